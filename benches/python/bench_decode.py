@@ -1,0 +1,208 @@
+"""Decode whole columns: header blocks and store cells into lists of headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import answers
+import numpy as np
+import pyarrow as pa
+from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes
+from letterhead import arrow as lha
+from letterhead.reference import ops
+
+from benches import data, plain
+
+STORE = "store blocks (kafka)"
+CELLS = "store cells (streams-timestamped)"
+
+
+def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_blocks(sizes.batch)
+    decode_blocks(measure, "letterhead", column, lambda: lha.decode(column, "kafka"), RELEASED, 100)
+
+
+def test_letterhead_keeping_every_output(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_blocks(sizes.batch)
+    outputs = []
+
+    def run() -> pa.Array:
+        outputs.append(lha.decode(column, "kafka"))
+        return outputs[-1]
+
+    decode_blocks(measure, "letterhead, every output kept", column, run, KEPT, 60)
+
+
+def test_letterhead_in_one_big_batch(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_blocks(sizes.big)
+    decode_blocks(measure, "letterhead, one big batch", column, lambda: lha.decode(column, "kafka"), RELEASED, 5)
+
+
+def test_copy(measure: Callable[..., None], sizes: Sizes) -> None:
+    """Copy (input + output) / 2 bytes: the memory traffic of the job with no work in it."""
+    column = data.store_blocks(sizes.batch)
+    held, _ = data.store_answer(sizes.batch)
+    traffic = column.nbytes + lha.decode(column, "kafka").nbytes
+    source = np.ones(traffic // 2, np.uint8)
+    target = np.zeros_like(source)
+
+    def check(result: np.ndarray) -> None:
+        assert int(result.sum()) == traffic // 2
+
+    def run() -> np.ndarray:
+        np.copyto(target, source)
+        return target
+
+    measure(
+        run,
+        check,
+        job="decode",
+        source=STORE,
+        side="memcpy of (input + output) / 2 bytes",
+        rows=sizes.batch,
+        headers=held.headers,
+        reads=traffic // 2,
+        writes=lambda result: result.nbytes,
+        buffers=REUSED,
+    )
+
+
+def test_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes) -> None:
+    """The same job as ours: a column in, a column out."""
+    column = data.store_blocks(sizes.plain)
+
+    def run() -> pa.Array:
+        return pa.array([plain.decode_block(block) for block in column.to_pylist()], data.HEADERS_TYPE)
+
+    decode_blocks(measure, "plain Python to Arrow", column, run, RELEASED, 5)
+
+
+def test_plain_python_objects(measure: Callable[..., None], sizes: Sizes) -> None:
+    """Less than our job: the tuples are made, no column is built of them."""
+    column = data.store_blocks(sizes.plain)
+    cells = column.to_pylist()
+    held, _ = data.store_answer(sizes.plain)
+
+    def check(rows: list[plain.HeaderList]) -> None:
+        assert answers.held_by_rows(rows) == held
+
+    measure(
+        lambda: [plain.decode_block(block) for block in cells],
+        check,
+        job="decode",
+        source=STORE,
+        side="plain Python, to tuples only",
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=column.nbytes,
+        buffers=OBJECTS,
+        rounds=5,
+    )
+
+
+def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_blocks(sizes.plain)
+    cells = column.to_pylist()
+    held, _ = data.store_answer(sizes.plain)
+
+    def check(rows: list[plain.HeaderList]) -> None:
+        assert answers.held_by_rows([[(key, value) for key, _, value in row] for row in rows]) == held
+
+    measure(
+        lambda: ops.decode_rows(cells, "kafka"),
+        check,
+        job="decode",
+        source=STORE,
+        side="letterhead.reference",
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=column.nbytes,
+        buffers=OBJECTS,
+        rounds=3,
+    )
+
+
+def test_cells(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_cells(sizes.batch)
+    held, _ = data.store_answer(sizes.batch)
+
+    def check(result: pa.StructArray) -> None:
+        assert answers.held_by_list(result.field("headers")) == held
+        assert result.field("payload").null_count == 0
+
+    measure(
+        lambda: lha.decode(column, "streams-timestamped"),
+        check,
+        job="decode",
+        source=CELLS,
+        side="letterhead",
+        rows=sizes.batch,
+        headers=held.headers,
+        reads=column.nbytes,
+        writes=lambda result: result.nbytes,
+    )
+
+
+def test_cells_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_cells(sizes.plain)
+    held, _ = data.store_answer(sizes.plain)
+
+    def run() -> pa.StructArray:
+        headers, timestamps, payloads = [], [], []
+        for cell in column.to_pylist():
+            block, rest = plain.split_envelope(cell)
+            headers.append(plain.decode_block(block))
+            timestamps.append(int.from_bytes(rest[:8], "big", signed=True))
+            payloads.append(rest[8:])
+        return pa.StructArray.from_arrays(
+            [pa.array(headers, data.HEADERS_TYPE), pa.array(timestamps, pa.int64()), pa.array(payloads, pa.binary())],
+            ["headers", "timestamp", "payload"],
+        )
+
+    def check(result: pa.StructArray) -> None:
+        assert answers.held_by_list(result.field("headers")) == held
+        assert result.equals(lha.decode(column, "streams-timestamped"))
+
+    measure(
+        run,
+        check,
+        job="decode",
+        source=CELLS,
+        side="plain Python to Arrow",
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=column.nbytes,
+        writes=lambda result: result.nbytes,
+        rounds=5,
+    )
+
+
+def decode_blocks(
+    measure: Callable[..., None],
+    side: str,
+    column: pa.Array,
+    run: Callable[[], pa.Array],
+    buffers: str,
+    rounds: int,
+) -> None:
+    """Measure one way from a column of blocks to a list column."""
+    held, _ = data.store_answer(len(column))
+
+    def check(result: pa.Array) -> None:
+        assert result.type == data.HEADERS_TYPE
+        assert len(result) == len(column)
+        assert answers.held_by_list(result) == held
+
+    measure(
+        run,
+        check,
+        job="decode",
+        source=STORE,
+        side=side,
+        rows=len(column),
+        headers=held.headers,
+        reads=column.nbytes,
+        writes=lambda result: result.nbytes,
+        buffers=buffers,
+        rounds=rounds,
+    )

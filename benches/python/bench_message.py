@@ -1,0 +1,58 @@
+"""One message at a time: what a Python consumer pays for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import answers
+import letterhead as lh
+from conftest import OBJECTS, Sizes
+from letterhead.reference import ops
+
+from benches import data, plain
+
+STORE = "store blocks (kafka), one call each"
+
+
+def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
+    decode_each(measure, "letterhead", sizes, lambda block: lh.decode(block, "kafka"), tuple)
+
+
+def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
+    decode_each(measure, "plain Python", sizes, plain.decode_block, tuple)
+
+
+def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
+    def pair(header: tuple[str, Any, bytes | None]) -> tuple[str, bytes | None]:
+        return header[0], header[2]
+
+    decode_each(measure, "letterhead.reference", sizes, lambda block: ops.decode(block, "kafka"), pair)
+
+
+def decode_each(
+    measure: Callable[..., None],
+    side: str,
+    sizes: Sizes,
+    decode: Callable[[bytes], Any],
+    pair: Callable[[Any], tuple[str, bytes | None]],
+) -> None:
+    """Measure one decoder, called once a message."""
+    cells = data.store_blocks(sizes.plain).to_pylist()
+    held, _ = data.store_answer(sizes.plain)
+
+    def check(messages: list[Any]) -> None:
+        assert answers.held_by_rows([[pair(header) for header in message] for message in messages]) == held
+
+    measure(
+        lambda: [decode(block) for block in cells],
+        check,
+        job="decode one message",
+        source=STORE,
+        side=side,
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=sum(map(len, cells)),
+        buffers=OBJECTS,
+        rounds=10,
+    )

@@ -1,0 +1,105 @@
+"""Validate header blocks: is every row whole?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from conftest import OBJECTS, Sizes
+from letterhead import arrow as lha
+from letterhead.reference import ops
+
+from benches import data, plain
+
+STORE = "store blocks (kafka)"
+
+
+def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_blocks(sizes.batch)
+    validate(measure, "letterhead", column, 100)
+
+
+def test_letterhead_in_one_big_batch(measure: Callable[..., None], sizes: Sizes) -> None:
+    column = data.store_blocks(sizes.big)
+    validate(measure, "letterhead, one big batch", column, 5)
+
+
+def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
+    cells = data.store_blocks(sizes.plain).to_pylist()
+    held, _ = data.store_answer(sizes.plain)
+
+    def check(faults: list[list[tuple]]) -> None:
+        assert not any(faults)
+        assert [len(row or ()) for row in ops.validate_rows(spoil(cells), "kafka")][:2] == [1, 0]
+
+    measure(
+        lambda: ops.validate_rows(cells, "kafka"),
+        check,
+        job="validate",
+        source=STORE,
+        side="letterhead.reference",
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=sum(map(len, cells)),
+        buffers=OBJECTS,
+        rounds=3,
+    )
+
+
+def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
+    """Decode and see whether that fails: it finds fewer faults than we do, and names none."""
+    cells = data.store_blocks(sizes.plain).to_pylist()
+    held, _ = data.store_answer(sizes.plain)
+
+    def whole(block: bytes) -> bool:
+        try:
+            plain.decode_block(block)
+        except (IndexError, UnicodeDecodeError):
+            return False
+        return True
+
+    def check(verdicts: list[bool]) -> None:
+        assert all(verdicts)
+        assert not whole(spoil(cells)[0])
+
+    measure(
+        lambda: [whole(block) for block in cells],
+        check,
+        job="validate",
+        source=STORE,
+        side="plain Python, decode and see",
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=sum(map(len, cells)),
+        buffers=OBJECTS,
+        rounds=5,
+    )
+
+
+def validate(measure: Callable[..., None], side: str, column: pa.Array, rounds: int) -> None:
+    """Measure ours, which must find nothing here and one fault in a spoilt copy."""
+    held, _ = data.store_answer(len(column))
+
+    def check(result: pa.Array) -> None:
+        assert result.null_count == len(column) == len(result)
+        spoilt = lha.validate(pa.array(spoil(column[:50].to_pylist()), pa.binary()), "kafka")
+        assert spoilt.null_count == 49
+        assert [fault["code"] for fault in spoilt[0].as_py()] == ["truncated"]
+
+    measure(
+        lambda: lha.validate(column, "kafka"),
+        check,
+        job="validate",
+        source=STORE,
+        side=side,
+        rows=len(column),
+        headers=held.headers,
+        reads=column.nbytes,
+        writes=lambda result: result.nbytes,
+        rounds=rounds,
+    )
+
+
+def spoil(cells: list[bytes]) -> list[bytes]:
+    """Put a cell that ends inside its second varint in the first place."""
+    return [b"\x02\x80", *cells[1:]]

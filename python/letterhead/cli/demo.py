@@ -1,0 +1,155 @@
+"""`letterhead demo`: a real topic and a real Kafka Streams store through Spark, checked at every step.
+
+This file checks what the demo needs, starts and stops Spark, and gives the exit code. The steps are in
+`demo_steps.py`, the damage that is done to the store in `damage.py`, and the screen in `demo_screen.py`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from letterhead.cli.exits import FAULTS, OK, Failure
+from letterhead.cli.render import console, json_text
+from letterhead.cli.source import reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TOPIC = "orders-0.parquet"
+STORE = "store-latest-0.parquet"
+WHERE = "the samples are in tests/samples of a clone: letterhead demo --data tests/samples"
+
+
+def run_demo(data: Path | None, out: Path, *, bad_share: float, json: bool) -> int:
+    """Run every step, print the screen or JSON, and say by the exit code whether all checks held."""
+    _check_data(data)
+    _check_software()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"cannot write to {out}: {reason(error)}") from error
+    log = out / "spark.log"
+    with _status() as say:
+        try:
+            report = _run(Path(str(data)), out, bad_share, log, say)
+        except Failure:
+            raise
+        except Exception as error:
+            if not type(error).__module__.startswith(("pyspark", "py4j")):
+                raise
+            first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+            raise Failure(f"Spark failed: {first} (its log: {log})", FAULTS) from error
+    if json:
+        print(json_text(report, indent=2))
+    else:
+        from letterhead.cli.demo_screen import show
+
+        show(console(), report)
+    for failure in report["failures"]:
+        print(f"letterhead: demo: {failure}", file=sys.stderr)
+    return FAULTS if report["failures"] else OK
+
+
+def _run(data: Path, out: Path, bad_share: float, log: Path, say: Any) -> dict[str, Any]:
+    from letterhead.cli.demo_steps import Steps
+
+    say("starting Spark …")
+    began = time.perf_counter()
+    with _spark(log) as spark:
+        _start_workers(spark)
+        started = time.perf_counter() - began
+        steps = Steps(spark, data / TOPIC, data / STORE, out, say)
+        return steps.run(bad_share, start_seconds=started)
+
+
+def _check_data(data: Path | None) -> None:
+    if data is None:
+        raise Failure(f"--data is missing: {WHERE}")
+    if not data.is_dir():
+        raise Failure(f"--data: {data} is not a directory: {WHERE}")
+    for name in (TOPIC, STORE):
+        if not (data / name).exists():
+            raise Failure(f"--data: {data} has no {name}: {WHERE}")
+
+
+def _check_software() -> None:
+    missing = [name for name in ("pyspark", "pyarrow", "pandas") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise Failure(f"the demo needs {' and '.join(missing)}: pip install 'letterhead[cli,pyspark]'")
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        raise Failure("the demo needs Java 17 or later: java is not on PATH, and JAVA_HOME does not lead to it")
+
+
+@contextmanager
+def _spark(log: Path) -> Iterator[SparkSession]:
+    """Start Spark on this machine; whatever its JVM prints goes to a log file instead of the screen."""
+    # Spark's workers run `python3` from PATH unless told, and it listens on the first network card it finds.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("letterhead demo")
+    for name, value in {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }.items():
+        builder = builder.config(name, value)
+    with _output_of_children_to(log):
+        spark = builder.getOrCreate()
+    try:
+        spark.sparkContext.setLogLevel("ERROR")
+        yield spark
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def _output_of_children_to(log: Path) -> Iterator[None]:
+    """Hand a file to processes started in here as their stdout and stderr, which they keep."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = os.dup(1), os.dup(2)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        os.dup2(file, 1)
+        os.dup2(file, 2)
+        yield
+    finally:
+        for number, copy in zip((1, 2), kept, strict=True):
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(file)
+
+
+def _start_workers(spark: SparkSession) -> None:
+    """Run one empty job through Python workers, so that their start is not counted as work on headers."""
+
+    def same(batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
+
+    spark.range(2, numPartitions=2).mapInArrow(same, "id long").collect()
+
+
+@contextmanager
+def _status() -> Iterator[Any]:
+    """Show what is going on, on stderr, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda what: None
+        return
+    # A copy of stderr: the real one is lent to Spark's JVM for a moment while the spinner turns.
+    copy: TextIO
+    with os.fdopen(os.dup(2), "w") as copy, console(copy).status("…") as status:
+        yield status.update

@@ -1,0 +1,202 @@
+"""The screen of `letterhead demo`: one small table for each step, each with a line that says what it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from letterhead.cli.render import counted, printable, table
+
+# Some traceparents differ only near the end; the first part is enough to see what they are.
+TRACEPARENT_SHOWN = 20
+
+
+def show(screen: Console, report: dict[str, Any]) -> None:
+    """Print the whole report."""
+    screen.print(Text(f"letterhead {report['letterhead']} on Spark {report['spark']}, local[2]", style="bold"))
+    _say(
+        screen,
+        "Messages carry headers beside their payload: keys with raw bytes. letterhead turns them into typed columns, "
+        "says exactly what is wrong where bytes are broken, and writes them back without loss.",
+    )
+    _topic(screen, report)
+    _store(screen, report)
+    _there_and_back(screen, report)
+    _tenants(screen, report)
+    _times(screen, report)
+    _end(screen, report)
+
+
+def _topic(screen: Console, report: dict[str, Any]) -> None:
+    topic = report["topic"]
+    view = table(
+        "offset", "tenant", "retry", "amount_cents", "traceparent", "route", right=("offset", "retry", "amount_cents")
+    )
+    for row in topic["sample"]:
+        view.add_row(
+            f"{row['offset']}",
+            _cell(row["tenant"]),
+            _cell(row["retry"]),
+            _cell(row["amount_cents"]),
+            _folded(row["traceparent"]),
+            Text(", ".join(printable(route) for route in row["route"]) if row["route"] else "–", style="cyan"),
+        )
+    _step(
+        screen,
+        "1  headers become typed columns",
+        view,
+        f"The topic `orders` as Spark's Kafka source gives it: {topic['records']:,} records, {topic['headers']:,} headers, "
+        f"{counted(topic['without_headers'], 'record')} without any. The values were bytes; now they are numbers and text. "
+        "The key `route` may repeat, and stays a list.",
+    )
+
+
+def _store(screen: Console, report: dict[str, Any]) -> None:
+    store = report["store"]
+    view = table("damage", "done", "found", "code", "example", right=("done", "found"))
+    for kind in store["kinds"]:
+        example = kind["example"]
+        view.add_row(
+            kind["kind"],
+            f"{kind['damaged']:,}",
+            _tick(kind["found"], kind["found"] == kind["damaged"]),
+            kind["code"],
+            "" if example is None else _fault(example),
+        )
+    all_found = (
+        not store["missed"] and not store["unexpected"] and all(k["found"] == k["damaged"] for k in store["kinds"])
+    )
+    view.add_section()
+    view.add_row("all", f"{store['damaged']:,}", _tick(store["set_aside"], all_found), "", "")
+    _step(
+        screen,
+        "2  broken bytes are set aside, and say what is wrong",
+        view,
+        f"The values of a Kafka Streams store (KIP-1271): {store['cells']:,} cells, {store['damaged']:,} of them damaged "
+        f"on purpose just before. {store['whole']:,} became typed rows, {store['set_aside']:,} went to the quarantine table "
+        "with key, bytes and reason; `found` counts those with the very code, byte and header that was damaged. "
+        "Nothing failed.",
+    )
+
+
+def _there_and_back(screen: Console, report: dict[str, Any]) -> None:
+    back = report["there_and_back"]
+    view = table("records of the topic", "written", "read back as", "right", right=("written", "right"))
+    rows = (
+        (
+            "with headers",
+            back["with_value"] - back["without_headers"],
+            "the same headers, timestamp and value",
+            back["equal"],
+        ),
+        ("without headers", back["without_headers"], "an empty list of headers", back["without_headers_as_empty"]),
+        ("tombstones (null value)", back["tombstones"], "a null cell, as a store deletes", back["tombstones_as_null"]),
+    )
+    for what, written, result, right in rows:
+        view.add_row(what, f"{written:,}", result, _tick(right, right == written))
+    view.add_section()
+    total = back["records"]
+    view.add_row("all", f"{total:,}", "", _tick(total - back["different"], back["different"] == 0))
+    _step(
+        screen,
+        "3  headers become bytes, and come back",
+        view,
+        "The topic's headers, timestamps and values written as Kafka Streams stores them, then read again and compared "
+        f"record by record: {back['different']:,} different. {back['tombstone_headers']:,} headers stood on tombstones, "
+        "which have no place for them: the library reported each, and was told to go on.",
+    )
+
+
+def _tenants(screen: Console, report: dict[str, Any]) -> None:
+    view = table("tenant", "orders", "amount", right=("orders", "amount"))
+    for row in report["tenants"]:
+        name = Text("(no headers)", style="dim") if row["tenant"] is None else Text(printable(row["tenant"]))
+        view.add_row(name, f"{row['orders']:,}", _money(row["amount_cents"]))
+    view.add_section()
+    orders = sum(row["orders"] for row in report["tenants"])
+    view.add_row("all", f"{orders:,}", _money(sum(row["amount_cents"] or 0 for row in report["tenants"])))
+    _step(
+        screen,
+        "4  and then it is plain SQL",
+        view,
+        "Orders and amount by tenant from the whole rows of the store, a group-by over two headers. "
+        f"{report['store']['set_aside']:,} damaged rows are not in it.",
+    )
+
+
+def _times(screen: Console, report: dict[str, Any]) -> None:
+    view = table("step", "seconds", "headers", "headers/s", right=("seconds", "headers", "headers/s"))
+    for row in report["times"]:
+        rate = row["headers_per_second"]
+        view.add_row(
+            row["step"],
+            f"{row['seconds']:.3f}",
+            "" if row["headers"] is None else f"{row['headers']:,}",
+            "" if rate is None else f"{float(f'{rate:.2g}'):,.0f}",
+        )
+    _step(
+        screen,
+        "5  time",
+        view,
+        "Each step reads Parquet, works, and writes Parquet, once, cold. With data this small nearly all of it is Spark's "
+        "own: the last line is the same work by the library alone.",
+    )
+
+
+def _end(screen: Console, report: dict[str, Any]) -> None:
+    verdict = (
+        Text("Some checks failed:", style="bold red")
+        if report["failures"]
+        else Text("Every check held.", style="bold green")
+    )
+    screen.print(verdict)
+    for failure in report["failures"]:
+        screen.print(Text(f"  {printable(failure)}", style="red"))
+    screen.print(Text(f"Parquet and Spark's log are in {printable(report['out'])}."))
+    example = next((kind["example"] for kind in report["store"]["kinds"] if kind["example"]), None)
+    if example is not None:
+        screen.print(Text("Look at a damaged cell yourself:"))
+        path = printable(report["files"]["store-damaged"])
+        command = f"  letterhead inspect {path} --column value --row {example['row']} -f streams-timestamped"
+        screen.print(Text(command, style="cyan"), soft_wrap=True)
+
+
+def _step(screen: Console, title: str, view: Table, meaning: str) -> None:
+    screen.print(Text(title, style="bold"))
+    screen.print(view)
+    _say(screen, meaning)
+
+
+def _say(screen: Console, text: str) -> None:
+    screen.print(Text(text, style="dim"))
+    screen.print()
+
+
+def _cell(value: Any) -> Text:
+    return Text("–", style="dim") if value is None else Text(printable(str(value)))
+
+
+def _folded(text: str | None) -> Text:
+    if text is None or len(text) <= TRACEPARENT_SHOWN:
+        return _cell(text)
+    return Text(printable(text[:TRACEPARENT_SHOWN]) + "…")
+
+
+def _fault(fault: dict[str, Any]) -> Text:
+    place = [f"byte {fault['byte']}"] if fault["byte"] is not None else []
+    place += [f"header {fault['header']}"] if fault["header"] is not None else []
+    return Text(f"{printable(fault['message'])} ({', '.join(place)})")
+
+
+def _tick(number: int, right: bool) -> Text:
+    return Text(f"{number:,} ✓" if right else f"{number:,} ✗", style="green" if right else "bold red")
+
+
+def _money(cents: int | None) -> str:
+    if cents is None:
+        return "–"
+    sign = "-" if cents < 0 else ""
+    return f"{sign}{abs(cents) // 100:,}.{abs(cents) % 100:02}"

@@ -1,0 +1,18 @@
+"""Exit codes, and the one exception that ends a command with a line on stderr."""
+
+from __future__ import annotations
+
+OK = 0
+FAULTS = 1
+USAGE = 2
+INTERRUPTED = 130
+# What a shell reports for a writer whose reader went away, as in `letterhead inspect … | head`.
+BROKEN_PIPE = 141
+
+
+class Failure(Exception):
+    """End the command with one line on stderr and an exit code."""
+
+    def __init__(self, message: str, exit_code: int = USAGE) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -1,0 +1,128 @@
+"""Where the bytes of a cell come from: a file, standard input, hex text, base64, or a row of a Parquet file."""
+
+from __future__ import annotations
+
+import base64 as base64_codec
+import binascii
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from letterhead.cli.exits import FAULTS, Failure
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
+
+# Between bytes, and before them: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
+_HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
+_NOT_HEX = re.compile(r"[^0-9a-fA-F]")
+
+
+def read_cell(
+    file: str | None,
+    *,
+    hex: str | None = None,
+    base64: str | None = None,
+    column: str | None = None,
+    row: int = 0,
+) -> bytes:
+    """Read one cell from the one source that was given."""
+    given = [name for name, value in (("FILE", file), ("--hex", hex), ("--base64", base64)) if value is not None]
+    if len(given) > 1:
+        raise Failure(f"{' and '.join(given)} exclude each other: give one of them")
+    if column is not None:
+        if file in (None, "-"):
+            raise Failure("--column needs a Parquet FILE")
+        return _parquet_cell(Path(str(file)), column, row)
+    if row:
+        raise Failure("--row needs --column")
+    if hex is not None:
+        return parse_hex(_text(hex))
+    if base64 is not None:
+        return parse_base64(_text(base64))
+    return read_bytes(file)
+
+
+def read_bytes(file: str | None) -> bytes:
+    """Read a file or standard input as it is."""
+    if file is None or file == "-":
+        if file is None and sys.stdin.isatty():
+            raise Failure("no input: give a FILE, or - for standard input (see --help)")
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise Failure(f"cannot read {file}: {reason(error)}") from error
+
+
+def reason(error: OSError) -> str:
+    """Say why a file cannot be used, without Python's error number."""
+    return (error.strerror or str(error)).lower()
+
+
+def parse_hex(text: str) -> bytes:
+    """Turn hex text into bytes; separators and prefixes are skipped, anything else is refused."""
+    digits = _HEX_NOISE.sub("", text)
+    wrong = _NOT_HEX.search(digits)
+    if wrong:
+        raise Failure(f"--hex: {wrong.group()!r} is not a hex digit")
+    if len(digits) % 2:
+        raise Failure(f"--hex: {len(digits)} digits; bytes have two each")
+    return bytes.fromhex(digits)
+
+
+def parse_base64(text: str) -> bytes:
+    """Turn base64 text, of either alphabet, into bytes."""
+    digits = "".join(text.split()).replace("-", "+").replace("_", "/")
+    try:
+        return base64_codec.b64decode(digits, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise Failure(f"--base64: {str(error).lower()}") from error
+
+
+def open_parquet(path: Path, column: str) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file and check that it has a column of bytes of that name."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise Failure("a Parquet file needs pyarrow: pip install 'letterhead[arrow]'") from error
+    try:
+        parquet = pq.ParquetFile(path)
+    except OSError as error:
+        raise Failure(f"cannot read {path}: {reason(error)}") from error
+    except pa.ArrowInvalid as error:
+        raise Failure(f"cannot read {path}: not a Parquet file") from error
+    schema = parquet.schema_arrow
+    if schema.names.count(column) != 1:
+        raise Failure(f"{path} has no column {column!r}: it has {', '.join(schema.names)}")
+    kind = schema.field(column).type
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)):
+        raise Failure(f"column {column!r} of {path} is {kind}: bytes (binary) are needed")
+    return parquet
+
+
+def _text(given: str) -> str:
+    if given != "-":
+        return given
+    try:
+        return sys.stdin.buffer.read().decode("ascii")
+    except UnicodeDecodeError as error:
+        raise Failure(f"standard input is not text: byte {error.start} is not ASCII") from error
+
+
+def _parquet_cell(path: Path, column: str, row: int) -> bytes:
+    parquet = open_parquet(path, column)
+    rows = parquet.metadata.num_rows
+    if row >= rows:
+        raise Failure(f"row {row} is not in {path}: it has {rows:,} rows, counted from 0")
+    before = 0
+    for batch in parquet.iter_batches(columns=[column]):
+        if row < before + batch.num_rows:
+            value = batch.column(0)[row - before].as_py()
+            if value is None:
+                raise Failure(f"row {row} of column {column!r} is null: there are no bytes to look at", FAULTS)
+            return bytes(value)
+        before += batch.num_rows
+    raise Failure(f"row {row} is not in {path}")

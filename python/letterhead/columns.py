@@ -1,0 +1,205 @@
+"""What ``select`` is asked for: output columns, their keys and their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from letterhead.errors import check_name, unknown_name
+
+__all__ = ["ORDERS", "REPEATS", "SELECT_TYPES", "All", "ColumnSpec", "Columns", "Field", "field", "normalise"]
+
+Repeat: TypeAlias = Literal["last", "first", "all", "error"]
+
+SELECT_TYPES: tuple[str, ...] = (
+    "string",
+    "binary",
+    "bool",
+    "char",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int128",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint128",
+    "float32",
+    "float64",
+    "uuid",
+    "timestamp_ms",
+)
+"""The types a value can be read as."""
+
+ORDERS: tuple[str, ...] = ("be", "le", "text")
+"""What may follow a type after a colon: big-endian, little-endian, spelt out."""
+
+REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
+"""What to do with a key that stands more than once."""
+
+_WITHOUT_ORDER = ("string", "binary")
+
+ColumnSpec: TypeAlias = tuple[str, str, str, str, bool]
+
+
+class Field(NamedTuple):
+    """One output column; made by :func:`field` and :func:`All`.
+
+    Attributes
+    ----------
+    type : str
+        What the value is read as.
+    key : str or None
+        Key of the header; ``None`` for the name of the column.
+    repeat : {"last", "first", "all", "error"}
+        What to do with a key that stands more than once.
+    required : bool
+        Whether a message without the header is an error.
+    """
+
+    type: str
+    key: str | None = None
+    repeat: Repeat = "last"
+    required: bool = False
+
+
+Columns: TypeAlias = Mapping[str, str | Field]
+
+
+def field(type: str, *, key: str | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
+    """Describe an output column of ``select`` where a type alone does not say enough.
+
+    Parameters
+    ----------
+    type : str
+        ``name[:be|le|text]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
+        uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. ``string`` and ``binary`` take no suffix;
+        numbers are big-endian where none is given.
+    key : str, optional
+        Key of the header; the name of the column by default.
+    repeat : {"last", "first", "all", "error"}, default "last"
+        What to do with a key that stands more than once; ``"all"`` gives a list.
+    required : bool, default False
+        Whether a message without the header is an error (``missing_key``). A null value is a header all the same.
+
+    Returns
+    -------
+    Field
+        The description.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not one of these.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> lh.field("int32:le", key="retry", required=True)
+    Field(type='int32:le', key='retry', repeat='last', required=True)
+    """
+    _check_type(type)
+    if key is not None and not isinstance(key, str):
+        raise TypeError(f"key must be str, not {_name_of(key)}")
+    check_name("repeat", repeat, REPEATS)
+    if not isinstance(required, bool):
+        raise TypeError(f"required must be bool, not {_name_of(required)}")
+    return Field(type, key, repeat, required)
+
+
+def All(type: str, *, key: str | None = None, required: bool = False) -> Field:  # noqa: N802
+    """Describe an output column that lists every value of its key, in order.
+
+    Short for ``field(type, repeat="all")``. A message without the header gives an empty list.
+
+    Parameters
+    ----------
+    type : str
+        What each value is read as.
+    key : str, optional
+        Key of the headers; the name of the column by default.
+    required : bool, default False
+        Whether a message without the header is an error.
+
+    Returns
+    -------
+    Field
+        The description.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> lh.All("string")
+    Field(type='string', key=None, repeat='all', required=False)
+    """
+    return field(type, key=key, repeat="all", required=required)
+
+
+def normalise(columns: Columns) -> list[ColumnSpec]:
+    """Turn what a user asked for into plain tuples, the form the native module takes.
+
+    Parameters
+    ----------
+    columns : mapping of str to str or Field
+        Output column to a type, or to what :func:`field` or :func:`All` gave.
+
+    Returns
+    -------
+    list of (name, key, type, repeat, required)
+        One tuple a column, in the order given.
+
+    Raises
+    ------
+    TypeError
+        If something is not of the type it should be.
+    ValueError
+        If a name is misspelt, or there are no columns.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> normalise({"tenant": "string", "route": lh.All("string"), "event": lh.field("string", key="ce_type")})
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [('tenant', 'tenant', 'string', 'last', False),
+     ('route', 'route', 'string', 'all', False),
+     ('event', 'ce_type', 'string', 'last', False)]
+    """
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"columns must be a mapping of output column to type, not {_name_of(columns)}")
+    if not columns:
+        raise ValueError("no columns were asked for")
+    return [_spec(name, wanted) for name, wanted in columns.items()]
+
+
+def _spec(name: object, wanted: object) -> ColumnSpec:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a column must be str, not {_name_of(name)}")
+    if not isinstance(wanted, str | Field):
+        raise TypeError(f"column {name!r}: a type such as 'int64', field(...) or All(...) is needed, "
+                        f"not {_name_of(wanted)}")  # fmt: skip
+    try:
+        # A Field can be made without `field`, so it is checked here too.
+        made = field(wanted) if isinstance(wanted, str) else field(
+            wanted.type, key=wanted.key, repeat=wanted.repeat, required=wanted.required
+        )  # fmt: skip
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"column {name!r}: {error}") from None
+    return name, name if made.key is None else made.key, made.type, made.repeat, made.required
+
+
+def _check_type(type: object) -> None:
+    if not isinstance(type, str):
+        raise TypeError(f"type must be str, not {_name_of(type)}")
+    name, colon, order = type.partition(":")
+    if name not in SELECT_TYPES:
+        raise unknown_name("type", name, SELECT_TYPES)
+    if colon and name in _WITHOUT_ORDER:
+        raise ValueError(f"type '{name}' takes no suffix")
+    if colon and order not in ORDERS:
+        raise unknown_name("suffix", order, ORDERS)
+
+
+def _name_of(thing: object) -> str:
+    return thing.__class__.__name__

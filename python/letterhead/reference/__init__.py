@@ -1,0 +1,11 @@
+"""The formats of this package in plain Python: specification to read, oracle to test against, never a fallback.
+
+It is written for a reader who has the bytes in one hand and the layout in the other. Nothing here is fast, nothing is
+shared with the Rust core, and nothing outside of tests and benchmarks uses it.
+
+* :mod:`~letterhead.reference.formats` is the table of formats: a new one is its file and one row there;
+* ``blocks/`` and ``envelopes/`` hold one layout a file;
+* :mod:`~letterhead.reference.ops` holds the verbs, each once, for one cell and for a list of rows;
+* :mod:`~letterhead.reference.types` says what the bytes of a value mean, :mod:`~letterhead.reference.kinds` which
+  kinds there are.
+"""

@@ -1,0 +1,243 @@
+"""What the bytes of a value mean when they are read as a type, and how a typed value is written without its kind.
+
+::
+
+    type         name[:be|le|text]
+    int32        ┌──┬──┬──┬──┐  most significant byte first (be, the default) or last (le)
+                 └──┴──┴──┴──┘
+    int32:text   "-42"          ASCII, no spaces
+
+    bool            true | false
+    integers        -?[0-9]+      (timestamp_ms too)
+    floats          [+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([eE][+-]?[0-9]+)? | NaN | Infinity | -Infinity
+    uuid            8-4-4-4-12 hexadecimal digits of either case
+    char            one character up to U+FFFF
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from decimal import Decimal
+
+from letterhead.errors import unknown_name
+
+Scalar = bool | int | float | str | bytes
+
+INTEGERS: dict[str, tuple[int, bool]] = {
+    "int8": (1, True),
+    "int16": (2, True),
+    "int32": (4, True),
+    "int64": (8, True),
+    "int128": (16, True),
+    "uint8": (1, False),
+    "uint16": (2, False),
+    "uint32": (4, False),
+    "uint64": (8, False),
+    "uint128": (16, False),
+    "timestamp_ms": (8, True),
+}
+"""Width and sign of what is read as an integer."""
+
+WIDTHS: dict[str, int] = {
+    "bool": 1,
+    "char": 2,
+    "float32": 4,
+    "float64": 8,
+    "uuid": 16,
+    **{name: width for name, (width, _) in INTEGERS.items()},
+}
+"""Bytes of a value, where that is fixed."""
+
+TYPES: tuple[str, ...] = ("string", "binary", *WIDTHS)
+SUFFIXES: tuple[str, ...] = ("be", "le", "text")
+DIALECTS: tuple[str, ...] = ("arrow", "spark")
+
+DECIMAL_LIMIT = 10**38
+"""Columns of 128-bit integers are decimals of 38 digits."""
+
+_HALFWAY_TO_INFINITY = 2.0**128 - 2.0**103
+"""From here on the nearest number of 32 bits would be 2**128, which there is not."""
+
+_INTEGER = re.compile(rb"-?[0-9]+")
+_FLOAT = re.compile(rb"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|NaN|-?Infinity")
+_UUID = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class Misfit(Exception):
+    """Bytes that are no value of a type: the code, the reason, the byte within the value."""
+
+    def __init__(self, code: str, message: str, within: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.within = within
+
+
+def parse(text: str) -> tuple[str, str]:
+    """Split ``name[:be|le|text]`` into the name and how its bytes spell it."""
+    name, colon, suffix = text.partition(":")
+    if name not in TYPES:
+        raise unknown_name("type", name, TYPES)
+    if colon and name in ("string", "binary"):
+        raise ValueError(f"type '{name}' takes no suffix")
+    if colon and suffix not in SUFFIXES:
+        raise unknown_name("suffix", suffix, SUFFIXES)
+    return name, suffix or "be"
+
+
+def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar:
+    """Read the bytes of a value as a type.
+
+    An integer is an int, a ``timestamp_ms`` the int that a column of the dialect holds: milliseconds for Arrow,
+    microseconds for Spark.
+    """
+    name, spelling = parse(type)
+    value = _read_text(name, data) if spelling == "text" else _read_bytes(name, spelling, data)
+    if name in ("int128", "uint128") and not -DECIMAL_LIMIT < value < DECIMAL_LIMIT:  # type: ignore[operator]
+        raise Misfit("out_of_range", "the number has more than 38 digits")
+    if name == "timestamp_ms" and dialect == "spark":
+        value *= 1000  # type: ignore[operator]
+        if not -(1 << 63) <= value < 1 << 63:  # type: ignore[operator]
+            raise Misfit("out_of_range", "the time does not fit 64 bits of microseconds")
+    return value
+
+
+def accepts(type: str, kind: str) -> bool:
+    """Say whether a value that carries a kind may be read as a type."""
+    name, _ = parse(type)
+    return kind == name or (name, kind) in (("uuid", "binary"), ("timestamp_ms", "int64"))
+
+
+def untyped(kind: str, bits: bytes, spelling: str) -> bytes:
+    """Write the bits of a typed value for a format without kinds, as ``be``, ``le`` or ``text``."""
+    if kind not in WIDTHS:  # strings, bytes, and kinds without a name: nothing to order or to spell
+        return bits
+    if spelling == "text":
+        return _spell(kind, bits)
+    return bits if spelling == "be" else bits[::-1]
+
+
+def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
+    if name == "string":
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise Misfit("value_not_utf8", "the value is not UTF-8", error.start) from None
+    if name == "binary":
+        return data
+    width = WIDTHS[name]
+    if len(data) != width:
+        raise Misfit("wrong_size", f"{len(data)} {'byte' if len(data) == 1 else 'bytes'} where {name} takes {width}")
+    if order == "le":
+        data = data[::-1]
+    if name in INTEGERS:
+        return int.from_bytes(data, "big", signed=INTEGERS[name][1])
+    if name == "bool":
+        if data not in (b"\0", b"\1"):
+            raise Misfit("bad_bool", f"{data[0]} is not a boolean: 0 or 1")
+        return data == b"\1"
+    if name == "char":
+        unit = int.from_bytes(data, "big")
+        if 0xD800 <= unit <= 0xDFFF:
+            raise Misfit("out_of_range", "half of a surrogate pair is no character")
+        return chr(unit)
+    if name == "uuid":
+        digits = data.hex()
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    return float(struct.unpack(">f" if name == "float32" else ">d", data)[0])
+
+
+def _read_text(name: str, data: bytes) -> Scalar:
+    if name == "bool" and data in (b"true", b"false"):
+        return data == b"true"
+    if name in INTEGERS and _INTEGER.fullmatch(data):
+        return _integer(name, data)
+    if name in ("float32", "float64") and _FLOAT.fullmatch(data):
+        return nearest_float32(data.decode()) if name == "float32" else float(data)
+    if name == "uuid" and _UUID.fullmatch(data):
+        return data.decode().lower()
+    if name == "char":
+        text = data.decode(errors="ignore")
+        if len(text) == 1 and text <= "\uffff" and text.encode() == data:
+            return text
+    raise Misfit("bad_text", f"the text does not spell {name}")
+
+
+def _integer(name: str, data: bytes) -> int:
+    width, signed = INTEGERS[name]
+    digits = data.lstrip(b"-").lstrip(b"0")
+    # Python refuses to read thousands of digits; forty are out of every range already.
+    number = int(digits[:40] or b"0") * (-1 if data.startswith(b"-") else 1)
+    low, high = (-1 << 8 * width - 1, 1 << 8 * width - 1) if signed else (0, 1 << 8 * width)
+    if not low <= number < high:
+        raise Misfit("out_of_range", f"the number does not fit {name}")
+    return number
+
+
+def nearest_float32(text: str) -> float:
+    """Round a decimal to the nearest number of 32 bits, in one step.
+
+    Rounding to 64 bits first is a second rounding. It can change the result only where the first one lands exactly
+    between two numbers of 32 bits; there the decimal itself decides.
+    """
+    double = float(text)
+    try:
+        single = _as_float32(double)
+    except OverflowError:
+        if abs(double) == _HALFWAY_TO_INFINITY and abs(Decimal(text)) < Decimal(_HALFWAY_TO_INFINITY):
+            return _as_float32(math.nextafter(double, 0.0))
+        return math.copysign(math.inf, double)
+    if double == single or math.isnan(double):
+        return single
+    other = _neighbour(single, up=double > single)
+    exact = Decimal(text)
+    if abs(double - single) != abs(other - double) or exact == Decimal(double):
+        return single
+    return max(single, other) if exact > Decimal(double) else min(single, other)
+
+
+def _as_float32(number: float) -> float:
+    return float(struct.unpack(">f", struct.pack(">f", number))[0])
+
+
+def _neighbour(single: float, *, up: bool) -> float:
+    """Give the next number of 32 bits above or below."""
+    if single == 0.0:
+        return 2.0**-149 if up else -(2.0**-149)
+    bits = struct.unpack(">i", struct.pack(">f", single))[0]
+    away = up == (single > 0)
+    return float(struct.unpack(">f", struct.pack(">i", bits + (1 if away else -1)))[0])
+
+
+def _spell(kind: str, bits: bytes) -> bytes:
+    if kind in INTEGERS:
+        return str(int.from_bytes(bits, "big", signed=INTEGERS[kind][1])).encode()
+    value = _read_bytes(kind, "be", bits)
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, float):
+        return _spell_float(value, single=kind == "float32").encode()
+    return str(value).encode()
+
+
+def _spell_float(number: float, *, single: bool) -> str:
+    """Give the fewest digits that read back as the same number, without an exponent."""
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    plain = format(Decimal(_shortest_float32(number) if single else repr(number)), "f")
+    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+
+
+def _shortest_float32(number: float) -> str:
+    for digits in range(9):
+        nearest = Decimal(f"{number:.{digits}e}")
+        last = Decimal(1).scaleb(nearest.adjusted() - digits)
+        # Below a power of two the numbers lie closer: there one further up may fit where the nearest does not.
+        for candidate in (nearest, nearest + last, nearest - last):
+            if nearest_float32(str(candidate)) == number:
+                return str(candidate)
+    raise AssertionError("nine digits are enough for every number of 32 bits")

@@ -1,0 +1,13 @@
+"""Headers in Spark: functions from DataFrame to DataFrame, for ``df.transform``, and one header as a column.
+
+Examples
+--------
+>>> from letterhead import spark as lhs
+>>> typed = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))  # doctest: +SKIP
+>>> acme = orders.where(lhs.header("headers", "tenant", "string") == "acme")  # doctest: +SKIP
+"""
+
+from letterhead.spark.columns import header
+from letterhead.spark.transforms import decode_headers, encode_headers, select_headers
+
+__all__ = ["decode_headers", "encode_headers", "header", "select_headers"]

@@ -1,0 +1,116 @@
+"""What is checked on the driver before a job runs: that a frame has the columns, and that their types fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from letterhead.errors import unknown_name
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
+
+__all__ = ["Input", "check_no_collision", "check_types", "fields_of", "kept_names", "quoted"]
+
+
+class Input(NamedTuple):
+    """A column that is read.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the frame.
+    role : str
+        What it is read as, for messages: ``"kafka headers"``.
+    types : dict of str to str
+        Types that fit, as :func:`letterhead.spark.schemas.spelled` spells them, and what to do for a user who has none.
+    """
+
+    name: str
+    role: str
+    types: tuple[str, ...]
+
+
+def fields_of(df: DataFrame) -> dict[str, StructField]:
+    """Give the columns of a frame by name.
+
+    Raises
+    ------
+    ValueError
+        If two have the same name: none could be asked for.
+    """
+    fields = {field.name: field for field in df.schema.fields}
+    if len(fields) < len(df.schema.fields):
+        names = [field.name for field in df.schema.fields]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the frame has two columns {twice!r}: rename or drop one of them")
+    return fields
+
+
+def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input]) -> list[str]:
+    """Give the columns that come along: those asked for, or all that are not read."""
+    if keep is None:
+        read = {column.name for column in inputs}
+        return [name for name in fields if name not in read]
+    for name in keep:
+        if name not in fields:
+            raise unknown_name("column", name, fields)
+    return list(keep)
+
+
+def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None:
+    """Check that the columns that are read are there and can be.
+
+    Raises
+    ------
+    ValueError
+        If the frame has no such column.
+    TypeError
+        If its type does not fit; the error names both.
+    """
+    from letterhead.spark.schemas import spelled
+
+    for column in inputs:
+        if column.name not in fields:
+            raise unknown_name("column", column.name, fields)
+        given = spelled(fields[column.name].dataType)
+        if given not in column.types:
+            hint = _CASTS.get((given, column.types[0]), "")
+            raise TypeError(
+                f"column {column.name!r} is {given}, and {column.role} {'is' if column.one else 'are'} "
+                f"{' or '.join(column.types)}{hint}"
+            )
+
+
+def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) -> None:
+    """Check that no column would be there twice.
+
+    Raises
+    ------
+    ValueError
+        If one would.
+    """
+    kept = list(kept)
+    for name in made:
+        same = [other for other in kept if other == name or other.lower() == name.lower()]
+        # Spark takes names for the same whatever their case, unless it was told not to.
+        if same and (name in same or df.sparkSession.conf.get("spark.sql.caseSensitive", "false") != "true"):
+            raise ValueError(
+                f"column {name!r} would be there twice, kept from the frame as {same[0]!r} and made here: "
+                "leave it out of keep=, or rename it before"
+            )
+
+
+def quoted(name: str) -> Column:
+    """Name a column whatever characters are in its name."""
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+_CASTS = {
+    ("timestamp", "bigint"): ": unix_millis() makes it one",
+    ("string", "binary"): ": cast it to binary",
+    ("int", "bigint"): ": cast it to bigint",
+}

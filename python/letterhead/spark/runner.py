@@ -1,0 +1,174 @@
+"""What workers run: one call of a kernel for each batch.
+
+These objects travel from the driver to the workers, so they hold names and options only, and import when they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from letterhead.errors import HeaderError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.columns import Columns
+
+__all__ = ["HeaderKernel", "Runner"]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Turn batches of the columns that are needed into batches of the columns that were declared.
+
+    Attributes
+    ----------
+    verb : {"decode", "select", "encode"}
+        What is done.
+    format : str
+        Name of the format.
+    options : mapping
+        Those of the verb.
+    kept : int
+        So many columns of a batch, the first ones, leave as they came, in the same buffers.
+    inputs : mapping of str to int, or int
+        Where the column to read is; for an envelope to write, where each of its fields is.
+    made : pyarrow.Schema
+        What the driver declared the kernel to make.
+    names : tuple of str
+        Names under which that leaves.
+    """
+
+    verb: str
+    format: str
+    options: Mapping[str, Any]
+    kept: int
+    inputs: int | Mapping[str, int]
+    made: pa.Schema
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the kernel over the batches of a partition."""
+        for batch in batches:
+            yield self.run(batch)
+
+    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Run the kernel over a batch."""
+        import pyarrow as pa
+
+        from letterhead import arrow as lha
+
+        try:
+            made = getattr(lha, self.verb)(self._input(batch), self.format, **self.options)
+        except HeaderError as error:
+            raise _in_row(error, batch, self.kept) from None
+        columns = self._columns(made)
+        fields = [batch.schema.field(index) for index in range(self.kept)]
+        fields += [pa.field(name, column.type) for name, column in zip(self.names, columns, strict=True)]
+        return pa.RecordBatch.from_arrays([*batch.columns[: self.kept], *columns], schema=pa.schema(fields))
+
+    def _input(self, batch: pa.RecordBatch) -> pa.Array:
+        import pyarrow as pa
+
+        if isinstance(self.inputs, int):
+            return batch.column(self.inputs)
+        return pa.StructArray.from_arrays([batch.column(index) for index in self.inputs.values()], list(self.inputs))
+
+    def _columns(self, made: pa.Array) -> list[pa.Array]:
+        """Take apart what the kernel made, and check it: Spark matches columns by position and ignores names."""
+        import pyarrow as pa
+
+        whole = len(self.made) == 1 and not pa.types.is_struct(made.type)
+        fields = [self.made.field(0).with_type(made.type)] if whole else list(made.type)
+        given, wanted = _spell(fields), _spell(self.made)
+        if given != wanted:
+            raise RuntimeError(
+                f"{self.verb} of {self.format} made ({given}) on this worker where the driver declared ({wanted}): "
+                "are the versions of letterhead the same?"
+            )
+        return [made] if whole else made.flatten()
+
+
+@dataclass(frozen=True)
+class HeaderKernel:
+    """Read one header of every row: the function of an Arrow UDF.
+
+    Attributes
+    ----------
+    format : str
+        Name of the format.
+    columns : mapping
+        The one column that ``select`` is asked for.
+    errors : {"raise", "null"}
+        What to do with bad rows.
+    """
+
+    format: str
+    columns: Columns
+    errors: str
+
+    def __call__(self, cells: pa.Array) -> pa.Array:
+        """Read the header of a batch."""
+        from letterhead import arrow as lha
+
+        try:
+            made = lha.select(cells, self.format, self.columns, errors=self.errors, dialect="spark")
+        except HeaderError as error:
+            raise _without_row(error) from None
+        return made.flatten()[0]
+
+
+def _spell(fields: Any) -> str:
+    # Types are compared as text: `==` does not look at the names of nested fields.
+    return ", ".join(f"{field.name} {field.type}" for field in fields)
+
+
+# A row is named by the columns that were kept, as its number in a batch says nothing. --------------------------------
+
+_MOST_COLUMNS = 8
+
+_MOST_CHARACTERS = 40
+
+
+def _in_row(error: HeaderError, batch: pa.RecordBatch, kept: int) -> HeaderError:
+    if error.row is None or kept == 0:
+        return _without_row(error)
+    names = batch.schema.names[:kept]
+    values = [f"{name}={_shown(batch.column(index)[error.row])}" for index, name in enumerate(names[:_MOST_COLUMNS])]
+    more = ", …" if kept > _MOST_COLUMNS else ""
+    return _without_row(error, f"{error.message} in the row with {', '.join(values)}{more}")
+
+
+def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:
+    return type(error)(
+        error.message if message is None else message,
+        format=error.format,
+        code=error.code,
+        offset=error.offset,
+        header=error.header,
+        key=error.key,
+        column=error.column,
+    )
+
+
+def _shown(value: pa.Scalar) -> str:
+    """A value short enough for a message; bytes and nested values are named, not shown."""
+    import pyarrow as pa
+
+    if not value.is_valid:
+        return "null"
+    of = value.type
+    if pa.types.is_binary(of) or pa.types.is_large_binary(of):
+        return f"<{len(value.as_buffer())} bytes>"
+    if pa.types.is_nested(of):
+        return f"<{of.id and str(of).partition('<')[0]}>"
+    try:
+        text = str(value.as_py())
+    except (OverflowError, ValueError):
+        # A time that Python's own cannot hold.
+        text = str(value.value)
+    if len(text) > _MOST_CHARACTERS:
+        text = text[:_MOST_CHARACTERS] + "…"
+    return repr(text) if pa.types.is_string(of) or pa.types.is_large_string(of) else text

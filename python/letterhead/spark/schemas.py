@@ -1,0 +1,82 @@
+"""What the kernels give, as Arrow declares it and as Spark does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import DataType, StructField
+
+__all__ = ["Declared", "declared", "spelled"]
+
+
+class Declared(NamedTuple):
+    """The columns that a verb makes.
+
+    Attributes
+    ----------
+    arrow : pyarrow.Schema
+        As they leave the kernel.
+    spark : list of pyspark.sql.types.StructField
+        As Spark takes them, all nullable.
+    """
+
+    arrow: pa.Schema
+    spark: list[StructField]
+
+
+def declared(verb: str, format: str, **options: Any) -> Declared:
+    """Ask the native module what a verb makes of a format; this is where misspelt names are found.
+
+    Parameters
+    ----------
+    verb : {"decode", "select", "encode"}
+        What is done.
+    format : str
+        Name of the format.
+    **options
+        Those of the verb.
+
+    Returns
+    -------
+    Declared
+        The columns.
+
+    Raises
+    ------
+    ValueError
+        If a name is misspelt.
+    """
+    import pyarrow as pa
+    from pyspark.sql.types import StructField
+
+    from letterhead import _native
+
+    arrow = pa.schema(_native.schema(verb, format, **options))
+    return Declared(arrow, [StructField(field.name, _spark_type(field.type)) for field in arrow])
+
+
+def spelled(type: DataType) -> str:
+    """Spell a type of Spark as DDL does; whether nulls are allowed in it is left out."""
+    return type.simpleString()
+
+
+def _spark_type(of: pa.DataType) -> DataType:
+    import pyarrow as pa
+    from pyspark.sql import types as T
+
+    plain = {
+        pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
+        pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
+        pa.binary(): T.BinaryType, pa.timestamp("us", "UTC"): T.TimestampType,
+    }  # fmt: skip
+    if of in plain:
+        return plain[of]()
+    if pa.types.is_decimal(of):
+        return T.DecimalType(of.precision, of.scale)
+    if pa.types.is_list(of):
+        return T.ArrayType(_spark_type(of.value_type))
+    if pa.types.is_struct(of):
+        return T.StructType([T.StructField(field.name, _spark_type(field.type)) for field in of])
+    raise TypeError(f"Spark has no type for {of}")

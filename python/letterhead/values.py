@@ -1,0 +1,467 @@
+"""Values that carry their kind: ``lh.Int32(3)`` and its sisters.
+
+A value is a kind and bits, never a byte order: the format it is written into decides how the bits lie. The bits are
+kept big-endian, which makes two values equal exactly when their kinds and their bits are, NaN payloads and negative
+zero included.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from numbers import Real
+from typing import Any, ClassVar, NoReturn, Self
+
+from letterhead.errors import EncodeError, unknown_name
+
+__all__ = [
+    "KINDS",
+    "Binary",
+    "Bool",
+    "Char",
+    "Float32",
+    "Float64",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Int128",
+    "String",
+    "UInt8",
+    "UInt16",
+    "UInt32",
+    "UInt64",
+    "UInt128",
+    "Value",
+]
+
+KINDS: dict[str, int | None] = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "int128": 16,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "uint128": 16,
+    "float32": 4,
+    "float64": 8,
+    "char": 2,
+    "string": None,
+    "binary": None,
+}
+"""Every named kind and the number of bytes of its values; ``None`` where that varies."""
+
+PythonValue = bool | int | float | str | bytes
+
+_CLASSES: dict[str, type[Value]] = {}
+_UNNAMED = {f"kind-{code}" for code in range(16, 256)}
+
+
+class Value:
+    """A value with its kind.
+
+    ``Value("int32", 3)`` and ``Int32(3)`` are the same thing. Values are immutable and hashable.
+
+    Parameters
+    ----------
+    kind : str
+        One of :data:`KINDS`, or ``kind-16`` to ``kind-255`` for a code that has no name.
+    value : bool, int, float, str or bytes
+        What the kind takes; bytes for a kind without a name.
+
+    Raises
+    ------
+    TypeError
+        If the value is not of the Python type that the kind takes.
+    ValueError
+        If there is no such kind.
+    EncodeError
+        If the value does not fit its kind (``out_of_range``, ``wrong_size``, ``value_not_utf8``).
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> lh.Value("int32", 3)
+    Int32(3)
+    >>> lh.Value("int32", 3).bits
+    b'\\x00\\x00\\x00\\x03'
+    >>> lh.Value("int32", 3) == lh.Int32(3), lh.Int32(3) == lh.Int64(3)
+    (True, False)
+    >>> lh.Value("kind-200", b"raw")
+    Value('kind-200', b'raw')
+    """
+
+    __slots__ = ("_bits", "_kind")
+    _kind: str
+    _bits: bytes
+    _name: ClassVar[str] = ""
+
+    def __new__(cls, kind: str, value: Any) -> Value:
+        known = _class_of(kind)
+        return _make(kind, _bytes(value, kind) if known is Value else known._to_bits(value))
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        cls._name = kind
+        if kind:
+            _CLASSES[kind] = cls
+
+    @classmethod
+    def from_bits(cls, kind: str, bits: bytes | bytearray | memoryview) -> Value:
+        """Make a value of its bits.
+
+        Parameters
+        ----------
+        kind : str
+            Name of the kind.
+        bits : bytes-like
+            The bits, most significant byte first.
+
+        Returns
+        -------
+        Value
+            The value; any bits a kind can have are kept as they are.
+
+        Raises
+        ------
+        EncodeError
+            If the bits are not some value of the kind (``wrong_size``, ``bad_bool``, ``value_not_utf8``).
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> lh.Value.from_bits("int16", b"\\x01\\x00")
+        Int16(256)
+        """
+        known = _class_of(kind)
+        bits = _bytes(bits, kind)
+        width = KINDS.get(kind)
+        if width is not None and len(bits) != width:
+            _refuse("wrong_size", f"{_count(len(bits))} where {kind} takes {width}")
+        known._check_bits(bits)
+        return _make(kind, bits)
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind."""
+        return self._kind
+
+    @property
+    def bits(self) -> bytes:
+        """The bits, most significant byte first."""
+        return self._bits
+
+    @property
+    def value(self) -> PythonValue:
+        """The value as Python has it."""
+        return self._bits
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Value):
+            return NotImplemented
+        return self._kind == other._kind and self._bits == other._bits
+
+    def __hash__(self) -> int:
+        return hash((self._kind, self._bits))
+
+    def __repr__(self) -> str:
+        named = type(self) is not Value
+        return f"{type(self).__name__}({self.value!r})" if named else f"Value({self._kind!r}, {self.value!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By bits: a NaN keeps its payload where going through a Python float might not.
+        return Value.from_bits, (self._kind, self._bits)
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        raise NotImplementedError
+
+    @classmethod
+    def _check_bits(cls, bits: bytes) -> None:
+        """Refuse bits of the right size that are no value; most kinds have none."""
+
+
+class Bool(Value, kind="bool"):
+    """True or false, one byte."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: bool) -> Self:
+        return _of(cls, value)
+
+    @property
+    def value(self) -> bool:
+        """The value as Python has it."""
+        return self._bits == b"\1"
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        if not isinstance(value, bool):
+            _wrong_type(cls, "a bool", value)
+        return b"\1" if value else b"\0"
+
+    @classmethod
+    def _check_bits(cls, bits: bytes) -> None:
+        if bits not in (b"\0", b"\1"):
+            _refuse("bad_bool", "a boolean is neither 0 nor 1")
+
+
+class _Integer(Value):
+    __slots__ = ()
+
+    def __new__(cls, value: int) -> Self:
+        return _of(cls, value)
+
+    @property
+    def value(self) -> int:
+        """The value as Python has it."""
+        return int.from_bytes(self._bits, "big", signed=self._signed())
+
+    @classmethod
+    def _signed(cls) -> bool:
+        return cls._name.startswith("int")
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        # True is an int to Python; here it is much more likely a mistake than a one.
+        if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+            _wrong_type(cls, "an int", value)
+        width = KINDS[cls._name] or 0
+        try:
+            return operator.index(value).to_bytes(width, "big", signed=cls._signed())
+        except OverflowError:
+            low = -1 << 8 * width - 1 if cls._signed() else 0
+            _refuse("out_of_range", f"a number outside {cls._name} ({low} to {low + (1 << 8 * width) - 1})")
+
+
+class Int8(_Integer, kind="int8"):
+    """A signed integer of 8 bits."""
+
+    __slots__ = ()
+
+
+class Int16(_Integer, kind="int16"):
+    """A signed integer of 16 bits."""
+
+    __slots__ = ()
+
+
+class Int32(_Integer, kind="int32"):
+    """A signed integer of 32 bits."""
+
+    __slots__ = ()
+
+
+class Int64(_Integer, kind="int64"):
+    """A signed integer of 64 bits."""
+
+    __slots__ = ()
+
+
+class Int128(_Integer, kind="int128"):
+    """A signed integer of 128 bits."""
+
+    __slots__ = ()
+
+
+class UInt8(_Integer, kind="uint8"):
+    """An unsigned integer of 8 bits."""
+
+    __slots__ = ()
+
+
+class UInt16(_Integer, kind="uint16"):
+    """An unsigned integer of 16 bits."""
+
+    __slots__ = ()
+
+
+class UInt32(_Integer, kind="uint32"):
+    """An unsigned integer of 32 bits."""
+
+    __slots__ = ()
+
+
+class UInt64(_Integer, kind="uint64"):
+    """An unsigned integer of 64 bits."""
+
+    __slots__ = ()
+
+
+class UInt128(_Integer, kind="uint128"):
+    """An unsigned integer of 128 bits."""
+
+    __slots__ = ()
+
+
+class _Float(Value):
+    __slots__ = ()
+
+    def __new__(cls, value: float) -> Self:
+        return _of(cls, value)
+
+    @property
+    def value(self) -> float:
+        """The value as Python has it."""
+        return float(struct.unpack(self._code(), self._bits)[0])
+
+    @classmethod
+    def _code(cls) -> str:
+        return ">f" if cls._name == "float32" else ">d"
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            _wrong_type(cls, "a float", value)
+        try:
+            return struct.pack(cls._code(), float(value))
+        except OverflowError:
+            _refuse("out_of_range", f"a number too large for {cls._name}")
+
+
+class Float32(_Float, kind="float32"):
+    """An IEEE 754 number of 32 bits; a Python float is rounded to the nearest one."""
+
+    __slots__ = ()
+
+
+class Float64(_Float, kind="float64"):
+    """An IEEE 754 number of 64 bits."""
+
+    __slots__ = ()
+
+
+class Char(Value, kind="char"):
+    """One UTF-16 unit, as a ``char`` of Java: a character up to U+FFFF, or half of a surrogate pair."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: str) -> Self:
+        return _of(cls, value)
+
+    @property
+    def value(self) -> str:
+        """The value as Python has it."""
+        return chr(int.from_bytes(self._bits, "big"))
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        if not isinstance(value, str):
+            _wrong_type(cls, "a str", value)
+        if len(value) != 1:
+            _refuse("wrong_size", f"{len(value)} characters where char takes one")
+        if value > "\uffff":
+            _refuse("out_of_range", "a character above U+FFFF, which takes two UTF-16 units, where char takes one")
+        return ord(value).to_bytes(2, "big")
+
+
+class String(Value, kind="string"):
+    """Text, as UTF-8."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: str) -> Self:
+        return _of(cls, value)
+
+    @property
+    def value(self) -> str:
+        """The value as Python has it."""
+        return self._bits.decode()
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        if not isinstance(value, str):
+            _wrong_type(cls, "a str", value)
+        return utf8(value)
+
+    @classmethod
+    def _check_bits(cls, bits: bytes) -> None:
+        try:
+            bits.decode()
+        except UnicodeDecodeError:
+            _refuse("value_not_utf8", "a string is not UTF-8")
+
+
+class Binary(Value, kind="binary"):
+    """Bytes without a meaning of their own."""
+
+    __slots__ = ()
+
+    def __new__(cls, value: bytes | bytearray | memoryview) -> Self:
+        return _of(cls, value)
+
+    @property
+    def value(self) -> bytes:
+        """The value as Python has it."""
+        return self._bits
+
+    @classmethod
+    def _to_bits(cls, value: Any) -> bytes:
+        return _bytes(value, cls._name)
+
+
+def utf8(text: str) -> bytes:
+    """Encode a string that a user gave as a value.
+
+    Parameters
+    ----------
+    text : str
+        The string.
+
+    Returns
+    -------
+    bytes
+        Its UTF-8 form.
+
+    Raises
+    ------
+    EncodeError
+        If it holds half of a surrogate pair, which UTF-8 has no form for.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        _refuse("value_not_utf8", "a string with half of a surrogate pair has no UTF-8 form")
+
+
+def _class_of(kind: str) -> type[Value]:
+    if not isinstance(kind, str):
+        raise TypeError(f"kind must be str, not {type(kind).__name__}")
+    known = _CLASSES.get(kind)
+    if known is not None:
+        return known
+    if kind in _UNNAMED:
+        return Value
+    raise unknown_name("kind", kind, KINDS)
+
+
+def _make(kind: str, bits: bytes) -> Value:
+    made: Value = object.__new__(_CLASSES.get(kind, Value))
+    made._kind = kind
+    made._bits = bits
+    return made
+
+
+def _of(cls: type[Any], value: Any) -> Any:
+    return _make(cls._name, cls._to_bits(value))
+
+
+def _bytes(value: Any, kind: str) -> bytes:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"{kind} takes bytes, not {type(value).__name__}")
+    return bytes(value)
+
+
+def _count(size: int) -> str:
+    return "1 byte" if size == 1 else f"{size} bytes"
+
+
+def _wrong_type(cls: type[Value], takes: str, value: object) -> NoReturn:
+    raise TypeError(f"{cls.__name__} takes {takes}, not {type(value).__name__}")
+
+
+def _refuse(code: str, message: str) -> NoReturn:
+    raise EncodeError(message, format=None, code=code)

@@ -1,0 +1,134 @@
+//! Columns as they come in, read in place: bytes, text, and lists of headers, in each of Arrow's layouts.
+
+use std::ops::Range;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray};
+use arrow_array::{LargeListArray, ListArray, StringViewArray, StructArray};
+use arrow_schema::DataType;
+
+/// A column of bytes.
+#[derive(Clone, Copy)]
+pub enum Bytes<'a> {
+    Small(&'a BinaryArray),
+    Large(&'a LargeBinaryArray),
+    View(&'a BinaryViewArray),
+}
+
+impl<'a> Bytes<'a> {
+    pub fn of(array: &'a dyn Array) -> Option<Self> {
+        match array.data_type() {
+            DataType::Binary => Some(Bytes::Small(array.as_binary())),
+            DataType::LargeBinary => Some(Bytes::Large(array.as_binary())),
+            DataType::BinaryView => Some(Bytes::View(array.as_binary_view())),
+            _ => None,
+        }
+    }
+
+    pub fn row_count(self) -> usize {
+        match self {
+            Bytes::Small(array) => array.len(),
+            Bytes::Large(array) => array.len(),
+            Bytes::View(array) => array.len(),
+        }
+    }
+
+    #[inline]
+    pub fn get(self, row: usize) -> Option<&'a [u8]> {
+        match self {
+            Bytes::Small(array) => array.is_valid(row).then(|| array.value(row)),
+            Bytes::Large(array) => array.is_valid(row).then(|| array.value(row)),
+            Bytes::View(array) => array.is_valid(row).then(|| array.value(row)),
+        }
+    }
+
+    /// Bytes of all cells together: what an output made from them can be expected to hold.
+    pub fn total_len(self) -> usize {
+        match self {
+            Bytes::Small(array) => span(array.value_offsets()),
+            Bytes::Large(array) => span(array.value_offsets()),
+            Bytes::View(array) => array.data_buffers().iter().map(|buffer| buffer.len()).sum(),
+        }
+    }
+}
+
+fn span<O: Copy + TryInto<usize>>(offsets: &[O]) -> usize {
+    let place = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok()).unwrap_or(0);
+    place(offsets.last()) - place(offsets.first())
+}
+
+/// A column of text.
+#[derive(Clone, Copy)]
+pub enum Texts<'a> {
+    Small(&'a StringArray),
+    Large(&'a LargeStringArray),
+    View(&'a StringViewArray),
+}
+
+impl<'a> Texts<'a> {
+    pub fn of(array: &'a dyn Array) -> Option<Self> {
+        match array.data_type() {
+            DataType::Utf8 => Some(Texts::Small(array.as_string())),
+            DataType::LargeUtf8 => Some(Texts::Large(array.as_string())),
+            DataType::Utf8View => Some(Texts::View(array.as_string_view())),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn get(self, row: usize) -> Option<&'a str> {
+        match self {
+            Texts::Small(array) => array.is_valid(row).then(|| array.value(row)),
+            Texts::Large(array) => array.is_valid(row).then(|| array.value(row)),
+            Texts::View(array) => array.is_valid(row).then(|| array.value(row)),
+        }
+    }
+}
+
+/// A column of lists.
+#[derive(Clone, Copy)]
+pub enum Lists<'a> {
+    Small(&'a ListArray),
+    Large(&'a LargeListArray),
+}
+
+impl<'a> Lists<'a> {
+    pub fn of(array: &'a dyn Array) -> Option<Self> {
+        match array.data_type() {
+            DataType::List(_) => Some(Lists::Small(array.as_list())),
+            DataType::LargeList(_) => Some(Lists::Large(array.as_list())),
+            _ => None,
+        }
+    }
+
+    pub fn row_count(self) -> usize {
+        match self {
+            Lists::Small(array) => array.len(),
+            Lists::Large(array) => array.len(),
+        }
+    }
+
+    /// The structs of all lists.
+    pub fn elements(self) -> Option<&'a StructArray> {
+        let values: &'a ArrayRef = match self {
+            Lists::Small(array) => array.values(),
+            Lists::Large(array) => array.values(),
+        };
+        values.as_struct_opt()
+    }
+
+    /// The elements of a row; `None` where the list is null.
+    #[inline]
+    pub fn get(self, row: usize) -> Option<Range<usize>> {
+        match self {
+            Lists::Small(array) => array.is_valid(row).then(|| {
+                let offsets = array.value_offsets();
+                offsets[row] as usize..offsets[row + 1] as usize
+            }),
+            Lists::Large(array) => array.is_valid(row).then(|| {
+                let offsets = array.value_offsets();
+                offsets[row] as usize..offsets[row + 1] as usize
+            }),
+        }
+    }
+}

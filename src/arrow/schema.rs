@@ -1,0 +1,100 @@
+//! The Arrow types of what the verbs give, derived from the table of formats.
+//!
+//! They are what Spark takes without a cast: everything nullable, list children named `element`, 32-bit offsets.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields};
+
+use crate::error::Error;
+use crate::walk::{self, Block, Envelope, FieldType, Is, KeyForm};
+
+pub fn nullable(name: &str, of: DataType) -> FieldRef {
+    Arc::new(Field::new(name, of, true))
+}
+
+pub fn list_of(of: DataType) -> DataType {
+    DataType::List(nullable("element", of))
+}
+
+/// The fields of one header.
+pub fn header_fields<B: Block>() -> Fields {
+    let mut fields = Vec::new();
+    match B::KEYS {
+        KeyForm::Text => fields.push(nullable("key", DataType::Utf8)),
+        KeyForm::Int => fields.push(nullable("key", DataType::Int32)),
+        KeyForm::Typed => {
+            fields.push(nullable("key_kind", DataType::Utf8));
+            fields.push(nullable("key", DataType::Binary));
+        }
+    }
+    if B::KINDS {
+        fields.push(nullable("kind", DataType::Utf8));
+    }
+    fields.push(nullable("value", DataType::Binary));
+    fields.into()
+}
+
+/// A column of headers.
+pub fn headers_type<B: Block>() -> DataType {
+    list_of(DataType::Struct(header_fields::<B>()))
+}
+
+/// The fields of a decoded envelope; of a block, its one.
+pub fn envelope_fields<E: Envelope>() -> Vec<FieldRef> {
+    let of = |field: &walk::Field| match field.of {
+        FieldType::Headers => headers_type::<E::Block>(),
+        FieldType::Int64 => DataType::Int64,
+        FieldType::Binary => DataType::Binary,
+    };
+    E::FIELDS.iter().map(|field| nullable(field.name, of(field))).collect()
+}
+
+/// What decoding gives for a cell that is whole.
+pub fn decoded_type<E: Envelope>() -> DataType {
+    match E::IS {
+        Is::Block => headers_type::<E::Block>(),
+        Is::Envelope => DataType::Struct(envelope_fields::<E>().into()),
+    }
+}
+
+/// The fields of one fault.
+pub fn fault_fields() -> Fields {
+    vec![
+        nullable("code", DataType::Utf8),
+        nullable("message", DataType::Utf8),
+        nullable("byte", DataType::Int64),
+        nullable("header", DataType::Int32),
+        nullable("key", DataType::Utf8),
+        nullable("column", DataType::Utf8),
+    ]
+    .into()
+}
+
+/// A column of faults: null where a row is whole.
+pub fn faults_type() -> DataType {
+    list_of(DataType::Struct(fault_fields()))
+}
+
+/// An error that names the type that came and the type that fits.
+pub fn misfit(wanted: &DataType, given: &DataType) -> Error {
+    Error::Type(format!("the column is {}, and what fits is {}", spelled(given), spelled(wanted)))
+}
+
+/// A type in the short notation of pyarrow.
+pub fn spelled(of: &DataType) -> String {
+    match of {
+        DataType::List(element) => format!("list<{}: {}>", element.name(), spelled(element.data_type())),
+        DataType::LargeList(element) => format!("large_list<{}: {}>", element.name(), spelled(element.data_type())),
+        DataType::Struct(fields) => {
+            let fields: Vec<_> = fields.iter().map(|f| format!("{}: {}", f.name(), spelled(f.data_type()))).collect();
+            format!("struct<{}>", fields.join(", "))
+        }
+        DataType::Utf8 => "string".into(),
+        DataType::LargeUtf8 => "large_string".into(),
+        DataType::Utf8View => "string_view".into(),
+        DataType::LargeBinary => "large_binary".into(),
+        DataType::BinaryView => "binary_view".into(),
+        other => other.to_string().to_lowercase(),
+    }
+}

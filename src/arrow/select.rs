@@ -1,0 +1,314 @@
+//! select: some headers into typed columns, one pass over all of them.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, ListArray};
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
+
+use super::column::{Column, Validity};
+use super::run::RowSink;
+use super::schema;
+use crate::error::{Code, Error, Fault, unknown_name};
+use crate::kind::{Dialect, Kind};
+use crate::value::{ByteOrder, Spelling, Type, Value};
+use crate::walk::{Header, Key, Mode, Presence, Sink, Stop};
+
+/// Which of several headers with one key is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    Last,
+    First,
+    All,
+    Error,
+}
+
+impl Repeat {
+    const ALL: [(&'static str, Repeat); 4] =
+        [("last", Repeat::Last), ("first", Repeat::First), ("all", Repeat::All), ("error", Repeat::Error)];
+
+    pub fn named(name: &str) -> Result<Repeat, Error> {
+        let found = Repeat::ALL.iter().find(|(known, _)| *known == name).map(|(_, repeat)| *repeat);
+        found.ok_or_else(|| unknown_name("repeat", name, Repeat::ALL.iter().map(|(known, _)| *known)))
+    }
+}
+
+/// One output column and the header it is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    pub output: String,
+    pub key: String,
+    pub of: Type,
+    pub repeat: Repeat,
+    pub required: bool,
+}
+
+impl Want {
+    /// The Arrow type of the output column.
+    pub fn arrow(&self, dialect: Dialect) -> DataType {
+        let of = self.of.scalar.arrow(dialect);
+        if self.repeat == Repeat::All { schema::list_of(of) } else { of }
+    }
+}
+
+/// What a row holds for a wanted header so far.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    index: usize,
+    kind: Option<Kind>,
+    value: Option<&'a [u8]>,
+    at: Option<usize>,
+}
+
+/// A wanted header, what the row at hand has of it, and its column.
+struct Slot<'a> {
+    want: Want,
+    found: Vec<Found<'a>>,
+    column: Column,
+    /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
+    lists: Option<(Vec<i32>, Validity)>,
+    mark: Mark,
+}
+
+/// How long a column was before the row at hand.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    rows: usize,
+    values: usize,
+    bytes: usize,
+}
+
+/// Typed columns as they grow.
+pub struct SelectSink<'a> {
+    slots: Vec<Slot<'a>>,
+    dialect: Dialect,
+    /// The byte order of values that carry a kind.
+    order: ByteOrder,
+}
+
+impl<'a> SelectSink<'a> {
+    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder) -> Self {
+        let slot = |want: &Want| Slot {
+            want: want.clone(),
+            found: Vec::new(),
+            column: Column::new(want.of.scalar.arrow(dialect)),
+            lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
+            mark: Mark::default(),
+        };
+        SelectSink { slots: wants.iter().map(slot).collect(), dialect, order }
+    }
+
+    pub fn finish(self) -> Vec<ArrayRef> {
+        self.slots.into_iter().map(Slot::finish).collect()
+    }
+}
+
+impl<'a> Sink<'a> for SelectSink<'a> {
+    #[inline]
+    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        let Key::Text(key) = &header.key else { unreachable!("no format of the table has such keys") };
+        for slot in &mut self.slots {
+            if slot.want.key.len() == key.len() && slot.want.key.as_bytes() == key.as_bytes() {
+                let found = Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
+                slot.take(found, mode)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> RowSink<'a> for SelectSink<'a> {
+    #[inline]
+    fn begin_row(&mut self) {
+        for slot in &mut self.slots {
+            slot.found.clear();
+            slot.mark = Mark { rows: slot.rows(), values: slot.column.count(), bytes: slot.column.byte_len() };
+        }
+    }
+
+    #[inline]
+    fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
+        for slot in &mut self.slots {
+            slot.end_row(headers, self.dialect, self.order, mode)?;
+        }
+        Ok(())
+    }
+
+    fn abort_row(&mut self) {
+        for slot in &mut self.slots {
+            slot.abort_row();
+        }
+    }
+
+    fn null_row(&mut self) {
+        for slot in &mut self.slots {
+            slot.push_null();
+        }
+    }
+
+    #[inline]
+    fn max_offset(&self) -> usize {
+        let reach = |slot: &Slot<'_>| match slot.lists {
+            Some(_) => slot.column.byte_len().max(slot.column.count()),
+            None => slot.column.byte_len(),
+        };
+        self.slots.iter().map(reach).max().unwrap_or(0)
+    }
+
+    fn keeps_parts(&self) -> bool {
+        true
+    }
+}
+
+impl<'a> Slot<'a> {
+    #[inline]
+    fn take<M: Mode>(&mut self, found: Found<'a>, mode: &mut M) -> Result<(), Stop> {
+        match (self.want.repeat, self.found.first_mut()) {
+            (Repeat::All, _) | (_, None) => self.found.push(found),
+            (Repeat::Last, Some(place)) => *place = found,
+            (Repeat::First, Some(_)) => {}
+            (Repeat::Error, Some(_)) => {
+                // The second one decides the fault; those after it add nothing.
+                if self.found.len() == 1 {
+                    self.found.push(found);
+                    mode.column(|| {
+                        self.fault(
+                            Code::RepeatedKey,
+                            "the key stands a second time".into(),
+                            Some(found.index),
+                            found.at,
+                        )
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn end_row<M: Mode>(
+        &mut self,
+        headers: Presence,
+        dialect: Dialect,
+        order: ByteOrder,
+        mode: &mut M,
+    ) -> Result<(), Stop> {
+        let repeated = self.want.repeat == Repeat::Error && self.found.len() > 1;
+        if self.want.required && self.found.is_empty() && headers != Presence::Broken {
+            mode.column(|| self.fault(Code::MissingKey, "the header is required and absent".into(), None, None))?;
+        }
+        if self.lists.is_some() {
+            return self.end_list(headers, dialect, order, mode);
+        }
+        let value = match self.found.first() {
+            Some(found) if !repeated => self.read(*found, dialect, order, mode)?.flatten(),
+            _ => None,
+        };
+        self.column.push(value);
+        Ok(())
+    }
+
+    /// Ends a row of `repeat="all"`: one bad element, or headers not read to the end, make the whole list null.
+    fn end_list<M: Mode>(
+        &mut self,
+        headers: Presence,
+        dialect: Dialect,
+        order: ByteOrder,
+        mode: &mut M,
+    ) -> Result<(), Stop> {
+        if matches!(headers, Presence::Absent | Presence::Broken) {
+            self.push_null();
+            return Ok(());
+        }
+        let mut whole = true;
+        for place in 0..self.found.len() {
+            match self.read(self.found[place], dialect, order, mode)? {
+                Some(value) => self.column.push(value),
+                None => whole = false,
+            }
+        }
+        if !whole {
+            self.column.truncate(self.mark.values, self.mark.bytes);
+        }
+        if let Some((ends, valid)) = &mut self.lists {
+            ends.push(self.column.count() as i32);
+            valid.push(whole);
+        }
+        Ok(())
+    }
+
+    /// Reads a value; `None` when it is a misfit that was noted.
+    #[inline]
+    fn read<M: Mode>(
+        &self,
+        found: Found<'a>,
+        dialect: Dialect,
+        order: ByteOrder,
+        mode: &mut M,
+    ) -> Result<Option<Option<Value<'a>>>, Stop> {
+        let Some(bytes) = found.value else { return Ok(Some(None)) };
+        let of = match found.kind {
+            None => self.want.of,
+            Some(kind) if self.want.of.accepts(kind) => {
+                Type { scalar: self.want.of.scalar, spelling: Spelling::Bytes(order) }
+            }
+            Some(kind) => {
+                let message = format!("the value is {} and {} was asked for", kind.name(), self.want.of.scalar.name());
+                mode.column(|| self.fault(Code::WrongKind, message, Some(found.index), found.at))?;
+                return Ok(None);
+            }
+        };
+        match of.read(bytes, dialect) {
+            Ok(value) => Ok(Some(Some(value))),
+            Err(misfit) => {
+                let byte = found.at.map(|at| at + misfit.within);
+                mode.column(|| self.fault(misfit.code, misfit.message, Some(found.index), byte))?;
+                Ok(None)
+            }
+        }
+    }
+
+    #[cold]
+    fn fault(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> Fault {
+        let (key, column) = (Some(self.want.key.clone()), Some(self.want.output.clone()));
+        Fault { code, message, byte, header, key, column }
+    }
+
+    fn rows(&self) -> usize {
+        match &self.lists {
+            Some((ends, _)) => ends.len() - 1,
+            None => self.column.count(),
+        }
+    }
+
+    fn push_null(&mut self) {
+        match &mut self.lists {
+            Some((ends, valid)) => {
+                ends.push(self.column.count() as i32);
+                valid.push(false);
+            }
+            None => self.column.push(None),
+        }
+    }
+
+    fn abort_row(&mut self) {
+        self.found.clear();
+        self.column.truncate(self.mark.values, self.mark.bytes);
+        if let Some((ends, valid)) = &mut self.lists {
+            ends.truncate(self.mark.rows + 1);
+            valid.truncate(self.mark.rows);
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        let values = self.column.finish();
+        match self.lists {
+            None => values,
+            Some((ends, valid)) => {
+                let element = schema::nullable("element", values.data_type().clone());
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+                Arc::new(ListArray::new(element, offsets, values, valid.finish()))
+            }
+        }
+    }
+}

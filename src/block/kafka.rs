@@ -1,0 +1,226 @@
+//! `kafka`: the headers of a Kafka record (KIP-82 as shipped, message format 2) and the `headers_bytes` of KIP-1271.
+//!
+//! ```text
+//!   block    ┌────────────────┬────────┬────────┬ ─ ─
+//!            │ varint count   │ header │ header │
+//!            └────────────────┴────────┴────────┴ ─ ─
+//!   header   ┌────────────────┬───────────┬──────────────────────────┬───────┐
+//!            │ varint key_len │ key UTF-8 │ varint value_len, -1=null│ value │
+//!            └────────────────┴───────────┴──────────────────────────┴───────┘
+//! ```
+//!
+//! All varints are zig-zag. No headers are written as zero bytes; a single count of 0 is read as well.
+//!
+//! Differences from the reference implementation (`HeadersDeserializer` of Kafka Streams 4.3.1), which `lenient` undoes:
+//! a negative count and bytes after the last header are faults instead of being ignored, and a key that is not UTF-8 is
+//! a fault instead of being replaced.
+
+use std::borrow::Cow;
+
+use crate::cursor::Cursor;
+use crate::error::Code;
+use crate::value::ByteOrder;
+use crate::varint;
+use crate::walk::{Block, Header, Key, KeyForm, Mode, ReadOptions, Sink, Stop};
+
+pub struct Kafka;
+
+/// A key length and a value length: the least that a header takes.
+const MIN_HEADER_LEN: usize = 2;
+
+/// The longest run that a signed 32-bit length can state.
+const MAX_LEN: usize = i32::MAX as usize;
+
+impl Block for Kafka {
+    const NAME: &'static str = "kafka";
+    const SOURCE: &'static str = "KIP-82 as shipped (record format 2), KIP-1271 headers_bytes";
+    const LAYOUT: &'static str =
+        "varint count, then varint key_len, key UTF-8, varint value_len or -1, value; zig-zag varints";
+    const KEYS: KeyForm = KeyForm::Text;
+    const KINDS: bool = false;
+    const ORDER: ByteOrder = ByteOrder::Big;
+
+    #[inline]
+    fn walk<'a, M: Mode, S: Sink<'a>>(
+        mut cursor: Cursor<'a>,
+        options: ReadOptions,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<(), Stop> {
+        if cursor.remaining() == 0 {
+            return Ok(());
+        }
+        let at = cursor.at();
+        let count = cursor.varint("header count", options.lenient, mode)?;
+        if options.lenient && count <= 0 {
+            return Ok(());
+        }
+        let count = usize::try_from(count)
+            .map_err(|_| mode.hard(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
+        let left = cursor.remaining();
+        if count > left / MIN_HEADER_LEN {
+            return Err(mode.hard(Code::CountTooLarge, Some(at), || {
+                format!("{count} headers are announced and the {left} bytes left cannot hold them")
+            }));
+        }
+        for index in 0..count {
+            mode.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, options.lenient, mode)? {
+                sink.header(header, mode)?;
+            }
+        }
+        mode.enter_header(None);
+        if cursor.remaining() != 0 && !options.lenient {
+            return Err(mode.hard(Code::TrailingBytes, Some(cursor.at()), || {
+                format!("{} left after the last header", counted(cursor.remaining(), "byte"))
+            }));
+        }
+        Ok(())
+    }
+
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+        if headers.is_empty() {
+            return Ok(0);
+        }
+        let mut len = varint::count_len(headers.len());
+        for (index, header) in headers.iter().enumerate() {
+            mode.enter_header(Some(index));
+            let key = text_key(header);
+            for (field, part) in [("key", Some(key.as_bytes())), ("value", header.value)] {
+                let part_len = part.map_or(0, <[u8]>::len);
+                if part_len > MAX_LEN {
+                    return Err(mode.hard(Code::TooLong, None, || format!("{field} of {part_len} bytes is too long")));
+                }
+                len += part_len + part.map_or(1, |part| varint::count_len(part.len()));
+            }
+        }
+        mode.enter_header(None);
+        if len > MAX_LEN {
+            return Err(mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB")));
+        }
+        Ok(len)
+    }
+
+    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        if headers.is_empty() {
+            return;
+        }
+        varint::write_count(headers.len(), out);
+        for header in headers {
+            let key = text_key(header);
+            varint::write_count(key.len(), out);
+            out.extend_from_slice(key.as_bytes());
+            match header.value {
+                Some(value) => {
+                    varint::write_count(value.len(), out);
+                    out.extend_from_slice(value);
+                }
+                None => varint::write(varint::zigzag(-1), out),
+            }
+        }
+    }
+}
+
+/// One header; `None` when its key could not be read and the walk goes on.
+#[inline]
+fn read_header<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    index: usize,
+    lenient: bool,
+    mode: &mut M,
+) -> Result<Option<Header<'a>>, Stop> {
+    let key_len = cursor.length("key length", lenient, mode)?;
+    let key_at = cursor.at();
+    let key = cursor.take(key_len, "key", mode)?;
+    let key = match std::str::from_utf8(key) {
+        Ok(text) => Some(Key::Text(Cow::Borrowed(text))),
+        Err(_) if lenient => Some(Key::Text(Cow::Owned(replace_as_java(key)))),
+        Err(error) => {
+            let byte = Some(key_at + error.valid_up_to());
+            mode.soft(Code::KeyNotUtf8, byte, || "the key is not UTF-8".into())?;
+            None
+        }
+    };
+    mode.label(key_at, cursor.at(), "key", || {
+        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
+    });
+    if let Some(key) = &key {
+        mode.name_header(key);
+    }
+    let value_len = cursor.nullable_length("value length", lenient, mode)?;
+    let at = cursor.at();
+    let value = match value_len {
+        Some(len) => Some(cursor.take(len, "value", mode)?),
+        None => None,
+    };
+    if let Some(value) = value {
+        mode.label(at, cursor.at(), "value", || describe(value));
+    }
+    Ok(key.map(|key| Header { index, key, kind: None, value, at: Some(at) }))
+}
+
+/// A string of this block. A writer hands over text keys only: the format's `KEYS` says so.
+fn text_key<'h>(header: &'h Header<'_>) -> &'h str {
+    match &header.key {
+        Key::Text(text) => text,
+        Key::Int(_) | Key::Typed(..) => unreachable!("the rows of this format have text keys"),
+    }
+}
+
+/// What a value looks like, for a person: its text where it is printable, else its length.
+fn describe(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),
+        _ => counted(value.len(), "byte"),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+/// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded
+/// surrogate are one run and not three.
+fn replace_as_java(mut bytes: &[u8]) -> String {
+    let mut out = String::new();
+    loop {
+        let error = match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                out.push_str(text);
+                return out;
+            }
+            Err(error) => error,
+        };
+        let (valid, bad) = bytes.split_at(error.valid_up_to());
+        out.push_str(&String::from_utf8_lossy(valid));
+        out.push(char::REPLACEMENT_CHARACTER);
+        let skipped = match bad {
+            [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => 3,
+            [0xed, 0xa0..=0xbf, ..] => 2,
+            _ => error.error_len().unwrap_or(bad.len()),
+        };
+        bytes = &bad[skipped..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoded_surrogate_is_one_replacement() {
+        assert_eq!(replace_as_java(b"a\xed\xa0\x80b"), "a\u{fffd}b");
+        assert_eq!(replace_as_java(b"\xed\xa0"), "\u{fffd}");
+        assert_eq!(replace_as_java(b"\xed\x20"), "\u{fffd} ");
+        assert_eq!(replace_as_java(b"\xff\xfe"), "\u{fffd}\u{fffd}");
+        assert_eq!(replace_as_java(b"\xe2\x82"), "\u{fffd}");
+    }
+
+    #[test]
+    fn a_value_is_described_without_control_characters() {
+        assert_eq!(describe(b"acme"), "\"acme\"");
+        assert_eq!(describe(b"\x1b[2J"), "4 bytes");
+        assert_eq!(describe(&[0xff]), "1 byte");
+    }
+}

@@ -1,0 +1,4 @@
+//! One file per envelope.
+
+pub mod streams;
+pub mod streams_timestamped;

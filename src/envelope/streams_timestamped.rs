@@ -1,0 +1,65 @@
+//! `streams-timestamped`: key-value and window values of Kafka Streams stores that keep headers (KIP-1271).
+//!
+//! ```text
+//!   ┌──────────────┬───────────────────┬─────────────────┬─────────┐
+//!   │ varint size  │ kafka block       │ int64 timestamp │ payload │
+//!   └──────────────┴───────────────────┴─────────────────┴─────────┘
+//!                   ◀──── size ───────▶  big-endian, ms
+//! ```
+//!
+//! Differences from the reference implementation (`ValueTimestampHeadersDeserializer`): those of the block.
+
+use super::streams::{open_block, open_payload, seal_block, seal_tombstone};
+use crate::block::kafka::Kafka;
+use crate::cursor::Cursor;
+use crate::error::Code;
+use crate::walk::{Envelope, Field, FieldType, FieldValue, Header, Is, Mode, Opened, ReadOptions, Sealed, Stop};
+
+pub struct StreamsTimestamped;
+
+const TIMESTAMP_LEN: usize = 8;
+
+impl Envelope for StreamsTimestamped {
+    const NAME: &'static str = "streams-timestamped";
+    const IS: Is = Is::Envelope;
+    const SOURCE: &'static str = "KIP-1271: key-value and window values";
+    const LAYOUT: &'static str = "varint size, kafka block, int64 timestamp (ms, big-endian), payload";
+    const FIELDS: &'static [Field] = &[
+        Field { name: "headers", of: FieldType::Headers },
+        Field { name: "timestamp", of: FieldType::Int64 },
+        Field { name: "payload", of: FieldType::Binary },
+    ];
+
+    type Block = Kafka;
+    type Fields<'a> = [FieldValue<'a>; 2];
+
+    fn open<'a, M: Mode>(
+        cell: &'a [u8],
+        options: ReadOptions,
+        mode: &mut M,
+    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+        let mut cursor = Cursor::new(cell);
+        let block = open_block(&mut cursor, options, mode)?;
+        let fields = match cursor.int64_or_fault("timestamp", mode)? {
+            Some(timestamp) => [FieldValue::Int64(timestamp), FieldValue::Binary(open_payload(&mut cursor, mode))],
+            None => [FieldValue::Null, FieldValue::Null],
+        };
+        Ok(Opened { block: Some(block), fields })
+    }
+
+    fn seal<M: Mode>(
+        fields: &[FieldValue<'_>],
+        headers: &[Header<'_>],
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed, Stop> {
+        let FieldValue::Binary(payload) = fields[1] else { return seal_tombstone(headers, mode) };
+        let FieldValue::Int64(timestamp) = fields[0] else {
+            return Err(mode.hard(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
+        };
+        seal_block(headers, TIMESTAMP_LEN + payload.len(), mode, out)?;
+        out.extend_from_slice(&timestamp.to_be_bytes());
+        out.extend_from_slice(payload);
+        Ok(Sealed::Written)
+    }
+}

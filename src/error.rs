@@ -1,0 +1,204 @@
+//! What can be wrong with headers: a closed list of codes, and a fault that says what, where and in which header.
+
+use std::fmt;
+
+macro_rules! codes {
+    ($($variant:ident $name:literal $meaning:literal)*) => {
+        /// The kind of a fault. The list is closed: documentation and tests are derived from it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Code { $($variant),* }
+
+        impl Code {
+            /// Every code, in the order of the documentation.
+            pub const ALL: &'static [Code] = &[$(Code::$variant),*];
+
+            /// The name a user meets.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name),* }
+            }
+
+            /// One line of documentation.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$variant => $meaning),* }
+            }
+        }
+    };
+}
+
+codes! {
+    Truncated "truncated" "the bytes end inside a field"
+    VarintTooLong "varint_too_long" "a varint goes on after its fifth byte"
+    VarintLostBits "varint_lost_bits" "the fifth byte of a varint carries bits that a 32-bit number cannot hold"
+    NegativeLength "negative_length" "a length is negative and does not mean null"
+    NegativeCount "negative_count" "the number of headers is negative"
+    CountTooLarge "count_too_large" "more headers are announced than the bytes could hold"
+    TrailingBytes "trailing_bytes" "bytes are left after the last header"
+    KeyNotUtf8 "key_not_utf8" "a key is not UTF-8"
+    ValueNotUtf8 "value_not_utf8" "a value read as a string is not UTF-8"
+    NullKey "null_key" "a header has no key"
+    EmptyKey "empty_key" "a key has no bytes where the format wants at least one"
+    EmptyValue "empty_value" "a value has no bytes where the format wants at least one"
+    TooLong "too_long" "a key or value is longer than the format allows"
+    TooLarge "too_large" "the headers of a message, or a column, are larger than the format or Arrow can carry"
+    UnknownKind "unknown_kind" "a kind code that the format does not define"
+    WrongKind "wrong_kind" "a value is of another kind than the one asked for"
+    WrongSize "wrong_size" "a value has another number of bytes than its type"
+    BadBool "bad_bool" "a boolean is neither 0 nor 1"
+    BadText "bad_text" "a value does not spell what its type needs"
+    OutOfRange "out_of_range" "a value does not fit the type it is read as"
+    BadMagic "bad_magic" "an unknown magic byte"
+    BadCrc "bad_crc" "a checksum does not hold"
+    BadAttributes "bad_attributes" "attribute bits that the format does not define"
+    UnknownCodec "unknown_codec" "a compression codec that the format does not define"
+    DecompressedTooLarge "decompressed_too_large" "decompressed data would pass the limit"
+    RepeatedKey "repeated_key" "a key stands more than once where one was asked for"
+    KindNotCarried "kind_not_carried" "the target carries no kinds, and how to write the value was not said"
+    NullNotCarried "null_not_carried" "the target has no way to write this null"
+    LimitExceeded "limit_exceeded" "a limit set by the caller is passed"
+    MissingKey "missing_key" "a required header is absent"
+    NullField "null_field" "a field of the envelope is null and the format has no null for it"
+}
+
+/// One thing wrong with one cell. Format and row are added by whoever knows them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub code: Code,
+    /// Lower case, no full stop, never a user's bytes.
+    pub message: String,
+    /// Byte in the cell, 0-based.
+    pub byte: Option<usize>,
+    /// Header in the message, 0-based.
+    pub header: Option<usize>,
+    pub key: Option<String>,
+    /// The output column that could not be filled.
+    pub column: Option<String>,
+}
+
+/// A fault with its format and row: what an exception shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    pub format: &'static str,
+    pub row: Option<usize>,
+    pub fault: Fault,
+}
+
+impl fmt::Display for Located {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fault = &self.fault;
+        write!(out, "{}: ", self.format)?;
+        if let Some(column) = &fault.column {
+            write!(out, "column {column}: ")?;
+        }
+        if let Some(header) = fault.header {
+            write!(out, "header {header}: ")?;
+        }
+        out.write_str(&fault.message)?;
+        match (fault.byte, self.row) {
+            (Some(byte), Some(row)) => write!(out, " (byte {byte}, row {row})"),
+            (Some(byte), None) => write!(out, " (byte {byte})"),
+            (None, Some(row)) => write!(out, " (row {row})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// The direction in which bytes went when something failed; it names the exception.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Decode,
+    Encode,
+    Convert,
+}
+
+/// Why a whole call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Error {
+    /// A cell is bad and the caller asked for bad cells to be raised.
+    Headers(Direction, Box<Located>),
+    /// The caller's arguments do not fit: a wrong Arrow type, a misspelt name.
+    Type(String),
+    Value(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Headers(_, located) => located.fmt(out),
+            Error::Type(text) | Error::Value(text) => out.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The nearest name to a misspelt one, if any is near enough to be meant.
+pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .map(|name| (distance(wrong, name), name))
+        .filter(|(far, name)| *far <= 1 + name.len() / 3)
+        .min_by_key(|(far, _)| *far)
+        .map(|(_, name)| name)
+}
+
+/// An error for a name that is not in a list, with the nearest one and the list.
+pub fn unknown_name<'a>(what: &str, wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
+    let list = names.clone().collect::<Vec<_>>().join(", ");
+    let hint = suggestion(wrong, names).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
+    Error::Value(format!("unknown {what} '{wrong}': {hint}({what}s: {list})"))
+}
+
+/// Edit distance by single characters, with a swap of neighbours as one edit.
+fn distance(left: &str, right: &str) -> usize {
+    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
+    let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=right.len()).collect();
+    for i in 1..=left.len() {
+        for j in 1..=right.len() {
+            let change = usize::from(left[i - 1] != right[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
+            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[left.len()][right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_located_fault_says_what_then_where() {
+        let fault = Fault {
+            code: Code::NegativeLength,
+            message: "key length -1 is negative".into(),
+            byte: Some(41),
+            header: Some(3),
+            key: None,
+            column: None,
+        };
+        let located = Located { format: "kafka", row: Some(7), fault };
+        assert_eq!(located.to_string(), "kafka: header 3: key length -1 is negative (byte 41, row 7)");
+    }
+
+    #[test]
+    fn a_misspelt_name_gets_the_nearest_one() {
+        let names = ["kafka", "streams", "streams-timestamped"];
+        assert_eq!(suggestion("kafak", names.into_iter()), Some("kafka"));
+        assert_eq!(suggestion("streams-timestmaped", names.into_iter()), Some("streams-timestamped"));
+        assert_eq!(suggestion("protobuf", names.into_iter()), None);
+    }
+
+    #[test]
+    fn code_names_are_distinct() {
+        let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Code::ALL.len());
+    }
+}

@@ -1,0 +1,208 @@
+//! The one table of value types: their name, the codes of the formats that tag values, width, Arrow and Spark type.
+
+use arrow_schema::{DataType, TimeUnit};
+
+/// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    #[default]
+    Arrow,
+    Spark,
+}
+
+macro_rules! scalars {
+    ($($variant:ident $name:literal $kip82:expr, $iggy:expr, $width:expr;)*) => {
+        /// A value type that can be named.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Scalar { $($variant),* }
+
+        impl Scalar {
+            pub const ALL: &'static [Scalar] = &[$(Scalar::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Scalar::$variant => $name),* }
+            }
+
+            /// The type code of the typed KIP-82 draft.
+            pub fn kip82(self) -> Option<u8> {
+                match self { $(Scalar::$variant => $kip82),* }
+            }
+
+            /// The kind code of Apache Iggy.
+            pub fn iggy(self) -> Option<u8> {
+                match self { $(Scalar::$variant => $iggy),* }
+            }
+
+            /// Bytes of a value; `None` when any number will do.
+            pub fn width(self) -> Option<usize> {
+                match self { $(Scalar::$variant => $width),* }
+            }
+        }
+    };
+}
+
+scalars! {
+    // variant  name         KIP-82   Iggy      width
+    Bool        "bool"         Some(0), Some(3),  Some(1);
+    Char        "char"         Some(2), None,     Some(2);
+    Int8        "int8"         Some(1), Some(4),  Some(1);
+    Int16       "int16"        Some(3), Some(5),  Some(2);
+    Int32       "int32"        Some(4), Some(6),  Some(4);
+    Int64       "int64"        Some(5), Some(7),  Some(8);
+    Int128      "int128"       None,    Some(8),  Some(16);
+    Uint8       "uint8"        None,    Some(9),  Some(1);
+    Uint16      "uint16"       None,    Some(10), Some(2);
+    Uint32      "uint32"       None,    Some(11), Some(4);
+    Uint64      "uint64"       None,    Some(12), Some(8);
+    Uint128     "uint128"      None,    Some(13), Some(16);
+    Float32     "float32"      Some(6), Some(14), Some(4);
+    Float64     "float64"      Some(7), Some(15), Some(8);
+    String      "string"       Some(8), Some(2),  None;
+    Binary      "binary"       Some(9), Some(1),  None;
+    Uuid        "uuid"         None,    None,     Some(16);
+    TimestampMs "timestamp_ms" None,    None,     Some(8);
+}
+
+/// The widest integers that a decimal column of 38 digits can hold.
+pub const DECIMAL_PRECISION: u8 = 38;
+
+impl Scalar {
+    pub fn named(name: &str) -> Option<Scalar> {
+        Scalar::ALL.iter().copied().find(|scalar| scalar.name() == name)
+    }
+
+    /// Scalars that a format may tag a value with; the others are only ways to read one.
+    pub fn is_kind(self) -> bool {
+        self.kip82().is_some() || self.iggy().is_some()
+    }
+
+    /// The Arrow type of a column of such values.
+    pub fn arrow(self, dialect: Dialect) -> DataType {
+        use Scalar::*;
+        match (self, dialect) {
+            (Bool, _) => DataType::Boolean,
+            (Int8, _) => DataType::Int8,
+            (Int16, _) | (Uint8, Dialect::Spark) => DataType::Int16,
+            (Int32, _) | (Uint16, Dialect::Spark) => DataType::Int32,
+            (Int64, _) | (Uint32, Dialect::Spark) => DataType::Int64,
+            (Uint8, Dialect::Arrow) => DataType::UInt8,
+            (Uint16, Dialect::Arrow) => DataType::UInt16,
+            (Uint32, Dialect::Arrow) => DataType::UInt32,
+            (Uint64, Dialect::Arrow) => DataType::UInt64,
+            (Uint64, Dialect::Spark) => DataType::Decimal128(20, 0),
+            (Int128 | Uint128, _) => DataType::Decimal128(DECIMAL_PRECISION, 0),
+            (Float32, _) => DataType::Float32,
+            (Float64, _) => DataType::Float64,
+            (Char | String | Uuid, _) => DataType::Utf8,
+            (Binary, _) => DataType::Binary,
+            (TimestampMs, Dialect::Arrow) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+            (TimestampMs, Dialect::Spark) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        }
+    }
+}
+
+/// The type tag that a typed format puts beside a value. A code without a name passes through as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    Named(Scalar),
+    Unnamed(u8),
+}
+
+const UNNAMED: &str = "kind-";
+
+impl Kind {
+    /// `int32`, or `kind-200` for a code without a name.
+    pub fn name(self) -> String {
+        match self {
+            Kind::Named(scalar) => scalar.name().to_string(),
+            Kind::Unnamed(code) => format!("{UNNAMED}{code}"),
+        }
+    }
+
+    /// The kind that `name` gives back.
+    pub fn parse(name: &str) -> Option<Kind> {
+        if let Some(code) = name.strip_prefix(UNNAMED) {
+            return code.parse().ok().map(Kind::Unnamed);
+        }
+        Scalar::named(name).filter(|scalar| scalar.is_kind()).map(Kind::Named)
+    }
+
+    /// A typed key in words: its text where it is text, else its kind and bytes.
+    pub fn show(self, bytes: &[u8]) -> String {
+        match (self, std::str::from_utf8(bytes)) {
+            (Kind::Named(Scalar::String), Ok(text)) => text.to_string(),
+            _ => {
+                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{}:{hex}", self.name())
+            }
+        }
+    }
+}
+
+/// The type of an Arrow column as Spark writes it in DDL.
+pub fn ddl(of: &DataType) -> String {
+    match of {
+        DataType::Boolean => "boolean".into(),
+        DataType::Int8 => "tinyint".into(),
+        DataType::Int16 => "smallint".into(),
+        DataType::Int32 => "int".into(),
+        DataType::Int64 => "bigint".into(),
+        DataType::Float32 => "float".into(),
+        DataType::Float64 => "double".into(),
+        DataType::Utf8 => "string".into(),
+        DataType::Binary => "binary".into(),
+        DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".into(),
+        DataType::List(element) => format!("array<{}>", ddl(element.data_type())),
+        DataType::Struct(fields) => {
+            let fields: Vec<_> =
+                fields.iter().map(|f| format!("{}:{}", quoted(f.name()), ddl(f.data_type()))).collect();
+            format!("struct<{}>", fields.join(","))
+        }
+        // A dialect of Arrow's own: there is nothing in Spark to name.
+        other => format!("void /* {other} */"),
+    }
+}
+
+/// A name as Spark's DDL takes it, whatever it is made of.
+pub fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {
+        name.to_string()
+    } else {
+        format!("`{}`", name.replace('`', "``"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_named_and_read_back() {
+        for scalar in Scalar::ALL {
+            assert_eq!(Kind::parse(scalar.name()).is_some(), scalar.is_kind(), "{}", scalar.name());
+        }
+        assert_eq!(Kind::parse("kind-200"), Some(Kind::Unnamed(200)));
+        assert_eq!(Kind::Unnamed(200).name(), "kind-200");
+        assert_eq!(Kind::parse("kind-256"), None);
+        assert_eq!(Kind::parse("uuid"), None);
+    }
+
+    #[test]
+    fn ten_kip82_and_fifteen_iggy_codes() {
+        let mut kip82: Vec<_> = Scalar::ALL.iter().filter_map(|s| s.kip82()).collect();
+        let mut iggy: Vec<_> = Scalar::ALL.iter().filter_map(|s| s.iggy()).collect();
+        kip82.sort_unstable();
+        iggy.sort_unstable();
+        assert_eq!(kip82, (0..10).collect::<Vec<_>>());
+        assert_eq!(iggy, (1..=15).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn ddl_quotes_names_that_need_it() {
+        assert_eq!(quoted("tenant"), "tenant");
+        assert_eq!(quoted("señal-📦"), "`señal-📦`");
+        assert_eq!(quoted("a`b"), "`a``b`");
+    }
+}

@@ -1,0 +1,16 @@
+//! Message headers of Kafka, Kafka Streams and Iggy: bytes, Arrow columns and, with the feature `python`, Python.
+
+pub mod arrow;
+pub mod block;
+pub mod cursor;
+pub mod envelope;
+pub mod error;
+pub mod format;
+pub mod kind;
+pub mod op;
+pub mod value;
+pub mod varint;
+pub mod walk;
+
+#[cfg(feature = "python")]
+mod python;

@@ -1,0 +1,96 @@
+//! inspect: every byte of a cell with the field it belongs to, and what is wrong with it.
+
+use crate::error::Fault;
+use crate::format::Visitor;
+use crate::walk::{Discard, Envelope, Label, Labelled, ReadOptions, walk_cell};
+
+/// A cell taken apart. The labels cover it without a gap, in order.
+#[derive(Debug)]
+pub struct Inspection {
+    pub labels: Vec<Label>,
+    pub faults: Vec<Fault>,
+}
+
+/// Takes one cell apart.
+pub struct Inspect<'a> {
+    pub cell: &'a [u8],
+    pub options: ReadOptions,
+}
+
+/// The field of bytes that no walk came to.
+const NOT_READ: &str = "not read";
+
+impl Visitor for Inspect<'_> {
+    type Out = Inspection;
+
+    fn visit<E: Envelope>(self) -> Inspection {
+        let mut mode = Labelled::default();
+        // A walk that stops has said why: the faults are the answer.
+        let _ = walk_cell::<E, _, _>(self.cell, self.options, &mut mode, &mut Discard);
+        Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
+    }
+}
+
+/// Sorts labels by place, drops those without bytes and names the bytes between them.
+fn without_gaps(mut labels: Vec<Label>, len: usize) -> Vec<Label> {
+    labels.retain(|label| label.end > label.start);
+    labels.sort_by_key(|label| label.start);
+    let gap = |start, end| Label { start, end, field: NOT_READ, header: None, text: String::new() };
+    let mut whole = Vec::new();
+    let mut at = 0;
+    for label in labels {
+        if label.start > at {
+            whole.push(gap(at, label.start));
+        }
+        at = label.end;
+        whole.push(label);
+    }
+    if at < len {
+        whole.push(gap(at, len));
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Format;
+
+    fn inspect(cell: &[u8], format: &str) -> Inspection {
+        Format::named(format).unwrap().visit(Inspect { cell, options: ReadOptions::default() })
+    }
+
+    #[test]
+    fn every_byte_has_one_label_even_where_the_bytes_are_bad() {
+        let cell = [0x0c, 0x02, 0x06, 0x6b, 0x65, 0x79, 0x01, 0, 0, 0, 0, 0, 0, 0, 9, 0xaa];
+        for format in Format::ALL {
+            for len in 0..=cell.len() {
+                let found = format.visit(Inspect { cell: &cell[..len], options: ReadOptions::default() });
+                let mut at = 0;
+                for label in &found.labels {
+                    assert_eq!(label.start, at);
+                    at = label.end;
+                }
+                assert_eq!(at, len);
+            }
+        }
+    }
+
+    #[test]
+    fn fields_carry_their_meaning() {
+        let found = inspect(&[0x02, 0x06, 0x6b, 0x65, 0x79, 0x02, 0x61], "kafka");
+        let fields: Vec<_> = found.labels.iter().map(|label| (label.field, label.text.as_str())).collect();
+        assert_eq!(
+            fields,
+            [("header count", "1"), ("key length", "3"), ("key", "\"key\""), ("value length", "1"), ("value", "\"a\"")]
+        );
+        assert!(found.faults.is_empty());
+    }
+
+    #[test]
+    fn bytes_after_a_break_are_not_read() {
+        let found = inspect(&[0x02, 0x07, 0x6b], "kafka");
+        assert_eq!(found.labels.last().unwrap().field, "not read");
+        assert_eq!(found.faults[0].byte, Some(1));
+    }
+}

@@ -1,0 +1,271 @@
+//! Arrow in and out as PyCapsules. The one file that names pyo3-arrow.
+
+use std::sync::{Arc, Mutex};
+
+use arrow_array::{Array, ArrayRef, new_empty_array};
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+use pyo3::exceptions::{PyStopIteration, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use pyo3_arrow::error::PyArrowResult;
+use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
+use pyo3_arrow::input::AnyArray;
+
+use super::gate::released;
+use crate::arrow::run::MAX_OFFSET;
+use crate::arrow::{Apply, Input, TypeOf, Verb};
+use crate::error::{Code, Direction, Error, Fault, Located};
+use crate::format::Format;
+use crate::kind::{ddl, quoted};
+
+/// An Arrow array on its way to any library that takes one.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct Column {
+    pub array: ArrayRef,
+}
+
+#[pymethods]
+impl Column {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyArrowResult<Bound<'py, PyTuple>> {
+        to_array_pycapsules(py, unnamed(self.array.data_type()), &self.array, requested_schema)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
+        to_schema_pycapsule(py, unnamed(self.array.data_type()).as_ref())
+    }
+
+    fn __len__(&self) -> usize {
+        self.array.len()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<letterhead column of {} rows: {}>", self.array.len(), self.array.data_type())
+    }
+}
+
+/// Arrow arrays made one by one, as they are asked for: by iteration, or once as an Arrow stream.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct Stream {
+    field: FieldRef,
+    chunks: Mutex<Option<Chunks>>,
+}
+
+#[pymethods]
+impl Stream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyArrowResult<Bound<'py, PyCapsule>> {
+        let taken = self.lock()?.take();
+        let chunks = taken.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
+        to_stream_pycapsule(py, Box::new(Unattached(chunks)), requested_schema)
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
+        to_schema_pycapsule(py, self.field.as_ref())
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
+        // Taken out while it works, so that a second thread gets an error instead of waiting with the GIL held.
+        let mut chunks = self.lock()?.take().ok_or_else(|| PyStopIteration::new_err(()))?;
+        let (chunks, array) = released(py, move || {
+            let array = chunks.next_chunk()?;
+            Ok((chunks, array))
+        })?;
+        let array = array.ok_or_else(|| PyStopIteration::new_err(()))?;
+        *self.lock()? = Some(chunks);
+        Ok(Column { array })
+    }
+}
+
+impl Stream {
+    fn lock(&self) -> PyResult<std::sync::MutexGuard<'_, Option<Chunks>>> {
+        self.chunks.lock().map_err(|_| PyValueError::new_err("the stream broke while it was read"))
+    }
+}
+
+/// A type that a verb would give, before any row is read.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct Schema {
+    pub of: DataType,
+}
+
+#[pymethods]
+impl Schema {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyArrowResult<Bound<'py, PyCapsule>> {
+        to_schema_pycapsule(py, unnamed(&self.of).as_ref())
+    }
+
+    /// The type in Spark's DDL; of a struct, its columns.
+    #[getter]
+    fn ddl(&self) -> String {
+        match &self.of {
+            DataType::Struct(fields) => {
+                let columns = fields.iter().map(|field| format!("{} {}", quoted(field.name()), ddl(field.data_type())));
+                columns.collect::<Vec<_>>().join(", ")
+            }
+            other => ddl(other),
+        }
+    }
+}
+
+fn unnamed(of: &DataType) -> FieldRef {
+    Arc::new(Field::new("", of.clone(), true))
+}
+
+/// A verb that is known at run time.
+pub trait AnyVerb: Send + Sync {
+    fn output_type(&self, format: Format) -> DataType;
+
+    fn apply(&self, format: Format, input: Input<'_>) -> Result<crate::arrow::Output, Error>;
+}
+
+impl<V: Verb + Send + Sync> AnyVerb for V {
+    fn output_type(&self, format: Format) -> DataType {
+        format.visit(TypeOf(self))
+    }
+
+    fn apply(&self, format: Format, input: Input<'_>) -> Result<crate::arrow::Output, Error> {
+        format.visit(Apply(self, input))
+    }
+}
+
+/// A verb applied to the chunks of a stream, each cut where an output column would pass its largest offset.
+struct Chunks {
+    source: Box<dyn ArrayReader + Send>,
+    verb: Box<dyn AnyVerb>,
+    format: Format,
+    max_offset: usize,
+    rows_before: usize,
+    /// The chunk at hand and the row to go on with.
+    rest: Option<(ArrayRef, usize)>,
+}
+
+impl Chunks {
+    fn next_chunk(&mut self) -> Result<Option<ArrayRef>, Error> {
+        let (column, from) = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.source.next() {
+                None => return Ok(None),
+                Some(Ok(column)) => (column, 0),
+                Some(Err(error)) => return Err(Error::Value(format!("the stream given failed: {error}"))),
+            },
+        };
+        let input = Input { column: &column, from, rows_before: self.rows_before, max_offset: self.max_offset };
+        let output = self.verb.apply(self.format, input)?;
+        if output.until < column.len() {
+            self.rest = Some((column, output.until));
+        } else {
+            self.rows_before += column.len();
+        }
+        Ok(Some(output.column))
+    }
+}
+
+/// Chunks as a C stream, which may be pulled with the GIL held or not: it is not held while they are made.
+struct Unattached(Chunks);
+
+impl Iterator for Unattached {
+    type Item = Result<ArrayRef, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let attached = Python::try_attach(|py| released(py, || self.0.next_chunk()).map_err(|error| error.to_string()));
+        match attached {
+            Some(Ok(array)) => array.map(Ok),
+            Some(Err(text)) => Some(Err(ArrowError::ExternalError(text.into()))),
+            // The interpreter is going away, and there is no GIL to release.
+            None => self.0.next_chunk().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose(),
+        }
+    }
+}
+
+impl ArrayReader for Unattached {
+    fn field(&self) -> FieldRef {
+        unnamed(&self.0.verb.output_type(self.0.format))
+    }
+}
+
+/// Applies a verb to anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+pub fn apply<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    format: Format,
+    verb: Box<dyn AnyVerb>,
+    max_offset: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let max_offset = max_offset.unwrap_or(MAX_OFFSET).min(MAX_OFFSET);
+    match import(column)? {
+        AnyArray::Array(array) => {
+            let (array, _) = array.into_inner();
+            let made = released(py, || apply_whole(&array, format, verb.as_ref(), max_offset))?;
+            Ok(Column { array: made }.into_pyobject(py)?.into_any())
+        }
+        AnyArray::Stream(stream) => {
+            let source = stream.into_reader()?;
+            // A type that does not fit is said now, not when the first chunk is pulled.
+            let empty = new_empty_array(source.field().data_type());
+            released(py, || verb.apply(format, Input::new(&empty)).map(|_| ()))?;
+            let field = unnamed(&verb.output_type(format));
+            let chunks = Chunks { source, verb, format, max_offset, rows_before: 0, rest: None };
+            Ok(Stream { field, chunks: Mutex::new(Some(chunks)) }.into_pyobject(py)?.into_any())
+        }
+    }
+}
+
+fn apply_whole(array: &ArrayRef, format: Format, verb: &dyn AnyVerb, max_offset: usize) -> Result<ArrayRef, Error> {
+    let output = verb.apply(format, Input { max_offset, ..Input::new(array) })?;
+    if output.until == array.len() {
+        return Ok(output.column);
+    }
+    let fault = Fault {
+        code: Code::TooLarge,
+        message: "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array"
+            .into(),
+        byte: None,
+        header: None,
+        key: None,
+        column: None,
+    };
+    let located = Located { format: format.info().name, row: Some(output.until), fault };
+    Err(Error::Headers(Direction::Convert, Box::new(located)))
+}
+
+fn import(column: &Bound<'_, PyAny>) -> PyResult<AnyArray> {
+    let py = column.py();
+    let has = |name| column.hasattr(pyo3::types::PyString::new(py, name));
+    if !has("__arrow_c_array__")? && !has("__arrow_c_stream__")? {
+        let given = column.get_type().name()?;
+        return Err(PyTypeError::new_err(format!(
+            "a column is any Arrow array or stream (__arrow_c_array__ or __arrow_c_stream__), and this is {given}"
+        )));
+    }
+    column.extract()
+}
+
+/// The addresses of the buffers that a kernel would read, children included: what shows that nothing was copied.
+#[pyfunction]
+pub fn buffer_addresses(column: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    fn gather(data: &ArrayData, out: &mut Vec<usize>) {
+        out.extend(data.nulls().map(|nulls| nulls.buffer().as_ptr() as usize));
+        out.extend(data.buffers().iter().map(|buffer| buffer.as_ptr() as usize));
+        data.child_data().iter().for_each(|child| gather(child, out));
+    }
+    let AnyArray::Array(array) = import(column)? else {
+        return Err(PyTypeError::new_err("addresses are of one array, not of a stream"));
+    };
+    let mut out = Vec::new();
+    gather(&array.array().to_data(), &mut out);
+    Ok(out)
+}

@@ -1,0 +1,41 @@
+//! Errors of the core as the exceptions of `letterhead.errors`.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::{Direction, Error, Fault, Located};
+
+pub fn to_exception(py: Python<'_>, error: Error) -> PyErr {
+    match error {
+        Error::Type(text) => PyTypeError::new_err(text),
+        Error::Value(text) => PyValueError::new_err(text),
+        Error::Headers(direction, located) => header_error(py, direction, *located).unwrap_or_else(|failure| failure),
+    }
+}
+
+fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyResult<PyErr> {
+    let class = match direction {
+        Direction::Decode => "DecodeError",
+        Direction::Encode => "EncodeError",
+        Direction::Convert => "ConversionError",
+    };
+    let Located { format, row, fault } = located;
+    let place = PyDict::new(py);
+    place.set_item("format", format)?;
+    place.set_item("code", fault.code.name())?;
+    place.set_item("offset", fault.byte)?;
+    place.set_item("row", row)?;
+    place.set_item("header", fault.header)?;
+    place.set_item("key", fault.key)?;
+    place.set_item("column", fault.column)?;
+    let error = py.import("letterhead.errors")?.getattr(class)?.call((fault.message,), Some(&place))?;
+    Ok(PyErr::from_value(error))
+}
+
+/// A fault as `(code, message, byte, header, key, column)`.
+pub type FaultTuple = (&'static str, String, Option<usize>, Option<usize>, Option<String>, Option<String>);
+
+pub fn fault_tuple(fault: Fault) -> FaultTuple {
+    (fault.code.name(), fault.message, fault.byte, fault.header, fault.key, fault.column)
+}

@@ -1,0 +1,30 @@
+//! The only place that knows PyO3. One native function a verb: capsule → gate → dispatch → run → capsule.
+
+mod capsule;
+mod columns;
+mod errors;
+mod gate;
+mod message;
+mod scalar;
+mod tables;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _native {
+    #[pymodule_export]
+    use super::capsule::{Column, Schema, Stream, buffer_addresses};
+    #[pymodule_export]
+    use super::columns::{decode_column, encode_column, schema, select_column, validate_column};
+    #[pymodule_export]
+    use super::message::{decode, encode, inspect, select, validate};
+    #[pymodule_export]
+    use super::tables::{codes, formats, kinds, select_types};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,46 @@
+//! One value of an Arrow column as a Python object.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMillisecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+/// The value of a row as Python has it; a time as its milliseconds since the epoch.
+pub fn to_object<'py>(py: Python<'py>, column: &ArrayRef, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    if column.is_null(row) {
+        return Ok(py.None().into_bound(py));
+    }
+    match column.data_type() {
+        DataType::Boolean => column.as_boolean().value(row).into_bound_py_any(py),
+        DataType::Int8 => column.as_primitive::<Int8Type>().value(row).into_bound_py_any(py),
+        DataType::Int16 => column.as_primitive::<Int16Type>().value(row).into_bound_py_any(py),
+        DataType::Int32 => column.as_primitive::<Int32Type>().value(row).into_bound_py_any(py),
+        DataType::Int64 => column.as_primitive::<Int64Type>().value(row).into_bound_py_any(py),
+        DataType::UInt8 => column.as_primitive::<UInt8Type>().value(row).into_bound_py_any(py),
+        DataType::UInt16 => column.as_primitive::<UInt16Type>().value(row).into_bound_py_any(py),
+        DataType::UInt32 => column.as_primitive::<UInt32Type>().value(row).into_bound_py_any(py),
+        DataType::UInt64 => column.as_primitive::<UInt64Type>().value(row).into_bound_py_any(py),
+        DataType::Decimal128(..) => column.as_primitive::<Decimal128Type>().value(row).into_bound_py_any(py),
+        DataType::Float32 => column.as_primitive::<Float32Type>().value(row).into_bound_py_any(py),
+        DataType::Float64 => column.as_primitive::<Float64Type>().value(row).into_bound_py_any(py),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => {
+            column.as_primitive::<TimestampMillisecondType>().value(row).into_bound_py_any(py)
+        }
+        DataType::Utf8 => column.as_string::<i32>().value(row).into_bound_py_any(py),
+        DataType::Binary => Ok(PyBytes::new(py, column.as_binary::<i32>().value(row)).into_any()),
+        DataType::List(_) => {
+            let elements = column.as_list::<i32>().value(row);
+            let objects =
+                (0..elements.len()).map(|place| to_object(py, &elements, place)).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, objects)?.into_any())
+        }
+        other => Err(PyTypeError::new_err(format!("no Python value for {other}"))),
+    }
+}

@@ -1,0 +1,63 @@
+//! The tables of the core, for everything in Python that is derived from them.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrow::schema;
+use crate::error::Code;
+use crate::format::{Format, Visitor};
+use crate::kind::{Dialect, Scalar, ddl};
+use crate::walk::{Envelope, Is};
+
+/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`.
+#[pyfunction]
+pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    struct Fields;
+    impl Visitor for Fields {
+        type Out = Vec<(String, String)>;
+
+        fn visit<E: Envelope>(self) -> Self::Out {
+            let fields = schema::envelope_fields::<E>();
+            fields.iter().map(|field| (field.name().clone(), schema::spelled(field.data_type()))).collect()
+        }
+    }
+    let row = |format: &Format| {
+        let info = format.info();
+        let row = PyDict::new(py);
+        row.set_item("name", info.name)?;
+        row.set_item("is_", if info.is == Is::Block { "block" } else { "envelope" })?;
+        row.set_item("source", info.source)?;
+        row.set_item("layout", info.layout)?;
+        row.set_item("fields", format.visit(Fields))?;
+        Ok(row)
+    };
+    Format::ALL.iter().map(row).collect()
+}
+
+/// Each kind: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
+#[pyfunction]
+pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    let row = |scalar: &Scalar| {
+        let row = PyDict::new(py);
+        row.set_item("name", scalar.name())?;
+        row.set_item("kip82", scalar.kip82())?;
+        row.set_item("iggy", scalar.iggy())?;
+        row.set_item("width", scalar.width())?;
+        row.set_item("arrow", schema::spelled(&scalar.arrow(Dialect::Arrow)))?;
+        row.set_item("spark", ddl(&scalar.arrow(Dialect::Spark)))?;
+        Ok(row)
+    };
+    Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(row).collect()
+}
+
+/// The names of the types that `select` reads values as.
+#[pyfunction]
+pub fn select_types() -> Vec<&'static str> {
+    Scalar::ALL.iter().map(|scalar| scalar.name()).collect()
+}
+
+/// Each error code and what it means.
+#[pyfunction]
+pub fn codes() -> Vec<(&'static str, &'static str)> {
+    Code::ALL.iter().map(|code| (code.name(), code.meaning())).collect()
+}

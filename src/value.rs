@@ -1,0 +1,407 @@
+//! What the bytes of one value mean when they are read as a type, and how a kind's bits are written without kinds.
+//!
+//! ```text
+//!   type     name[:be|le|text]
+//!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
+//!            └──┴──┴──┴──┘
+//!   int32:text   "-42"       ASCII digits
+//! ```
+
+use std::borrow::Cow;
+
+use crate::error::{Code, Error, unknown_name};
+use crate::kind::{DECIMAL_PRECISION, Dialect, Kind, Scalar};
+
+/// Which byte of a number comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ByteOrder {
+    #[default]
+    Big,
+    Little,
+}
+
+/// How the bytes of a value spell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    Bytes(ByteOrder),
+    Text,
+}
+
+/// A type as a user names it: `int64`, `int64:le`, `uuid:text`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Type {
+    pub scalar: Scalar,
+    pub spelling: Spelling,
+}
+
+/// A value read from bytes. Integers of every width are one variant: their range was checked by then.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value<'a> {
+    Bool(bool),
+    Int(i128),
+    Float32(f32),
+    Float64(f64),
+    Text(Cow<'a, str>),
+    Bytes(&'a [u8]),
+}
+
+/// Why bytes are not a value of a type: the code, the byte within the value, the reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    pub code: Code,
+    pub within: usize,
+    pub message: String,
+}
+
+impl Type {
+    /// Reads `name[:be|le|text]`.
+    pub fn parse(text: &str) -> Result<Type, Error> {
+        let (name, suffix) = match text.split_once(':') {
+            Some((name, suffix)) => (name, Some(suffix)),
+            None => (text, None),
+        };
+        let scalar = Scalar::named(name)
+            .ok_or_else(|| unknown_name("type", name, Scalar::ALL.iter().map(|scalar| scalar.name())))?;
+        let spelling = match suffix {
+            None | Some("be") => Spelling::Bytes(ByteOrder::Big),
+            Some("le") => Spelling::Bytes(ByteOrder::Little),
+            Some("text") => Spelling::Text,
+            Some(other) => return Err(unknown_name("suffix of a type", other, ["be", "le", "text"].into_iter())),
+        };
+        if suffix.is_some() && scalar.width().is_none() {
+            return Err(Error::Value(format!("type '{text}': {name} takes no suffix")));
+        }
+        Ok(Type { scalar, spelling })
+    }
+
+    /// Whether a value of this kind may be read as this type.
+    pub fn accepts(self, kind: Kind) -> bool {
+        match (self.scalar, kind) {
+            (Scalar::Uuid, Kind::Named(Scalar::Binary)) | (Scalar::TimestampMs, Kind::Named(Scalar::Int64)) => true,
+            (scalar, Kind::Named(named)) => scalar == named,
+            (_, Kind::Unnamed(_)) => false,
+        }
+    }
+
+    /// Reads the bytes of a value. The message of a misfit is built only when there is one.
+    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Value<'a>, Misfit> {
+        let value = match self.spelling {
+            Spelling::Bytes(order) => read_bytes(self.scalar, order, bytes)?,
+            Spelling::Text => read_text(self.scalar, bytes)?,
+        };
+        self.fit(value, dialect)
+    }
+
+    /// Checks an integer against the column it goes into.
+    fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Misfit> {
+        let Value::Int(number) = value else { return Ok(value) };
+        match self.scalar {
+            Scalar::Int128 | Scalar::Uint128 if number.unsigned_abs() >= 10u128.pow(u32::from(DECIMAL_PRECISION)) => {
+                Err(misfit(Code::OutOfRange, || "the number has more than 38 digits".into()))
+            }
+            Scalar::TimestampMs if dialect == Dialect::Spark => match (number as i64).checked_mul(1000) {
+                Some(micros) => Ok(Value::Int(i128::from(micros))),
+                None => Err(misfit(Code::OutOfRange, || "the time does not fit 64 bits of microseconds".into())),
+            },
+            _ => Ok(value),
+        }
+    }
+}
+
+#[cold]
+fn misfit(code: Code, message: impl FnOnce() -> String) -> Misfit {
+    Misfit { code, within: 0, message: message() }
+}
+
+fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Misfit> {
+    let mut array: [u8; N] = bytes.try_into().map_err(|_| wrong_size(scalar, bytes.len()))?;
+    if order == ByteOrder::Little {
+        array.reverse();
+    }
+    Ok(array)
+}
+
+#[cold]
+fn wrong_size(scalar: Scalar, len: usize) -> Misfit {
+    let (name, width) = (scalar.name(), scalar.width().unwrap_or_default());
+    let plural = if len == 1 { "byte" } else { "bytes" };
+    misfit(Code::WrongSize, || format!("{len} {plural} where {name} takes {width}"))
+}
+
+fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Misfit> {
+    macro_rules! int {
+        ($of:ty) => {
+            Ok(Value::Int(<$of>::from_be_bytes(sized(scalar, order, bytes)?) as i128))
+        };
+    }
+    match scalar {
+        Scalar::String => std::str::from_utf8(bytes).map(|text| Value::Text(Cow::Borrowed(text))).map_err(|error| {
+            let within = error.valid_up_to();
+            Misfit { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() }
+        }),
+        Scalar::Binary => Ok(Value::Bytes(bytes)),
+        Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
+            [0] => Ok(Value::Bool(false)),
+            [1] => Ok(Value::Bool(true)),
+            [other] => Err(misfit(Code::BadBool, || format!("{other} is not a boolean: 0 or 1"))),
+        },
+        Scalar::Char => {
+            let unit = u16::from_be_bytes(sized(scalar, order, bytes)?);
+            let character = char::from_u32(u32::from(unit))
+                .ok_or_else(|| misfit(Code::OutOfRange, || "half a surrogate pair is no character".into()))?;
+            Ok(Value::Text(Cow::Owned(character.to_string())))
+        }
+        Scalar::Int8 => int!(i8),
+        Scalar::Int16 => int!(i16),
+        Scalar::Int32 => int!(i32),
+        Scalar::Int64 | Scalar::TimestampMs => int!(i64),
+        Scalar::Int128 => int!(i128),
+        Scalar::Uint8 => int!(u8),
+        Scalar::Uint16 => int!(u16),
+        Scalar::Uint32 => int!(u32),
+        Scalar::Uint64 => int!(u64),
+        Scalar::Uint128 => {
+            // Past i128 there are more than 38 digits anyway, which is the same fault.
+            let number = u128::from_be_bytes(sized(scalar, order, bytes)?);
+            Ok(Value::Int(i128::try_from(number).unwrap_or(i128::MAX)))
+        }
+        Scalar::Float32 => Ok(Value::Float32(f32::from_be_bytes(sized(scalar, order, bytes)?))),
+        Scalar::Float64 => Ok(Value::Float64(f64::from_be_bytes(sized(scalar, order, bytes)?))),
+        Scalar::Uuid => Ok(Value::Text(Cow::Owned(uuid_text(sized(scalar, order, bytes)?)))),
+    }
+}
+
+/// The five groups of a UUID's text, in digits.
+const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+
+fn uuid_text(bytes: [u8; 16]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut rest = digits.as_str();
+    let groups = UUID_GROUPS.map(|len| {
+        let (group, after) = rest.split_at(len);
+        rest = after;
+        group
+    });
+    groups.join("-")
+}
+
+fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Misfit> {
+    let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
+    match scalar {
+        Scalar::Bool => match text {
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            _ => Err(bad_text(scalar)),
+        },
+        Scalar::Char => {
+            let mut characters = text.chars();
+            match (characters.next(), characters.next()) {
+                (Some(one), None) if u32::from(one) <= 0xffff => Ok(Value::Text(Cow::Borrowed(text))),
+                _ => Err(bad_text(scalar)),
+            }
+        }
+        Scalar::Float32 => {
+            float_text(text).and_then(|t| t.parse().ok()).map(Value::Float32).ok_or_else(|| bad_text(scalar))
+        }
+        Scalar::Float64 => {
+            float_text(text).and_then(|t| t.parse().ok()).map(Value::Float64).ok_or_else(|| bad_text(scalar))
+        }
+        Scalar::Uuid => uuid_from_text(text).map(|t| Value::Text(Cow::Owned(t))).ok_or_else(|| bad_text(scalar)),
+        Scalar::String | Scalar::Binary => unreachable!("`Type::parse` gives these no suffix"),
+        _ => int_text(scalar, text),
+    }
+}
+
+#[cold]
+fn bad_text(scalar: Scalar) -> Misfit {
+    misfit(Code::BadText, || format!("the text does not spell {}", scalar.name()))
+}
+
+fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Misfit> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(bad_text(scalar));
+    }
+    let (low, high) = int_range(scalar);
+    // A number past 128 bits parses to nothing, and is out of every range.
+    match text.parse::<i128>() {
+        Ok(number) if (low..=high).contains(&number) => Ok(Value::Int(number)),
+        _ => Err(misfit(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))),
+    }
+}
+
+fn int_range(scalar: Scalar) -> (i128, i128) {
+    let unsigned = matches!(scalar, Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Uint128);
+    let bits = scalar.width().unwrap_or_default() as u32 * 8;
+    match (unsigned, bits) {
+        (true, 128) => (0, i128::MAX),
+        (true, _) => (0, (1 << bits) - 1),
+        (false, _) => (i128::MIN >> (128 - bits), i128::MAX >> (128 - bits)),
+    }
+}
+
+/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, `NaN`, `Infinity` or `-Infinity`.
+fn float_text(text: &str) -> Option<&str> {
+    if matches!(text, "NaN" | "Infinity" | "-Infinity") {
+        return Some(text);
+    }
+    let number = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (number, None),
+    };
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let spelled = digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty());
+    let scaled = exponent.is_none_or(|exponent| {
+        let number = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !number.is_empty() && digits(number)
+    });
+    (spelled && scaled).then_some(text)
+}
+
+fn uuid_from_text(text: &str) -> Option<String> {
+    let mut groups = text.split('-');
+    let fits = UUID_GROUPS.iter().all(|len| {
+        groups.next().is_some_and(|group| group.len() == *len && group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    });
+    (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
+}
+
+/// The bytes of a typed value for a format without kinds. `bits` are big-endian.
+///
+/// `None` when its spelling was not said and matters.
+pub fn untyped<'a>(kind: Kind, bits: &'a [u8], spelling: Option<Spelling>) -> Option<Cow<'a, [u8]>> {
+    match (kind, spelling) {
+        // One byte, or bytes without an order, are what they are.
+        (Kind::Named(Scalar::String | Scalar::Binary) | Kind::Unnamed(_), Some(_)) => Some(Cow::Borrowed(bits)),
+        (_, Some(Spelling::Bytes(ByteOrder::Big))) => Some(Cow::Borrowed(bits)),
+        (_, Some(Spelling::Bytes(ByteOrder::Little))) => Some(Cow::Owned(bits.iter().rev().copied().collect())),
+        (Kind::Named(scalar), Some(Spelling::Text)) => text_of(scalar, bits).map(|text| Cow::Owned(text.into_bytes())),
+        (_, None) => None,
+    }
+}
+
+/// What `name:text` reads back as the same value.
+fn text_of(scalar: Scalar, bits: &[u8]) -> Option<String> {
+    if scalar == Scalar::Uint128 {
+        // Wider than what a column can hold, but not than text.
+        return bits.try_into().ok().map(|bits| u128::from_be_bytes(bits).to_string());
+    }
+    Some(match read_bytes(scalar, ByteOrder::Big, bits).ok()? {
+        Value::Bool(flag) => flag.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Float32(number) => special_float(f64::from(number)).unwrap_or_else(|| number.to_string()),
+        Value::Float64(number) => special_float(number).unwrap_or_else(|| number.to_string()),
+        Value::Text(text) => text.into_owned(),
+        Value::Bytes(_) => return None,
+    })
+}
+
+fn special_float(number: f64) -> Option<String> {
+    match number {
+        n if n.is_nan() => Some("NaN".into()),
+        f64::INFINITY => Some("Infinity".into()),
+        f64::NEG_INFINITY => Some("-Infinity".into()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Value<'a>, Code> {
+        Type::parse(name).unwrap().read(bytes, Dialect::Arrow).map_err(|misfit| misfit.code)
+    }
+
+    #[test]
+    fn byte_order_is_part_of_the_type() {
+        assert_eq!(read("int32", &[0, 0, 0, 3]), Ok(Value::Int(3)));
+        assert_eq!(read("int32:le", &[3, 0, 0, 0]), Ok(Value::Int(3)));
+        assert_eq!(read("int16", &[0xff, 0xfe]), Ok(Value::Int(-2)));
+        assert_eq!(read("uint16", &[0xff, 0xfe]), Ok(Value::Int(65534)));
+        assert_eq!(read("int32", &[0, 3]), Err(Code::WrongSize));
+    }
+
+    #[test]
+    fn integers_in_text_keep_to_digits_and_range() {
+        assert_eq!(read("int8:text", b"-128"), Ok(Value::Int(-128)));
+        assert_eq!(read("int8:text", b"128"), Err(Code::OutOfRange));
+        assert_eq!(read("uint8:text", b"-0"), Ok(Value::Int(0)));
+        assert_eq!(read("uint8:text", b"-1"), Err(Code::OutOfRange));
+        assert_eq!(read("int64:text", &[b'0'; 99]), Ok(Value::Int(0)));
+        assert_eq!(read("int64:text", &[b'9'; 99]), Err(Code::OutOfRange));
+        for wrong in ["", "-", "+1", " 1", "1 ", "1_0", "0x1", "\u{0661}"] {
+            assert_eq!(read("int64:text", wrong.as_bytes()), Err(Code::BadText), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn floats_in_text_keep_to_the_grammar() {
+        for right in ["1", "1.", ".5", "-1e5", "+2.5E-3", "NaN", "Infinity", "-Infinity"] {
+            assert!(read("float64:text", right.as_bytes()).is_ok(), "{right:?}");
+        }
+        for wrong in ["", ".", "e5", "1e", "inf", "nan", "+Infinity", "1f", "0x1p3", "1 "] {
+            assert_eq!(read("float64:text", wrong.as_bytes()), Err(Code::BadText), "{wrong:?}");
+        }
+        assert_eq!(read("float32:text", b"1e99"), Ok(Value::Float32(f32::INFINITY)));
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_no_character() {
+        assert_eq!(read("char", &[0xd8, 0x00]), Err(Code::OutOfRange));
+        assert_eq!(read("char", &[0x00, 0xe9]), Ok(Value::Text("é".into())));
+        assert_eq!(read("char:text", "📦".as_bytes()), Err(Code::BadText));
+    }
+
+    #[test]
+    fn a_wide_integer_past_38_digits_is_out_of_range() {
+        assert_eq!(read("uint128", &[0xff; 16]), Err(Code::OutOfRange));
+        assert_eq!(read("int128", &[0xff; 16]), Ok(Value::Int(-1)));
+        assert_eq!(read("int128:text", &[b'9'; 38]), Ok(Value::Int(10i128.pow(38) - 1)));
+        assert_eq!(read("int128:text", &[b'9'; 39]), Err(Code::OutOfRange));
+    }
+
+    #[test]
+    fn a_uuid_is_lower_case_text() {
+        let bytes: Vec<u8> = (0..16).collect();
+        let text = "00010203-0405-0607-0809-0a0b0c0d0e0f";
+        assert_eq!(read("uuid", &bytes), Ok(Value::Text(text.into())));
+        assert_eq!(read("uuid:text", text.to_uppercase().as_bytes()), Ok(Value::Text(text.into())));
+        assert_eq!(read("uuid:text", b"0001020304050607-0809-0a0b0c0d0e0f"), Err(Code::BadText));
+    }
+
+    #[test]
+    fn spark_counts_microseconds() {
+        let far = Type::parse("timestamp_ms").unwrap();
+        assert_eq!(far.read(&5i64.to_be_bytes(), Dialect::Spark), Ok(Value::Int(5000)));
+        assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Spark).unwrap_err().code, Code::OutOfRange);
+        assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Arrow), Ok(Value::Int(i64::MAX.into())));
+    }
+
+    #[test]
+    fn a_suffix_only_where_there_is_a_spelling_to_choose() {
+        assert!(Type::parse("string:be").is_err());
+        assert!(Type::parse("int32:big").is_err());
+        let Err(Error::Value(text)) = Type::parse("itn32") else { panic!("accepted") };
+        assert!(text.contains("did you mean 'int32'?"), "{text}");
+    }
+
+    #[test]
+    fn typed_values_are_spelled_as_asked_and_read_back() {
+        for (name, bits) in [("int32", vec![0, 0, 1, 2]), ("float64", 0.1f64.to_be_bytes().to_vec()), ("bool", vec![1])]
+        {
+            let kind = Kind::parse(name).unwrap();
+            for (suffix, spelling) in [
+                ("be", Spelling::Bytes(ByteOrder::Big)),
+                ("le", Spelling::Bytes(ByteOrder::Little)),
+                ("text", Spelling::Text),
+            ] {
+                let written = untyped(kind, &bits, Some(spelling)).unwrap();
+                assert_eq!(read(&format!("{name}:{suffix}"), &written), read(name, &bits), "{name}:{suffix}");
+            }
+            assert_eq!(untyped(kind, &bits, None), None);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+"""What all Python tests share: where the data are, and how many examples Hypothesis tries."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# One setting scales every property: LETTERHEAD_EXAMPLES=20000 is a good night's work.
+settings.register_profile(
+    "letterhead",
+    max_examples=int(os.environ.get("LETTERHEAD_EXAMPLES", "100")),
+    deadline=None,  # two cores shared with a JVM make times mean nothing
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("letterhead")
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def vectors() -> Path:
+    """The directory of the cases that the real systems made."""
+    return TESTS / "vectors"
+
+
+@pytest.fixture(scope="session")
+def samples() -> Path:
+    """The directory of the data of a real topic and a real store."""
+    return TESTS / "samples"

@@ -1,0 +1,768 @@
+"""The command: what it prints on a pipe and on a terminal, its exit codes, and every way in which it refuses."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from letterhead.cli import main
+from letterhead.cli.damage import damage_cells
+from letterhead.reference import ops
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+STORE = SAMPLES / "store-latest-0.parquet"
+
+GOOD = bytes.fromhex("040c74656e616e740861636d650a726f75746501")
+GOOD_HEADERS = [("tenant", b"acme"), ("route", None)]
+CELL = lh.encode(lh.Envelope(headers=GOOD_HEADERS, timestamp=1767225600000, payload=b"\x00\xff"), "streams-timestamped")
+# The terminal's codes for "clear the screen" and "set the title", as a hostile producer might send them.
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x85"
+
+
+class Result:
+    """What one run of the command gave."""
+
+    def __init__(self, code: int, out: bytes, err: bytes) -> None:
+        self.code = code
+        self.raw = out
+        self.out = out.decode()
+        self.err = err.decode()
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    """Run the command in this process, with bytes on standard input."""
+
+    def run(*args: str | Path, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main([str(arg) for arg in args])
+        sys.stdout.flush()
+        return Result(code, *capfdbinary.readouterr())
+
+    return run
+
+
+def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
+    """Run the command in a process of its own on a pseudo-terminal."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "import sys; from letterhead.cli import main; sys.exit(main())", *args],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env=environment,
+    )
+    os.close(follower)
+    printed = b""
+    while True:
+        try:
+            some = os.read(leader, 65536)
+        except OSError:
+            # Linux reports the end of a pseudo-terminal this way.
+            break
+        if not some:
+            break
+        printed += some
+    os.close(leader)
+    return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
+
+
+# inspect -------------------------------------------------------------------------------------------------------------
+
+
+def test_inspect_labels_every_byte_of_a_block(run):
+    result = run("inspect", "--format", "kafka", "--hex", GOOD.hex())
+    assert result.out == (
+        "kafka: 20 bytes, 2 headers, no faults\n"
+        "\n"
+        "  offset  bytes                    field         header     meaning\n"
+        "  0000    04                       header count             2\n"
+        "  0001    0c                       key length    header 0   6\n"
+        '  0002    74 65 6e 61 6e 74        key           header 0   "tenant"\n'
+        "  0008    08                       value length  header 0   4\n"
+        '  0009    61 63 6d 65              value         header 0   "acme"\n'
+        "  000d    0a                       key length    header 1   5\n"
+        '  000e    72 6f 75 74 65           key           header 1   "route"\n'
+        "  0013    01                       value length  header 1   -1, null\n"
+    )
+    assert (result.code, result.err) == (0, "")
+
+
+def test_inspect_marks_the_failing_byte_and_says_why(run):
+    result = run("inspect", "-f", "kafka", "--hex", "04 06 6b ff 79 02 76 0a 61 62")
+    assert result.out == (
+        "kafka: 10 bytes, 2 headers, 2 faults\n"
+        "\n"
+        "  offset  bytes                    field         header     meaning\n"
+        "  0000    04                       header count             2\n"
+        "  0001    06                       key length    header 0   3\n"
+        "! 0002    6b ff 79                 key           header 0\n"
+        "             ^^ the key is not UTF-8 (key_not_utf8, byte 3)\n"
+        "  0005    02                       value length  header 0   1\n"
+        '  0006    76                       value         header 0   "v"\n'
+        "  0007    0a                       key length    header 1   5\n"
+        "! 0008    61 62                    not read\n"
+        "          ^^ key takes 5 bytes and 2 are left (truncated, byte 8)\n"
+    )
+    assert result.code == 1
+
+
+def test_inspect_marks_the_end_when_bytes_are_missing_there(run):
+    result = run("inspect", "-f", "streams-timestamped", "--hex", "00")
+    assert result.out.endswith(
+        "! 0001                             end of the cell\n"
+        "          ^^ timestamp takes 8 bytes and 0 are left (truncated, byte 1)\n"
+    )
+    assert result.code == 1
+
+
+def test_inspect_of_nothing_says_so(run):
+    result = run("inspect", "-f", "kafka", "-")
+    assert result.out.startswith("kafka: 0 bytes, 0 headers, no faults\n")
+    assert result.code == 0
+
+
+@pytest.mark.parametrize("source", ["file", "stdin", "dash", "hex", "hex-stdin", "base64", "base64-stdin", "urlsafe"])
+def test_inspect_reads_from_every_source(run, tmp_path, source):
+    file = tmp_path / "cell.bin"
+    file.write_bytes(CELL)
+    pretty = "0x" + " 0x".join(f"{byte:02X}" for byte in CELL[:9]) + "\n" + CELL[9:].hex(":") + "\n"
+    coded = base64.b64encode(CELL)
+    args, stdin = {
+        "file": ([file], b""),
+        "stdin": ([], CELL),
+        "dash": (["-"], CELL),
+        "hex": (["--hex", pretty], b""),
+        "hex-stdin": (["--hex", "-"], pretty.encode()),
+        "base64": (["--base64", coded.decode()], b""),
+        "base64-stdin": (["--base64", "-"], coded[:10] + b"\n" + coded[10:] + b"\n"),
+        "urlsafe": (["--base64", base64.urlsafe_b64encode(CELL).decode()], b""),
+    }[source]
+    result = run("inspect", *args, "--format", "streams-timestamped", "--json", stdin=stdin)
+    document = json.loads(result.out)
+    assert "".join(label["hex"] for label in document["labels"]) == CELL.hex()
+    assert (document["bytes"], document["faults"], result.code) == (len(CELL), [], 0)
+
+
+def test_inspect_json_gives_the_faults(run):
+    result = run("inspect", "-f", "kafka", "--json", "--hex", "03")
+    document = json.loads(result.out)
+    assert document["format"] == "kafka"
+    assert document["faults"] == [
+        {
+            "code": "negative_count",
+            "message": "header count -2 is negative",
+            "byte": 0,
+            "header": None,
+            "key": None,
+            "column": None,
+        }
+    ]
+    assert result.code == 1
+
+
+def test_inspect_lenient_accepts_what_java_accepts(run):
+    assert run("inspect", "-f", "kafka", "--hex", "03").code == 1
+    assert run("inspect", "-f", "kafka", "--hex", "03", "--lenient").code == 0
+
+
+def test_inspect_folds_long_values_and_all_unfolds_them(run):
+    block = lh.encode([("blob", b"x" * 100)], "kafka")
+    folded = run("inspect", "-f", "kafka", "--hex", block.hex()).out
+    assert "          … 84 bytes\n" in folded
+    assert '"' + "x" * 46 + '…"' in folded
+    unfolded = run("inspect", "-f", "kafka", "--all", "--hex", block.hex()).out
+    assert "…" not in unfolded
+    assert unfolded.count("78 78") == 13
+    assert '"' + "x" * 100 + '"' in unfolded
+
+
+def test_inspect_shows_a_fault_inside_a_folded_field(run):
+    key = b"k" * 50 + b"\xff" + b"k" * 50
+    block = b"\x02" + b"\xca\x01" + key + b"\x00"
+    lines = run("inspect", "-f", "kafka", "--hex", block.hex()).out.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("! "))
+    assert lines[at - 1].strip() == "… 32 bytes"
+    assert lines[at].split("  ")[1:3] != []
+    column = lines[at + 1].index("^^")
+    assert lines[at][column : column + 2] == "ff"
+    assert lines[at + 1].strip() == "^^ the key is not UTF-8 (key_not_utf8, byte 53)"
+
+
+def test_inspect_finds_a_cell_in_a_parquet_file(run):
+    cells = pq.read_table(STORE).column("value").to_pylist()
+    result = run("inspect", STORE, "--column", "value", "--row", "17", "-f", "streams-timestamped", "--json")
+    assert "".join(label["hex"] for label in json.loads(result.out)["labels"]) == cells[17].hex()
+
+
+def test_labels_and_faults_of_damaged_cells_agree_with_the_reference(run):
+    cells = pq.read_table(STORE).column("value").to_pylist()[:200]
+    damaged, done = damage_cells(cells, 0.2)
+    for damage in done:
+        cell = damaged[damage.row]
+        result = run("inspect", "-f", "streams-timestamped", "--json", "--hex", cell.hex())
+        document = json.loads(result.out)
+        assert "".join(label["hex"] for label in document["labels"]) == cell.hex()
+        faults = [tuple(fault.values()) for fault in document["faults"]]
+        assert faults == [tuple(fault) for fault in ops.validate(cell, "streams-timestamped")]
+        if damage.column is None:
+            assert faults[0][0] == damage.code
+            assert faults[0][2:4] == (damage.byte, damage.header)
+
+
+# terminals -----------------------------------------------------------------------------------------------------------
+
+
+def test_on_a_terminal_the_view_is_the_same_and_in_colour():
+    code, printed = terminal("inspect", "-f", "kafka", "--hex", GOOD.hex())
+    assert "\x1b[" in printed
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", printed).splitlines()]
+    assert lines[3:6] == [
+        "  0000    04                       header count             2",
+        "  0001    0c                       key length    header 0   6",
+        '  0002    74 65 6e 61 6e 74        key           header 0   "tenant"',
+    ]
+    assert code == 0
+
+
+def test_on_a_terminal_lines_are_cut_to_its_width():
+    block = lh.encode([("k", "y" * 200)], "kafka")
+    _, printed = terminal("inspect", "-f", "kafka", "--hex", block.hex(), columns=70)
+    assert max(len(line) for line in re.sub(r"\x1b\[[0-9;]*m", "", printed).splitlines()) <= 70
+
+
+def test_a_pipe_gets_no_colour(run):
+    for command in (["inspect"], ["decode"]):
+        assert "\x1b" not in run(*command, "-f", "streams-timestamped", "--hex", CELL.hex()).out
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["inspect", "--all"], ["inspect", "--json"], ["decode"], ["decode", "--json"]])
+def test_no_control_character_of_the_data_reaches_the_screen(run, command):
+    block = lh.encode([(HOSTILE, HOSTILE), ("a[red]b", b"[bold]:smile:")], "kafka")
+    printed = run(*command, "-f", "kafka", "--hex", block.hex()).out
+    assert [char for char in printed if not char.isprintable() and char != "\n"] == []
+    assert "[red]" in printed
+    assert ":smile:" in printed
+
+
+def test_no_control_character_of_an_argument_reaches_the_screen(run):
+    result = run("inspect", "-f", "kafka", "\x1b[2Jmissing")
+    assert "\x1b" not in result.err
+    assert result.code == 2
+
+
+def test_bytes_are_not_written_to_a_terminal(tmp_path):
+    document = tmp_path / "headers.json"
+    document.write_text('{"headers": []}')
+    code, printed = terminal("encode", "-f", "kafka", str(document))
+    assert printed == "letterhead: bytes are not written to a terminal: use --hex, --out FILE, or a pipe\n"
+    assert code == 2
+
+
+def test_a_terminal_is_not_waited_for_as_input():
+    code, printed = terminal("inspect", "-f", "kafka")
+    assert printed == "letterhead: no input: give a FILE, or - for standard input (see --help)\n"
+    assert code == 2
+
+
+def test_a_reader_that_goes_away_is_no_traceback():
+    block = lh.encode([(f"key {number}", b"v" * 2000) for number in range(2000)], "kafka")
+    command = "import sys; from letterhead.cli import main; sys.exit(main())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, "inspect", "--all", "-f", "kafka", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdin.write(block)
+    process.stdin.close()
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 141
+
+
+# decode, one cell ----------------------------------------------------------------------------------------------------
+
+
+def test_decode_shows_an_envelope(run):
+    result = run("decode", "-f", "streams-timestamped", "--hex", CELL.hex())
+    assert [line.rstrip() for line in result.out.splitlines() if line.strip()] == [
+        "streams-timestamped: 31 bytes, 2 headers",
+        "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)",
+        "payload: 00 ff  (2 bytes)",
+        "header  key       value   bytes",
+        "───────────────────────────────",
+        '     0  "tenant"  "acme"      4',
+        '     1  "route"   null',
+    ]
+    assert (result.code, result.err) == (0, "")
+
+
+def test_decode_json_spells_values_without_loss(run):
+    result = run("decode", "-f", "streams-timestamped", "--json", "--hex", CELL.hex())
+    assert json.loads(result.out) == {
+        "headers": [
+            {"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}},
+            {"key": "route", "value": None},
+        ],
+        "timestamp": 1767225600000,
+        "payload": {"hex": "00ff"},
+    }
+
+
+def test_decode_json_keeps_text_readable(run):
+    block = lh.encode([("señal-📦", "株式会社")], "kafka")
+    printed = run("decode", "-f", "kafka", "--json", "--hex", block.hex()).out
+    assert "señal-📦" in printed
+    assert "株式会社" in printed
+
+
+def test_decode_stops_at_a_fault_with_one_line(run):
+    result = run("decode", "-f", "kafka", "--hex", "03")
+    assert result.err == "letterhead: kafka: header count -2 is negative (byte 0)\n"
+    assert (result.code, result.out) == (1, "")
+
+
+def test_decode_gives_null_for_a_bad_cell(run):
+    result = run("decode", "-f", "kafka", "--hex", "03", "--errors", "null", "--json")
+    assert (result.code, result.out) == (1, "null\n")
+    assert "kafka: 1 byte, null" in run("decode", "-f", "kafka", "--hex", "03", "--errors", "null").out
+
+
+def test_decode_keeps_what_is_whole_of_a_bad_cell(run):
+    damaged = bytes([CELL[0]]) + b"\x03" + CELL[2:]
+    args = ("decode", "-f", "streams-timestamped", "--hex", damaged.hex(), "--errors", "column")
+    result = run(*args, "--json")
+    document = json.loads(result.out)
+    assert document["headers"] is None
+    assert document["timestamp"] == 1767225600000
+    assert document["payload"] == {"hex": "00ff"}
+    assert [(fault["code"], fault["byte"]) for fault in document["error"]] == [("negative_count", 1)]
+    assert result.code == 1
+    assert "! header count -2 is negative (negative_count, byte 1)" in run(*args).out
+
+
+def test_decode_lenient_reads_what_java_reads(run):
+    block = bytes.fromhex("02 06 6b ff 79 02 76")
+    assert run("decode", "-f", "kafka", "--hex", block.hex()).code == 1
+    result = run("decode", "-f", "kafka", "--hex", block.hex(), "--lenient", "--json")
+    assert json.loads(result.out)["headers"][0]["key"] == "k\ufffdy"
+    assert result.code == 0
+
+
+# decode, a column ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A small store: two whole cells, a null, and a damaged one in the last row."""
+    path = tmp_path / "store.parquet"
+    cells = [CELL, lh.encode(lh.Envelope(headers=[], timestamp=-1, payload=b"p"), "streams-timestamped"), None, b"\x05"]
+    pq.write_table(pa.table({"key": pa.array([b"a", b"b", b"c", b"d"]), "value": pa.array(cells, pa.binary())}), path)
+    return path
+
+
+def column(path: Path, *more: str | Path) -> list[str | Path]:
+    return ["decode", path, "--column", "value", "-f", "streams-timestamped", *more]
+
+
+def test_a_column_becomes_json_lines(run, parquet):
+    result = run(*column(parquet, "--json", "--errors", "column"))
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert rows[0]["headers"][0] == {"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}
+    assert rows[1] == {
+        "key": {"hex": "62", "text": "b"},
+        "headers": [],
+        "timestamp": -1,
+        "payload": {"hex": "70", "text": "p"},
+        "error": None,
+    }
+    assert rows[2]["headers"] is None
+    assert rows[3]["error"][0]["code"] == "negative_length"
+    assert result.err == "letterhead: 1 of 4 rows did not decode: negative_length 1\n"
+    assert result.code == 1
+
+
+def test_a_column_becomes_a_table_of_its_first_rows(run, parquet):
+    result = run(*column(parquet, "--limit", "2"))
+    assert "tenant=" in result.out
+    assert "2 of 4 rows" in result.out
+    assert (result.code, result.err) == (0, "")
+
+
+def test_a_column_becomes_parquet(run, parquet, tmp_path):
+    out = tmp_path / "decoded.parquet"
+    result = run(*column(parquet, "--out", out, "--errors", "column"))
+    decoded = pq.read_table(out)
+    assert decoded.schema.names == ["key", "headers", "timestamp", "payload", "error"]
+    assert decoded.column("headers").to_pylist()[0] == [
+        {"key": "tenant", "value": b"acme"},
+        {"key": "route", "value": None},
+    ]
+    assert [row is None for row in decoded.column("error").to_pylist()] == [True, True, True, False]
+    assert result.err == f"4 rows written to {out}\nletterhead: 1 of 4 rows did not decode: negative_length 1\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["decoded.parquet", "store.parquet"]
+
+
+def test_a_whole_store_becomes_parquet(run, tmp_path):
+    out = tmp_path / "decoded.parquet"
+    assert run("decode", STORE, "-c", "value", "-f", "streams-timestamped", "-o", out).code == 0
+    cells = pq.read_table(STORE).column("value").to_pylist()
+    decoded = pq.read_table(out).to_pylist()
+    for cell, row in zip(cells, decoded, strict=True):
+        whole = lh.decode(cell, "streams-timestamped")
+        assert row["headers"] == [header._asdict() for header in whole.headers]
+        assert (row["timestamp"], row["payload"]) == (whole.timestamp, whole.payload)
+
+
+def test_a_bad_row_stops_a_column_and_is_named(run, parquet, tmp_path):
+    out = tmp_path / "decoded.parquet"
+    result = run(*column(parquet, "--out", out))
+    assert result.err == "letterhead: streams-timestamped: headers size -3 is negative (byte 0, row 3)\n"
+    assert result.code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["store.parquet"]
+
+
+def test_the_row_of_an_error_is_that_of_the_file(run, tmp_path):
+    path = tmp_path / "long.parquet"
+    cells = [CELL] * 25_000
+    cells[24_321] = b""
+    pq.write_table(pa.table({"value": pa.array(cells, pa.binary())}), path)
+    assert "row 24321)" in run(*column(path, "--out", tmp_path / "out.parquet")).err
+
+
+def test_bad_rows_become_null(run, parquet):
+    result = run(*column(parquet, "--errors", "null", "--json"))
+    assert json.loads(result.out.splitlines()[3])["headers"] is None
+    assert result.err == "letterhead: 1 of 4 rows did not decode\n"
+    assert result.code == 1
+
+
+def test_a_file_without_rows_decodes_to_one(run, tmp_path):
+    path, out = tmp_path / "none.parquet", tmp_path / "out.parquet"
+    pq.write_table(pa.table({"value": pa.array([], pa.binary())}), path)
+    assert run(*column(path, "--out", out)).code == 0
+    assert pq.read_table(out).schema.names == ["headers", "timestamp", "payload"]
+
+
+def test_a_block_column_becomes_headers(run, tmp_path):
+    path = tmp_path / "blocks.parquet"
+    pq.write_table(pa.table({"value": pa.array([GOOD, b""], pa.binary())}), path)
+    result = run("decode", path, "--column", "value", "-f", "kafka", "--json")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [len(row["headers"]) for row in rows] == [2, 0]
+
+
+# encode --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("format", "data"), [("kafka", GOOD), ("streams-timestamped", CELL), ("kafka", b"")])
+def test_encode_undoes_decode(run, tmp_path, format, data):
+    document = run("decode", "-f", format, "--json", "--hex", data.hex()).raw
+    assert run("encode", "-f", format, stdin=document).raw == data
+    assert run("encode", "-f", format, "--hex", "-", stdin=document).out == data.hex() + "\n"
+    out = tmp_path / "cell.bin"
+    assert run("encode", "-f", format, "--out", out, stdin=document).raw == b""
+    assert out.read_bytes() == data
+
+
+def test_encode_undoes_decode_for_a_whole_store(run):
+    cells = pq.read_table(STORE).column("value").to_pylist()
+    for cell in cells[:60]:
+        document = run("decode", "-f", "streams-timestamped", "--json", "-", stdin=cell).raw
+        assert run("encode", "-f", "streams-timestamped", stdin=document).raw == cell
+
+
+def test_encode_takes_every_spelling_of_a_value(run):
+    values = ["acme", {"text": "acme"}, {"hex": "61636d65"}, {"base64": "YWNtZQ=="}, {"hex": "61 63 6D 65", "text": "acme"}]
+    document = {"headers": [{"key": "k", "value": value} for value in [*values, None]]}
+    written = run("encode", "-f", "kafka", stdin=json.dumps(document).encode()).raw
+    assert lh.decode(written, "kafka").all("k") == [b"acme"] * len(values) + [None]
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ("", "JSON: expecting value (line 1, column 1)"),
+        ("[]", 'JSON: an object with "headers" is needed, not a list'),
+        ("{}", 'JSON: "headers" is missing: kafka has headers'),
+        ('{"headers": {}}', 'JSON: "headers" is a list, not an object'),
+        ('{"headers": [], "payload": null}', "JSON: kafka has no field 'payload': it has headers"),
+        ('{"headers": [1]}', 'JSON: header 0: an object with "key" and "value" is needed'),
+        ('{"headers": [{"key": "k"}]}', 'JSON: header 0: an object with "key" and "value" is needed'),
+        ('{"headers": [{"key": 1, "value": null}]}', "JSON: header 0: a key is a string, not a number"),
+        ('{"headers": [{"key": null, "value": null}]}', "JSON: header 0: a key is a string, not null"),
+        (
+            '{"headers": [{"key": "k", "value": 3}]}',
+            'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"',
+        ),
+        (
+            '{"headers": [{"key": "k", "value": {}}]}',
+            'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"',
+        ),
+        ('{"headers": [{"key": "k", "value": {"hex": 3}}]}', 'JSON: header 0: "hex" is a string, not a number'),
+        ('{"headers": [{"key": "k", "value": {"hex": "6"}}]}', "JSON: header 0: hex: 1 digits; bytes have two each"),
+        (
+            '{"headers": [{"key": "k", "value": {"hex": "61", "text": "b"}}]}',
+            "JSON: header 0: hex and text are not the same bytes: change both, or leave one out",
+        ),
+        (
+            '{"headers": [{"key": "k", "value": "\\ud800"}]}',
+            "JSON: header 0 has a lone surrogate, which UTF-8 does not have",
+        ),
+        (
+            '{"headers": [{"key": "\\ud800", "value": null}]}',
+            "JSON: header 0: its key has a lone surrogate, which UTF-8 does not have",
+        ),
+        ('{"headers": ' + "[" * 100_000, "JSON: a number or a nesting beyond all bounds"),
+        ("9" * 5000, "JSON: a number or a nesting beyond all bounds"),
+    ],
+)
+def test_encode_refuses_with_one_line(run, document, message):
+    result = run("encode", "-f", "kafka", "--hex", stdin=document.encode())
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("document", "message", "code"),
+    [
+        (
+            {"headers": [], "timestamp": "x", "payload": None},
+            'JSON: "timestamp" is a whole number, not a string',
+            2,
+        ),
+        ({"headers": [], "timestamp": True, "payload": None}, 'JSON: "timestamp" is a whole number, not true or false', 2),
+        ({"headers": [], "timestamp": 2**63, "payload": "p"}, 'JSON: "timestamp" does not fit 64 bits', 2),
+        ({"headers": [], "payload": "p"}, 'JSON: "timestamp" is missing: streams-timestamped has headers, timestamp, payload', 2),
+        (
+            {"headers": [], "timestamp": 1, "payload": None},
+            "streams-timestamped: a null payload is a tombstone: the cell is null and has no bytes",
+            1,
+        ),
+    ],
+)
+def test_encode_refuses_envelopes_with_one_line(run, document, message, code):
+    result = run("encode", "-f", "streams-timestamped", "--hex", stdin=json.dumps(document).encode())
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (code, "")
+
+
+def test_encode_refuses_what_the_format_cannot_carry(run):
+    document = {"headers": [{"key": "k", "value": "v"}], "timestamp": 1, "payload": None}
+    result = run("encode", "-f", "streams-timestamped", "--hex", stdin=json.dumps(document).encode())
+    assert result.code == 1
+    assert result.err.startswith("letterhead: streams-timestamped: ")
+    document = {"headers": [], "timestamp": None, "payload": "p"}
+    result = run("encode", "-f", "streams-timestamped", "--hex", stdin=json.dumps(document).encode())
+    assert result.code == 1
+    assert "timestamp" in result.err
+
+
+def test_encode_refuses_input_that_is_not_utf8(run):
+    result = run("encode", "-f", "kafka", "--hex", stdin=b'{"\xff"}')
+    assert (result.code, result.err) == (2, "letterhead: JSON: the input is not UTF-8\n")
+
+
+# wrong usage ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["inspect", "--hex", "00"], "Missing option '--format' / '-f' (see letterhead inspect --help)"),
+        (["inspect", "-f", "kafka", "--hex", "0g"], "--hex: 'g' is not a hex digit"),
+        (["inspect", "-f", "kafka", "--hex", "\x1b"], r"--hex: '\x1b' is not a hex digit"),
+        (["inspect", "-f", "kafka", "--hex", "012"], "--hex: 3 digits; bytes have two each"),
+        (["inspect", "-f", "kafka", "--hex", "00", "--base64", "AA=="], "--hex and --base64 exclude each other: give one of them"),
+        (["inspect", "-f", "kafka", "-", "--hex", "00"], "FILE and --hex exclude each other: give one of them"),
+        (["inspect", "-f", "kafka", "no-such-file"], "cannot read no-such-file: no such file or directory"),
+        (["inspect", "-f", "kafka", "."], "cannot read .: is a directory"),
+        (["inspect", "-f", "kafka", "--row", "1", "--hex", "00"], "--row needs --column"),
+        (["inspect", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
+        (["inspect", "-f", "kafka", "--column", "value", "no.parquet"], "cannot read no.parquet: no such file or directory"),
+        (["decode", "-f", "kafka", "--limit", "1", "--hex", "00"], "--limit and --out need --column: they are for a column of a Parquet file"),
+        (["decode", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
+        (["decode", "-f", "kafka", "--column", "value", "--hex", "00"], "--column needs a Parquet FILE"),
+        (["encode", "-f", "kafka", "no-such-file", "--hex"], "cannot read no-such-file: no such file or directory"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
+    result = run(*args)
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize("command", ["inspect", "decode", "encode"])
+def test_a_misspelt_format_is_named_with_the_nearest(run, command):
+    args = ["--hex"] if command == "encode" else ["--hex", "00"]
+    result = run(command, "-f", "kafak", *args, stdin=b'{"headers": []}')
+    assert result.err.startswith("letterhead: unknown format 'kafak': did you mean 'kafka'?")
+    assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize("args", [["inspct"], ["inspect", "--hexx", "00"], ["decode", "--errors", "ignore", "-f", "kafka"]])
+def test_misspelt_commands_and_options_are_one_line(run, args):
+    result = run(*args)
+    assert result.err.startswith("letterhead: ")
+    assert result.err.count("\n") == 1
+    assert result.code == 2
+
+
+def test_base64_that_is_none_is_refused(run):
+    result = run("inspect", "-f", "kafka", "--base64", "A")
+    assert result.err.startswith("letterhead: --base64: ")
+    assert result.code == 2
+
+
+def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
+    nonsense = tmp_path / "nonsense.parquet"
+    nonsense.write_bytes(b"not parquet at all")
+    text = tmp_path / "text.parquet"
+    pq.write_table(pa.table({"value": ["a"], "key": [1]}), text)
+    taken = tmp_path / "taken.parquet"
+    pq.write_table(pa.table({"value": pa.array([CELL]), "payload": [1]}), taken)
+    for args, message in [
+        (column(nonsense), f"cannot read {nonsense}: not a Parquet file"),
+        (column(text), f"column 'value' of {text} is string: bytes (binary) are needed"),
+        (["decode", text, "-c", "valeu", "-f", "kafka"], f"{text} has no column 'valeu': it has value, key"),
+        (column(taken), "the file already has a column 'payload', which decoding 'value' would add"),
+        (column(parquet, "--json", "--out", "x"), "--json and --out exclude each other: one writes lines, the other Parquet"),
+        (column(parquet, "--out", parquet), "--out is the file that is read: give another name"),
+        (column(parquet, "--out", tmp_path / "no" / "x"), f"cannot write {tmp_path / 'no' / 'x'}: no such file or directory"),
+        (["inspect", parquet, "-c", "value", "--row", "4", "-f", "kafka"], f"row 4 is not in {parquet}: it has 4 rows, counted from 0"),
+    ]:
+        result = run(*args)
+        assert result.err == f"letterhead: {message}\n"
+        assert result.code == 2
+    result = run("inspect", parquet, "-c", "value", "--row", "2", "-f", "kafka")
+    assert result.err == "letterhead: row 2 of column 'value' is null: there are no bytes to look at\n"
+    assert result.code == 1
+
+
+# help and the rest ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["inspect", "decode", "encode", "demo"])
+def test_help_has_examples_and_exit_codes(run, command):
+    result = run(command, "--help")
+    assert f"letterhead {command} " in result.out
+    assert "Examples:" in result.out
+    assert "Exit codes: 0 all is well" in result.out
+    assert result.code == 0
+
+
+def test_help_names_every_command(run):
+    result = run("--help")
+    for command in ("inspect", "decode", "encode", "demo"):
+        assert f" {command} " in result.out
+
+
+def test_no_command_shows_the_help_and_is_wrong_usage(run):
+    result = run()
+    assert "Usage: letterhead" in result.out + result.err
+    assert result.code == 2
+
+
+def test_version(run):
+    assert re.fullmatch(r"letterhead \d+\.\d+\.\d+\S*\n", run("--version").out)
+
+
+@pytest.mark.parametrize("name", ["typer", "rich"])
+def test_without_its_extra_the_command_says_what_to_install(run, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    result = run("--help")
+    assert result.err == f"letterhead: the command needs {name}: pip install 'letterhead[cli]'\n"
+    assert result.code == 2
+
+
+def test_without_pyarrow_a_parquet_file_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    result = run("inspect", STORE, "-c", "value", "-f", "kafka")
+    assert result.err == "letterhead: a Parquet file needs pyarrow: pip install 'letterhead[arrow]'\n"
+    assert result.code == 2
+
+
+def test_one_cell_is_read_without_pyarrow():
+    block_pyarrow = "import sys; sys.modules['pyarrow'] = None; from letterhead.cli import main; sys.exit(main())"
+    for args in (["inspect"], ["decode"], ["decode", "--json"]):
+        command = [sys.executable, "-c", block_pyarrow, *args, "-f", "kafka", "--hex", GOOD.hex()]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (result.returncode, result.stderr) == (0, "")
+
+
+# demo: what it says before it starts Spark ---------------------------------------------------------------------------
+
+
+def test_demo_without_data_says_where_it_is(run, tmp_path):
+    where = "the samples are in tests/samples of a clone: letterhead demo --data tests/samples"
+    assert run("demo").err == f"letterhead: --data is missing: {where}\n"
+    assert run("demo", "--data", tmp_path / "no").err == f"letterhead: --data: {tmp_path / 'no'} is not a directory: {where}\n"
+    result = run("demo", "--data", tmp_path)
+    assert result.err == f"letterhead: --data: {tmp_path} has no orders-0.parquet: {where}\n"
+    assert result.code == 2
+
+
+def test_demo_without_pyspark_says_what_to_install(run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    result = run("demo", "--data", SAMPLES, "--out", tmp_path)
+    assert result.err == "letterhead: the demo needs pyspark: pip install 'letterhead[cli,pyspark]'\n"
+    assert result.code == 2
+
+
+def test_demo_without_java_says_so(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    result = run("demo", "--data", SAMPLES, "--out", tmp_path)
+    assert result.err.startswith("letterhead: the demo needs Java 17 or later")
+    assert result.code == 2
+
+
+def test_demo_refuses_a_share_that_is_none(run):
+    result = run("demo", "--data", SAMPLES, "--bad-share", "1.5")
+    assert result.err.startswith("letterhead: Invalid value for '--bad-share'")
+    assert result.code == 2
+
+
+# damage --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0, 0.01, 1])
+@pytest.mark.parametrize("seed", [1, 82])
+def test_damage_is_what_the_reference_finds(share, seed):
+    cells = pq.read_table(STORE).column("value").to_pylist()
+    damaged, done = damage_cells(cells, share, seed=seed)
+    assert len(done) == round(share * len(cells))
+    columns = {"tenant": "string", "retry": "int32", "amount_cents": "int64"}
+    errors = ops.select_rows(damaged, "streams-timestamped", columns, errors="column")["error"]
+    found = {
+        row: [(fault.code, fault.byte, fault.header, fault.column) for fault in faults]
+        for row, faults in enumerate(errors)
+        if faults
+    }
+    assert found == {each.row: [(each.code, each.byte, each.header, each.column)] for each in done}
+
+
+def test_the_same_seed_does_the_same_damage():
+    cells = pq.read_table(STORE).column("value").to_pylist()[:500]
+    assert damage_cells(cells, 0.1) == damage_cells(cells, 0.1)
+    assert damage_cells(cells, 0.1) != damage_cells(cells, 0.1, seed=1)
