@@ -1,45 +1,60 @@
-//! Zig-zag varints of 32 bits, as `org.apache.kafka.common.utils.ByteUtils` writes them.
+//! Varints of 32 and 64 bits, as `org.apache.kafka.common.utils.ByteUtils` writes them.
 //!
 //! ```text
-//!   value   (n << 1) ^ (n >> 31), then base 128, least significant group first
-//!   byte    ┌───┬─────────────┐
-//!           │ m │ seven bits  │  m = 1: more bytes follow; at most five
-//!           └───┴─────────────┘
+//!   signed   zig-zag first: (n << 1) ^ (n >> 31), of 64 bits (n << 1) ^ (n >> 63)
+//!   bits     base 128, least significant group first
+//!   byte     ┌───┬────────────┐
+//!            │ m │ seven bits │  m = 1: more bytes follow; at most five, of 64 bits ten
+//!            └───┴────────────┘
 //! ```
 //!
-//! Differences from the reference implementation: the bits that a fifth byte carries beyond the thirty-second are
-//! reported instead of shifted out. Non-minimal spellings are read by both.
+//! Differences from the reference implementation: the bits that the last byte carries beyond the width are reported
+//! instead of shifted out. Non-minimal spellings are read by both.
 
 /// The longest varint of 32 bits.
 pub const MAX_LEN: usize = 5;
 
+/// The longest varint of 64 bits.
+pub const MAX_LEN_64: usize = 10;
+
 /// What stands at the front of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Varint {
-    Read { bits: u32, len: usize, lost: bool },
+pub enum Varint<T> {
+    Read { bits: T, len: usize, lost: bool },
     Truncated,
     TooLong,
 }
 
 /// Reads an unsigned varint of 32 bits.
 #[inline]
-pub fn read(bytes: &[u8]) -> Varint {
+pub fn read(bytes: &[u8]) -> Varint<u32> {
     match bytes.first() {
         // Lengths and counts below 64 take one byte: nearly all of them.
         Some(&byte) if byte < 0x80 => Varint::Read { bits: u32::from(byte), len: 1, lost: false },
-        _ => read_long(bytes),
+        _ => match read_groups(bytes, MAX_LEN, u32::BITS) {
+            Varint::Read { bits, len, lost } => Varint::Read { bits: bits as u32, len, lost },
+            Varint::Truncated => Varint::Truncated,
+            Varint::TooLong => Varint::TooLong,
+        },
     }
 }
 
-fn read_long(bytes: &[u8]) -> Varint {
-    let mut bits = 0u32;
-    for (index, &byte) in bytes.iter().take(MAX_LEN).enumerate() {
-        bits |= u32::from(byte & 0x7f) << (7 * index);
+/// Reads an unsigned varint of 64 bits.
+pub fn read_64(bytes: &[u8]) -> Varint<u64> {
+    read_groups(bytes, MAX_LEN_64, u64::BITS)
+}
+
+fn read_groups(bytes: &[u8], max_len: usize, width: u32) -> Varint<u64> {
+    let mut bits = 0u64;
+    for (index, &byte) in bytes.iter().take(max_len).enumerate() {
+        let shift = 7 * index as u32;
+        bits |= u64::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
-            return Varint::Read { bits, len: index + 1, lost: index == 4 && byte > 0x0f };
+            let lost = shift + 7 > width && byte >> (width - shift) != 0;
+            return Varint::Read { bits, len: index + 1, lost };
         }
     }
-    if bytes.len() < MAX_LEN { Varint::Truncated } else { Varint::TooLong }
+    if bytes.len() < max_len { Varint::Truncated } else { Varint::TooLong }
 }
 
 #[inline]
@@ -52,10 +67,18 @@ pub fn unzigzag(bits: u32) -> i32 {
     ((bits >> 1) as i32) ^ -((bits & 1) as i32)
 }
 
+pub fn zigzag_64(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+pub fn unzigzag_64(bits: u64) -> i64 {
+    ((bits >> 1) as i64) ^ -((bits & 1) as i64)
+}
+
 /// The number of bytes of a written unsigned varint.
 #[inline]
-pub fn len(bits: u32) -> usize {
-    let significant = 32 - (bits | 1).leading_zeros() as usize;
+pub fn len(bits: impl Into<u64>) -> usize {
+    let significant = 64 - (bits.into() | 1).leading_zeros() as usize;
     significant.div_ceil(7)
 }
 
@@ -67,7 +90,8 @@ pub fn count_len(count: usize) -> usize {
 
 /// Writes an unsigned varint.
 #[inline]
-pub fn write(mut bits: u32, out: &mut Vec<u8>) {
+pub fn write(bits: impl Into<u64>, out: &mut Vec<u8>) {
+    let mut bits = bits.into();
     while bits >= 0x80 {
         out.push(bits as u8 | 0x80);
         bits >>= 7;
@@ -87,31 +111,43 @@ mod tests {
 
     #[test]
     fn every_boundary_round_trips() {
-        for power in 0..32 {
-            for value in [1u32 << power, (1u32 << power).wrapping_sub(1), !(1u32 << power)] {
+        for power in 0..64 {
+            for value in [1u64 << power, (1u64 << power).wrapping_sub(1), !(1u64 << power)] {
                 let mut out = Vec::new();
                 write(value, &mut out);
                 assert_eq!(out.len(), len(value));
-                assert_eq!(read(&out), Varint::Read { bits: value, len: out.len(), lost: false });
-                assert_eq!(zigzag(unzigzag(value)), value);
+                assert_eq!(read_64(&out), Varint::Read { bits: value, len: out.len(), lost: false });
+                assert_eq!(zigzag_64(unzigzag_64(value)), value);
+                let narrow = value as u32;
+                out.clear();
+                write(narrow, &mut out);
+                assert_eq!(read(&out), Varint::Read { bits: narrow, len: out.len(), lost: false });
+                assert_eq!(zigzag(unzigzag(narrow)), narrow);
             }
         }
     }
 
     #[test]
-    fn bits_shifted_out_of_the_fifth_byte_are_reported() {
+    fn bits_shifted_out_of_the_last_byte_are_reported() {
         assert_eq!(read(&[0x80, 0x80, 0x80, 0x80, 0x70]), Varint::Read { bits: 0, len: 5, lost: true });
+        let mut long = [0x80; 10];
+        long[9] = 0x02;
+        assert_eq!(read_64(&long), Varint::Read { bits: 0, len: 10, lost: true });
+        long[9] = 0x01;
+        assert_eq!(read_64(&long), Varint::Read { bits: 1 << 63, len: 10, lost: false });
     }
 
     #[test]
-    fn a_fifth_byte_that_goes_on_is_too_long() {
+    fn a_last_byte_that_goes_on_is_too_long() {
         assert_eq!(read(&[0x80; 5]), Varint::TooLong);
         assert_eq!(read(&[0xff; 9]), Varint::TooLong);
+        assert_eq!(read_64(&[0xff; 10]), Varint::TooLong);
     }
 
     #[test]
     fn an_end_inside_is_truncated() {
         assert_eq!(read(&[]), Varint::Truncated);
         assert_eq!(read(&[0x80; 4]), Varint::Truncated);
+        assert_eq!(read_64(&[0x80; 9]), Varint::Truncated);
     }
 }

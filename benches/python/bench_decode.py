@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import answers
 import numpy as np
 import pyarrow as pa
+
+import answers
+from benches import data, plain
 from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes
 from letterhead import arrow as lha
 from letterhead.reference import ops
-
-from benches import data, plain
 
 STORE = "store blocks (kafka)"
 CELLS = "store cells (streams-timestamped)"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
+
+from benches import data, plain
 from conftest import OBJECTS, RELEASED, Sizes
 from letterhead import arrow as lha
 from letterhead.reference import ops
-
-from benches import data, plain
 
 STORE = "store headers to blocks (kafka)"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
+
+from benches import data, plain
 from conftest import OBJECTS, Sizes
 from letterhead import arrow as lha
 from letterhead.reference import ops
-
-from benches import data, plain
 
 STORE = "store blocks (kafka)"
 
@@ -101,5 +101,5 @@ def validate(measure: Callable[..., None], side: str, column: pa.Array, rounds: 
 
 
 def spoil(cells: list[bytes]) -> list[bytes]:
-    """Put a cell that ends inside its second varint in the first place."""
-    return [b"\x02\x80", *cells[1:]]
+    """Put a cell that ends inside its key in the first place."""
+    return [b"\x02\x06ke", *cells[1:]]

@@ -6,7 +6,7 @@ source gives them). Each job reads the one column from Parquet, makes tenant (st
 them; what is compared is the ratio in the same round, and of those the median.
 
 * `letterhead`: `lhs.select_headers`.
-* `letterhead header` (lists only): three times `lhs.header`, which makes expressions of Spark SQL and checks the values.
+* `letterhead header` (lists only): three times `lhs.header`, which makes expressions of Spark SQL and checks values.
 * `kernel taken out`: `mapInArrow` that gets the very same input batches (the bytes do cross into the Python worker)
   and gives, for a batch of n rows, the first n rows of a record batch of the same schema that was computed beforehand
   from 10,000 rows of the same data. So reading, transport both ways and the output's size are in it; looking at the

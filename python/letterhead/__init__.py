@@ -42,7 +42,8 @@ from letterhead.values import (
 )
 
 if TYPE_CHECKING:
-    from letterhead import arrow, spark
+    from letterhead import arrow as arrow
+    from letterhead import spark as spark
 
 __all__ = [
     "All",
@@ -72,14 +73,12 @@ __all__ = [
     "UInt64",
     "UInt128",
     "Value",
-    "arrow",
     "decode",
     "encode",
     "errors",
     "field",
     "inspect",
     "select",
-    "spark",
     "validate",
 ]
 

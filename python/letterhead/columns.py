@@ -109,7 +109,7 @@ def field(type: str, *, key: str | None = None, repeat: Repeat = "last", require
     return Field(type, key, repeat, required)
 
 
-def All(type: str, *, key: str | None = None, required: bool = False) -> Field:  # noqa: N802
+def All(type: str, *, key: str | None = None, required: bool = False) -> Field:
     """Describe an output column that lists every value of its key, in order.
 
     Short for ``field(type, repeat="all")``. A message without the header gives an empty list.

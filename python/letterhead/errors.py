@@ -11,7 +11,7 @@ No message ever shows a user's bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = ["CODES", "ConversionError", "DecodeError", "EncodeError", "Fault", "HeaderError"]
 
@@ -83,10 +83,10 @@ class HeaderError(ValueError):
 
     Examples
     --------
-    >>> import letterhead as lh
     >>> from letterhead.errors import DecodeError
-    >>> str(DecodeError("key length -1 is negative", format="kafka", code="negative_length", header=3, offset=41, row=7))
-    'kafka: header 3: key length -1 is negative (byte 41, row 7)'
+    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", header=3, offset=41)
+    >>> str(error), error.code, error.header
+    ('kafka: header 3: key length -1 is negative (byte 41)', 'negative_length', 3)
     """
 
     message: str
@@ -137,6 +137,9 @@ class ConversionError(HeaderError):
     """Something the target format cannot carry, where losses are raised."""
 
 
+_Error = TypeVar("_Error", bound=HeaderError)
+
+
 class Fault(NamedTuple):
     """One thing wrong with one cell; the names are those of the ``error`` column in Arrow and Spark.
 
@@ -163,19 +166,17 @@ class Fault(NamedTuple):
     key: str | None = None
     column: str | None = None
 
-    def as_error(
-        self, format: str, *, row: int | None = None, error: type[HeaderError] = DecodeError
-    ) -> HeaderError:
+    def as_error(self, error: type[_Error], format: str, *, row: int | None = None) -> _Error:
         """Make the exception that shows this fault.
 
         Parameters
         ----------
+        error : type of HeaderError
+            Class of the exception.
         format : str
             Name of the format.
         row : int, optional
             Row in the column, counted from 0.
-        error : type of HeaderError, default DecodeError
-            Class of the exception.
 
         Returns
         -------
@@ -184,8 +185,8 @@ class Fault(NamedTuple):
 
         Examples
         --------
-        >>> from letterhead.errors import Fault
-        >>> str(Fault("truncated", "the bytes end inside the count", byte=0).as_error("kafka"))
+        >>> from letterhead.errors import DecodeError, Fault
+        >>> str(Fault("truncated", "the bytes end inside the count", byte=0).as_error(DecodeError, "kafka"))
         'kafka: the bytes end inside the count (byte 0)'
         """
         return error(

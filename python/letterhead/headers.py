@@ -65,9 +65,7 @@ class Headers(Sequence[Header]):
     __slots__ = ("_items",)
     _items: list[Header]
 
-    def __init__(
-        self, headers: Headers | Mapping[str, GivenValue] | Iterable[tuple[str, GivenValue]] = ()
-    ) -> None:
+    def __init__(self, headers: Headers | Mapping[str, GivenValue] | Iterable[tuple[str, GivenValue]] = ()) -> None:
         if isinstance(headers, Headers):
             self._items = headers._items.copy()
             return
@@ -313,7 +311,7 @@ class FrozenHeaders(Headers):
 
     __slots__ = ()
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self._items))
 
     def add(self, key: str, value: GivenValue) -> NoReturn:

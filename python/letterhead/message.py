@@ -79,20 +79,21 @@ def decode(data: Data, format: str, *, lenient: bool = False) -> Headers | Envel
     Headers([('tenant', b'acme')])
     >>> lh.decode(bytes.fromhex("00" "0000019b76daa800" "3432"), "streams-timestamped")
     Envelope(headers=Headers([]), timestamp=1767225600000, payload=b'42')
-    >>> lh.decode(b"\\x02", "kafka")
+    >>> lh.decode(b"\\x02\\x01\\x00", "kafka")
     Traceback (most recent call last):
         ...
-    letterhead.errors.DecodeError: kafka: 1 header takes at least 2 bytes and 0 are left (byte 0)
+    letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
     """
     read = _native().decode(_bytes(data), format, lenient=lenient)
     if not isinstance(read, dict):
         return _headers(read)
-    fields = {name: _headers(value) if name == "headers" else value for name, value in read.items()}
-    return Envelope(**fields)
+    # The headers of an envelope can be null: some formats have a way to say that a message has no such field.
+    headers = None if read["headers"] is None else _headers(read["headers"])
+    return Envelope(**{**read, "headers": headers})
 
 
 def encode(
-    headers: GivenHeaders | Envelope,
+    headers: GivenHeaders | Envelope | Mapping[str, Any] | None,
     format: str,
     *,
     kinds: Literal["be", "le", "text"] | None = None,
@@ -103,8 +104,9 @@ def encode(
 
     Parameters
     ----------
-    headers : Headers, iterable of (key, value), mapping, or Envelope
-        Headers for a block; an :class:`Envelope`, or a mapping of its fields, for an envelope.
+    headers : Headers, iterable of (key, value), mapping, Envelope or None
+        Headers for a block, where ``None`` is a message without any; an :class:`~letterhead.Envelope`, or a mapping
+        of its fields, for an envelope.
     format : str
         Name of the format.
     kinds : {"be", "le", "text"}, optional
@@ -138,6 +140,8 @@ def encode(
     >>> lh.encode(lh.Envelope(headers=[], timestamp=1767225600000, payload=b"42"), "streams-timestamped").hex()
     '000000019b76daa8003432'
     """
+    # The native module also knows "report", which needs a second column to report in.
+    check_name("on_loss", on_loss, ("raise", "drop"))
     native = _native()
     row = _format(native, format)
     if row["is_"] == "block":
@@ -180,15 +184,16 @@ def select(data: Data, format: str, columns: Columns, *, lenient: bool = False) 
     Examples
     --------
     >>> import letterhead as lh
-    >>> data = lh.encode([("tenant", "acme"), ("retry", lh.Int32(3)), ("route", "a"), ("route", "b")], "kafka", kinds="be")
-    >>> lh.select(data, "kafka", {"tenant": "string", "attempt": lh.field("int32", key="retry"), "route": lh.All("string")})
-    {'tenant': 'acme', 'attempt': 3, 'route': ['a', 'b']}
+    >>> headers = [("tenant", "acme"), ("retry", lh.Int32(3)), ("route", "a"), ("route", "b")]
+    >>> data = lh.encode(headers, "kafka", kinds="be")
+    >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": lh.All("string")})
+    {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     values: dict[str, Any] = _native().select(_bytes(data), format, normalise(columns), lenient=lenient)
     return values
 
 
-def validate(data: Data, format: str) -> list[DecodeError]:
+def validate(data: Data, format: str, *, lenient: bool = False) -> list[DecodeError]:
     """Find everything that is wrong with one message.
 
     Parameters
@@ -197,6 +202,8 @@ def validate(data: Data, format: str) -> list[DecodeError]:
         The bytes of a block or an envelope.
     format : str
         Name of the format.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
 
     Returns
     -------
@@ -216,10 +223,13 @@ def validate(data: Data, format: str) -> list[DecodeError]:
     >>> [(error.code, error.offset) for error in lh.validate(b"\\x02\\x02", "kafka")]
     [('count_too_large', 0)]
     """
-    return [Fault(*fault).as_error(format) for fault in _native().validate(_bytes(data), format)]
+    return [
+        Fault(*fault).as_error(DecodeError, format)
+        for fault in _native().validate(_bytes(data), format, lenient=lenient)
+    ]
 
 
-def inspect(data: Data, format: str) -> Inspection:
+def inspect(data: Data, format: str, *, lenient: bool = False) -> Inspection:
     """Say what every byte of one message is.
 
     Parameters
@@ -228,6 +238,8 @@ def inspect(data: Data, format: str) -> Inspection:
         The bytes of a block or an envelope, good or bad.
     format : str
         Name of the format.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
 
     Returns
     -------
@@ -248,8 +260,11 @@ def inspect(data: Data, format: str) -> Inspection:
     >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
     (True, [])
     """
-    seen = _native().inspect(_bytes(data), format)
-    return {"labels": [Label(*label) for label in seen["labels"]], "faults": [Fault(*fault) for fault in seen["faults"]]}
+    seen = _native().inspect(_bytes(data), format, lenient=lenient)
+    return {
+        "labels": [Label(*label) for label in seen["labels"]],
+        "faults": [Fault(*fault) for fault in seen["faults"]],
+    }
 
 
 @functools.cache
@@ -271,9 +286,7 @@ def _format(native: ModuleType, name: str) -> dict[str, Any]:
     return formats[name]
 
 
-def _headers(triples: list[tuple[str, str | None, bytes | None]] | None) -> Headers | None:
-    if triples is None:
-        return None
+def _headers(triples: list[tuple[str, str | None, bytes | None]]) -> Headers:
     return Headers._with([
         Header(key, value if kind is None or value is None else Value.from_bits(kind, value))
         for key, kind, value in triples
@@ -281,13 +294,12 @@ def _headers(triples: list[tuple[str, str | None, bytes | None]] | None) -> Head
 
 
 def _triples(headers: GivenHeaders, format: str) -> list[tuple[str, str | None, bytes | None]]:
-    triples = []
+    triples: list[tuple[str, str | None, bytes | None]] = []
     for index, (key, value) in enumerate(headers if isinstance(headers, Headers) else Headers(headers)):
         if not key.isascii() and not _is_utf8(key):
             message = "a key with half of a surrogate pair has no UTF-8 form"
             raise EncodeError(message, format=format, code="key_not_utf8", header=index)
-        typed = isinstance(value, Value)
-        triples.append((key, value.kind, value.bits) if typed else (key, None, value))
+        triples.append((key, value.kind, value.bits) if isinstance(value, Value) else (key, None, value))
     return triples
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import struct
 from numbers import Real
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
 from letterhead.errors import EncodeError, unknown_name
 
@@ -55,7 +55,9 @@ KINDS: dict[str, int | None] = {
 }
 """Every named kind and the number of bytes of its values; ``None`` where that varies."""
 
-PythonValue = bool | int | float | str | bytes
+_Sister = TypeVar("_Sister", bound="Value")
+
+PythonValue: TypeAlias = bool | int | float | str | bytes
 
 _CLASSES: dict[str, type[Value]] = {}
 _UNNAMED = {f"kind-{code}" for code in range(16, 256)}
@@ -445,8 +447,11 @@ def _make(kind: str, bits: bytes) -> Value:
     return made
 
 
-def _of(cls: type[Any], value: Any) -> Any:
-    return _make(cls._name, cls._to_bits(value))
+def _of(cls: type[_Sister], value: Any) -> _Sister:
+    made = object.__new__(cls)
+    made._kind = cls._name
+    made._bits = cls._to_bits(value)
+    return made
 
 
 def _bytes(value: Any, kind: str) -> bytes:

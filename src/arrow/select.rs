@@ -81,6 +81,8 @@ struct Mark {
 /// Typed columns as they grow.
 pub struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
+    /// A bit for every key length that is wanted, modulo 64: most headers are passed over by this alone.
+    lengths: u64,
     dialect: Dialect,
     /// The byte order of values that carry a kind.
     order: ByteOrder,
@@ -95,7 +97,8 @@ impl<'a> SelectSink<'a> {
             lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             mark: Mark::default(),
         };
-        SelectSink { slots: wants.iter().map(slot).collect(), dialect, order }
+        let lengths = wants.iter().fold(0, |bits, want| bits | length_bit(&want.key));
+        SelectSink { slots: wants.iter().map(slot).collect(), lengths, dialect, order }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
@@ -103,12 +106,19 @@ impl<'a> SelectSink<'a> {
     }
 }
 
+fn length_bit(key: &str) -> u64 {
+    1 << (key.len() % 64)
+}
+
 impl<'a> Sink<'a> for SelectSink<'a> {
     #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
         let Key::Text(key) = &header.key else { unreachable!("no format of the table has such keys") };
+        if self.lengths & length_bit(key) == 0 {
+            return Ok(());
+        }
         for slot in &mut self.slots {
-            if slot.want.key.len() == key.len() && slot.want.key.as_bytes() == key.as_bytes() {
+            if slot.want.key == *key {
                 let found = Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
                 slot.take(found, mode)?;
             }
@@ -216,7 +226,7 @@ impl<'a> Slot<'a> {
         order: ByteOrder,
         mode: &mut M,
     ) -> Result<(), Stop> {
-        if matches!(headers, Presence::Absent | Presence::Broken) {
+        if headers == Presence::Broken {
             self.push_null();
             return Ok(());
         }

@@ -10,6 +10,11 @@ mod tables;
 
 use pyo3::prelude::*;
 
+/// Columns are large and short-lived. The system's allocator gives their pages back to the kernel after each batch, and
+/// the next batch pays for every page again: more than the work itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]

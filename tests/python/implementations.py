@@ -5,7 +5,6 @@ Headers go in and come out as ``(key, value)`` with plain bytes, the other field
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import letterhead as lh
@@ -95,7 +94,8 @@ class Columns:
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         from letterhead import arrow as lha
 
-        return {name: column[0] for name, column in columns_of(lha.select(cells([data]), format, columns, lenient=lenient)).items()}
+        made = columns_of(lha.select(cells([data]), format, columns, lenient=lenient))
+        return {name: column[0] for name, column in made.items()}
 
     def validate(self, data: bytes, format: str) -> list[Fault]:
         from letterhead import arrow as lha
@@ -160,13 +160,9 @@ def _numbers(column: Any) -> list[Any]:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if pa.types.is_list(column.type) and not pa.types.is_struct(column.type.value_type):
-        values = _numbers(column.values)
-        return [
-            None if not valid else values[start:end]
-            for valid, start, end in zip(
-                column.is_valid().to_pylist(), column.offsets[:-1].to_pylist(), column.offsets[1:].to_pylist(), strict=True
-            )
-        ]
+        values, ends = _numbers(column.values), column.offsets.to_pylist()
+        valid = column.is_valid().to_pylist()
+        return [values[ends[row] : ends[row + 1]] if valid[row] else None for row in range(len(column))]
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     if pa.types.is_decimal(column.type):
@@ -194,8 +190,3 @@ def _structs(headers: Any) -> Any:
 
 
 _NAMES = {2: ("key", "value"), 3: ("key", "kind", "value")}
-
-
-def all_formats() -> Iterator[str]:
-    """Give the names of the formats that there are."""
-    yield from FORMATS

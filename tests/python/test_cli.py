@@ -37,7 +37,8 @@ class Result:
     def __init__(self, code: int, out: bytes, err: bytes) -> None:
         self.code = code
         self.raw = out
-        self.out = out.decode()
+        # `encode` writes bytes; they are looked at as `raw`.
+        self.out = out.decode(errors="replace")
         self.err = err.decode()
 
 
@@ -187,7 +188,7 @@ def test_inspect_folds_long_values_and_all_unfolds_them(run):
     assert '"' + "x" * 46 + '…"' in folded
     unfolded = run("inspect", "-f", "kafka", "--all", "--hex", block.hex()).out
     assert "…" not in unfolded
-    assert unfolded.count("78 78") == 13
+    assert len(re.findall(r"\b78\b", unfolded)) == 100
     assert '"' + "x" * 100 + '"' in unfolded
 
 
@@ -250,7 +251,9 @@ def test_a_pipe_gets_no_colour(run):
         assert "\x1b" not in run(*command, "-f", "streams-timestamped", "--hex", CELL.hex()).out
 
 
-@pytest.mark.parametrize("command", [["inspect"], ["inspect", "--all"], ["inspect", "--json"], ["decode"], ["decode", "--json"]])
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["inspect", "--all"], ["inspect", "--json"], ["decode"], ["decode", "--json"]]
+)
 def test_no_control_character_of_the_data_reaches_the_screen(run, command):
     block = lh.encode([(HOSTILE, HOSTILE), ("a[red]b", b"[bold]:smile:")], "kafka")
     printed = run(*command, "-f", "kafka", "--hex", block.hex()).out
@@ -308,10 +311,10 @@ def test_decode_shows_an_envelope(run):
         "streams-timestamped: 31 bytes, 2 headers",
         "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)",
         "payload: 00 ff  (2 bytes)",
-        "header  key       value   bytes",
-        "───────────────────────────────",
-        '     0  "tenant"  "acme"      4',
-        '     1  "route"   null',
+        "header   key        value    bytes",
+        "──────────────────────────────────",
+        '     0   "tenant"   "acme"       4',
+        '     1   "route"    null',
     ]
     assert (result.code, result.err) == (0, "")
 
@@ -319,10 +322,7 @@ def test_decode_shows_an_envelope(run):
 def test_decode_json_spells_values_without_loss(run):
     result = run("decode", "-f", "streams-timestamped", "--json", "--hex", CELL.hex())
     assert json.loads(result.out) == {
-        "headers": [
-            {"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}},
-            {"key": "route", "value": None},
-        ],
+        "headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}, {"key": "route", "value": None}],
         "timestamp": 1767225600000,
         "payload": {"hex": "00ff"},
     }
@@ -492,7 +492,13 @@ def test_encode_undoes_decode_for_a_whole_store(run):
 
 
 def test_encode_takes_every_spelling_of_a_value(run):
-    values = ["acme", {"text": "acme"}, {"hex": "61636d65"}, {"base64": "YWNtZQ=="}, {"hex": "61 63 6D 65", "text": "acme"}]
+    values = [
+        "acme",
+        {"text": "acme"},
+        {"hex": "61636d65"},
+        {"base64": "YWNtZQ=="},
+        {"hex": "61 63 6D 65", "text": "acme"},
+    ]
     document = {"headers": [{"key": "k", "value": value} for value in [*values, None]]}
     written = run("encode", "-f", "kafka", stdin=json.dumps(document).encode()).raw
     assert lh.decode(written, "kafka").all("k") == [b"acme"] * len(values) + [None]
@@ -545,14 +551,18 @@ def test_encode_refuses_with_one_line(run, document, message):
 @pytest.mark.parametrize(
     ("document", "message", "code"),
     [
+        ({"headers": [], "timestamp": "x", "payload": None}, 'JSON: "timestamp" is a whole number, not a string', 2),
         (
-            {"headers": [], "timestamp": "x", "payload": None},
-            'JSON: "timestamp" is a whole number, not a string',
+            {"headers": [], "timestamp": True, "payload": None},
+            'JSON: "timestamp" is a whole number, not true or false',
             2,
         ),
-        ({"headers": [], "timestamp": True, "payload": None}, 'JSON: "timestamp" is a whole number, not true or false', 2),
         ({"headers": [], "timestamp": 2**63, "payload": "p"}, 'JSON: "timestamp" does not fit 64 bits', 2),
-        ({"headers": [], "payload": "p"}, 'JSON: "timestamp" is missing: streams-timestamped has headers, timestamp, payload', 2),
+        (
+            {"headers": [], "payload": "p"},
+            'JSON: "timestamp" is missing: streams-timestamped has headers, timestamp, payload',
+            2,
+        ),
         (
             {"headers": [], "timestamp": 1, "payload": None},
             "streams-timestamped: a null payload is a tombstone: the cell is null and has no bytes",
@@ -592,14 +602,23 @@ def test_encode_refuses_input_that_is_not_utf8(run):
         (["inspect", "-f", "kafka", "--hex", "0g"], "--hex: 'g' is not a hex digit"),
         (["inspect", "-f", "kafka", "--hex", "\x1b"], r"--hex: '\x1b' is not a hex digit"),
         (["inspect", "-f", "kafka", "--hex", "012"], "--hex: 3 digits; bytes have two each"),
-        (["inspect", "-f", "kafka", "--hex", "00", "--base64", "AA=="], "--hex and --base64 exclude each other: give one of them"),
+        (
+            ["inspect", "-f", "kafka", "--hex", "00", "--base64", "AA=="],
+            "--hex and --base64 exclude each other: give one of them",
+        ),
         (["inspect", "-f", "kafka", "-", "--hex", "00"], "FILE and --hex exclude each other: give one of them"),
         (["inspect", "-f", "kafka", "no-such-file"], "cannot read no-such-file: no such file or directory"),
         (["inspect", "-f", "kafka", "."], "cannot read .: is a directory"),
         (["inspect", "-f", "kafka", "--row", "1", "--hex", "00"], "--row needs --column"),
         (["inspect", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
-        (["inspect", "-f", "kafka", "--column", "value", "no.parquet"], "cannot read no.parquet: no such file or directory"),
-        (["decode", "-f", "kafka", "--limit", "1", "--hex", "00"], "--limit and --out need --column: they are for a column of a Parquet file"),
+        (
+            ["inspect", "-f", "kafka", "--column", "value", "no.parquet"],
+            "cannot read no.parquet: no such file or directory",
+        ),
+        (
+            ["decode", "-f", "kafka", "--limit", "1", "--hex", "00"],
+            "--limit and --out need --column: they are for a column of a Parquet file",
+        ),
         (["decode", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
         (["decode", "-f", "kafka", "--column", "value", "--hex", "00"], "--column needs a Parquet FILE"),
         (["encode", "-f", "kafka", "no-such-file", "--hex"], "cannot read no-such-file: no such file or directory"),
@@ -619,7 +638,9 @@ def test_a_misspelt_format_is_named_with_the_nearest(run, command):
     assert (result.code, result.out) == (2, "")
 
 
-@pytest.mark.parametrize("args", [["inspct"], ["inspect", "--hexx", "00"], ["decode", "--errors", "ignore", "-f", "kafka"]])
+@pytest.mark.parametrize(
+    "args", [["inspct"], ["inspect", "--hexx", "00"], ["decode", "--errors", "ignore", "-f", "kafka"]]
+)
 def test_misspelt_commands_and_options_are_one_line(run, args):
     result = run(*args)
     assert result.err.startswith("letterhead: ")
@@ -645,10 +666,19 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
         (column(text), f"column 'value' of {text} is string: bytes (binary) are needed"),
         (["decode", text, "-c", "valeu", "-f", "kafka"], f"{text} has no column 'valeu': it has value, key"),
         (column(taken), "the file already has a column 'payload', which decoding 'value' would add"),
-        (column(parquet, "--json", "--out", "x"), "--json and --out exclude each other: one writes lines, the other Parquet"),
+        (
+            column(parquet, "--json", "--out", "x"),
+            "--json and --out exclude each other: one writes lines, the other Parquet",
+        ),
         (column(parquet, "--out", parquet), "--out is the file that is read: give another name"),
-        (column(parquet, "--out", tmp_path / "no" / "x"), f"cannot write {tmp_path / 'no' / 'x'}: no such file or directory"),
-        (["inspect", parquet, "-c", "value", "--row", "4", "-f", "kafka"], f"row 4 is not in {parquet}: it has 4 rows, counted from 0"),
+        (
+            column(parquet, "--errors", "null", "--out", tmp_path / "no" / "x"),
+            f"cannot write {tmp_path / 'no' / 'x'}: no such file or directory",
+        ),
+        (
+            ["inspect", parquet, "-c", "value", "--row", "4", "-f", "kafka"],
+            f"row 4 is not in {parquet}: it has 4 rows, counted from 0",
+        ),
     ]:
         result = run(*args)
         assert result.err == f"letterhead: {message}\n"
@@ -716,7 +746,10 @@ def test_one_cell_is_read_without_pyarrow():
 def test_demo_without_data_says_where_it_is(run, tmp_path):
     where = "the samples are in tests/samples of a clone: letterhead demo --data tests/samples"
     assert run("demo").err == f"letterhead: --data is missing: {where}\n"
-    assert run("demo", "--data", tmp_path / "no").err == f"letterhead: --data: {tmp_path / 'no'} is not a directory: {where}\n"
+    assert (
+        run("demo", "--data", tmp_path / "no").err
+        == f"letterhead: --data: {tmp_path / 'no'} is not a directory: {where}\n"
+    )
     result = run("demo", "--data", tmp_path)
     assert result.err == f"letterhead: --data: {tmp_path} has no orders-0.parquet: {where}\n"
     assert result.code == 2

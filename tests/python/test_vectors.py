@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from implementations import NATIVE, Implementation
 from vector_checks import CHECKS, check_file, count_differences, documented_differences, read_lines
 

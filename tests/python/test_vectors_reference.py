@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from implementations import REFERENCE
-from vector_checks import CHECKS, check_file, count_differences, documented_differences, documented_lines, read_lines
 
+from implementations import REFERENCE
 from letterhead.reference import varint
+from vector_checks import CHECKS, check_file, count_differences, documented_differences, documented_lines, read_lines
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from implementations import Decoded, Implementation, Pairs
-
 from letterhead.errors import ConversionError, DecodeError, EncodeError
 
 Line = dict[str, Any]

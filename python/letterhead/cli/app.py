@@ -23,7 +23,6 @@ app = typer.Typer(
     name="letterhead",
     help="Message headers of Kafka and Kafka Streams: look at the bytes, decode them, encode them.",
     epilog=EXIT_CODES,
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -221,25 +220,35 @@ def demo_command(
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command; every foreseen failure is one line on stderr and an exit code."""
     command = typer.main.get_command(app)
+    args = sys.argv[1:] if argv is None else list(argv)
     try:
-        code = command.main(args=None if argv is None else list(argv), prog_name="letterhead", standalone_mode=False)
+        # No command is wrong usage all the same: the exit code says so, the help says what there is.
+        code = command.main(args=args or ["--help"], prog_name="letterhead", standalone_mode=False)
         sys.stdout.flush()
+        if not args:
+            return USAGE
         return code if isinstance(code, int) else OK
     except Failure as failure:
         return _say(str(failure), failure.exit_code)
     except HeaderError as error:
         return _say(str(error), FAULTS)
     except UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":
-            # The help is on the screen already.
-            return USAGE
         return _say(_usage_message(error), USAGE)
     except BrokenPipeError:
-        # Python flushes stdout once more at exit; give it somewhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return BROKEN_PIPE
+        return _reader_gone()
+    except SystemExit as leaving:
+        # What typer makes of a broken pipe.
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
+        return _reader_gone()
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
+
+
+def _reader_gone() -> int:
+    # Python flushes stdout once more at exit; give it somewhere to go.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE
 
 
 def _usage_message(error: Any) -> str:

@@ -2,7 +2,8 @@
 
 Every cell here is whole before it is damaged: it is the value of a real store, in format `streams-timestamped`:
 
-    varint size | varint count | (varint key_len, key, varint value_len or -1, value) * count | int64 timestamp | payload
+    varint size | varint count | header * count | int64 timestamp | payload
+    header: varint key_len | key | varint value_len or -1 | value
 
 Each kind of damage breaks one rule of that layout, which no reading of the cell can then satisfy: a damaged cell is
 never valid by chance. Where a cell has nothing that a kind could damage, the next kind is taken.
@@ -156,9 +157,9 @@ def _value_too_short(row: int, cell: _Cell, rng: random.Random) -> _Made:
     last = _last(cell, rng.choice([b"retry", b"amount_cents"]))
     if last is None:
         return None
-    index, header = last
-    short = header.value[:-1]
-    value_end = header.value_at + len(header.value)
+    index, header, value = last
+    short = value[:-1]
+    value_end = header.value_at + len(value)
     # One byte less needs a new length before the value, which is a byte long before and after.
     data, block_at = cell.rebuilt(header.value_len_at, value_end, _varint(len(short)) + short)
     byte = block_at + header.value_at
@@ -169,7 +170,7 @@ def _text_not_utf8(row: int, cell: _Cell, rng: random.Random) -> _Made:
     last = _last(cell, b"tenant")
     if last is None:
         return None
-    index, header = last
+    index, header, _ = last
     data, block_at = cell.rebuilt(header.value_at, header.value_at + 1, NOT_UTF8)
     return data, Damage(row, "text not UTF-8", "value_not_utf8", block_at + header.value_at, index, "tenant")
 
@@ -186,10 +187,11 @@ KINDS: tuple[Callable[[int, _Cell, random.Random], _Made], ...] = (
 )
 
 
-def _last(cell: _Cell, key: bytes) -> tuple[int, _Header] | None:
+def _last(cell: _Cell, key: bytes) -> tuple[int, _Header, bytes] | None:
     """Find the last header of a key, the one that becomes a column, if it has a value."""
     found = [(index, header) for index, header in enumerate(cell.headers) if header.key == key]
-    return found[-1] if found and found[-1][1].value else None
+    index, header = found[-1] if found else (0, None)
+    return (index, header, header.value) if header is not None and header.value else None
 
 
 def _parse(cell: bytes) -> _Cell:

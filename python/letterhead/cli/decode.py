@@ -7,26 +7,40 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 import letterhead as lh
 from letterhead.cli.exits import FAULTS, OK, Failure
-from letterhead.cli.render import console, counted, json_text, json_value, printable, quoted, table, value_text
+from letterhead.cli.render import (
+    console,
+    counted,
+    json_text,
+    json_value,
+    moment,
+    printable,
+    quoted,
+    short,
+    table,
+    value_text,
+)
 from letterhead.cli.source import open_parquet, reason
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ErrorPolicy: TypeAlias = Literal["raise", "null", "column"]
+
 VALUE_LIMIT = 60
+SUMMARY_LIMIT = 24
+HEADERS_IN_SUMMARY = 4
 ROWS_ON_SCREEN = 20
 BATCH = 10_000
-MILLISECONDS = 1_000
 
 
-def run_cell(data: bytes, format: str, *, json: bool, lenient: bool, errors: str, everything: bool) -> int:
+def run_cell(data: bytes, format: str, *, json: bool, lenient: bool, errors: ErrorPolicy, everything: bool) -> int:
     """Decode one cell and print it; with errors="null" and "column" a bad cell is printed as well."""
     found: list[dict[str, Any]] | None = None
     try:
@@ -58,7 +72,7 @@ def run_column(
     *,
     json: bool,
     lenient: bool,
-    errors: str,
+    errors: ErrorPolicy,
     limit: int | None,
     out: Path | None,
     everything: bool,
@@ -105,7 +119,8 @@ def _partly(data: bytes, format: str, *, lenient: bool) -> dict[str, Any]:
     from letterhead import arrow as lha
 
     cells = pa.array([data], pa.binary())
-    return pa.array(lha.decode(cells, format, errors="column", lenient=lenient)).to_pylist()[0]
+    row: dict[str, Any] = pa.array(lha.decode(cells, format, errors="column", lenient=lenient)).to_pylist()[0]
+    return row
 
 
 def _json_field(name: str, value: Any) -> Any:
@@ -118,12 +133,7 @@ def _json_field(name: str, value: Any) -> Any:
 
 
 def _show_cell(
-    data: bytes,
-    format: str,
-    fields: dict[str, Any] | None,
-    found: list[dict[str, Any]] | None,
-    *,
-    everything: bool,
+    data: bytes, format: str, fields: dict[str, Any] | None, found: list[dict[str, Any]] | None, *, everything: bool
 ) -> None:
     screen = console()
     limit = None if everything else VALUE_LIMIT
@@ -151,18 +161,8 @@ def _field_text(name: str, value: Any, limit: int | None) -> Text:
         return Text.assemble(shown, (f"  ({counted(len(value), 'byte')})", "dim"))
     if value is None:
         return value_text(None)
-    return Text.assemble(str(value), (_moment(value) if name == "timestamp" else "", "dim"))
-
-
-def _moment(milliseconds: int) -> str:
-    """Write a timestamp as a date where it is one; -1 and other far values stay numbers."""
-    from datetime import UTC, datetime, timedelta
-
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return ""
-    return "" if milliseconds < 0 else f"  ({moment:%Y-%m-%d %H:%M:%S}.{milliseconds % MILLISECONDS:03} UTC)"
+    date = moment(value) if name == "timestamp" else ""
+    return Text.assemble(str(value), (f"  ({date})" if date else "", "dim"))
 
 
 class _Tally:
@@ -185,7 +185,7 @@ class _Tally:
 
 
 def _decoded(
-    parquet: Any, column: str, format: str, *, lenient: bool, errors: str, limit: int | None, tally: _Tally
+    parquet: Any, column: str, format: str, *, lenient: bool, errors: ErrorPolicy, limit: int | None, tally: _Tally
 ) -> Iterator[pa.RecordBatch]:
     """Decode batch by batch; the decoded fields stand where the column stood."""
     import pyarrow as pa
@@ -314,15 +314,14 @@ def _show_rows(batches: Iterator[pa.RecordBatch], tally: _Tally, in_file: int, *
 
 def _summary(name: str, value: Any, everything: bool) -> Text:
     """Show a cell of the table in a few words; headers as key=value."""
-    limit = None if everything else 24
     if isinstance(value, bytes) or value is None:
-        return value_text(value, limit=limit)
+        return value_text(value) if everything else short(value, SUMMARY_LIMIT)
     if name == "headers":
-        lines = [Text.assemble(printable(h["key"]), "=", value_text(h["value"], limit=limit)) for h in value]
-        shown = lines if everything else lines[:4]
-        if len(lines) > len(shown):
-            shown.append(Text(f"… {counted(len(lines) - len(shown), 'more header')}", style="dim"))
-        return Text("\n").join(shown) if shown else Text("none", style="dim")
+        shown = value if everything else value[:HEADERS_IN_SUMMARY]
+        lines = [Text.assemble(printable(h["key"]), "=", _summary("value", h["value"], everything)) for h in shown]
+        if len(value) > len(shown):
+            lines.append(Text(f"… {counted(len(value) - len(shown), 'more header')}", style="dim"))
+        return Text("\n").join(lines) if lines else Text("none", style="dim")
     if name == "error":
         return Text("\n").join(Text(f"{fault['code']}: {printable(fault['message'])}", style="red") for fault in value)
     return Text(printable(str(value)))

@@ -105,6 +105,8 @@ def _spark(log: Path) -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        # Spark 3.5 gives -1 otherwise, which would be summed.
+        "spark.sql.legacy.sizeOfNull": "false",
     }.items():
         builder = builder.config(name, value)
     with _output_of_children_to(log):

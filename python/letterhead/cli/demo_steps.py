@@ -19,10 +19,10 @@ from letterhead import spark as lhs
 from letterhead.cli.damage import Damage, count_headers, damage_cells
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 FORMAT = "streams-timestamped"
-COLUMNS = {
+COLUMNS: dict[str, str | lh.Field] = {
     "tenant": "string",
     "retry": "int32",
     "amount_cents": "int64",
@@ -67,16 +67,16 @@ class Steps:
         from pyspark.sql import functions as f
 
         self.say("step 1: headers of the topic to typed columns")
-        counted = topic.agg(
-            f.count("*"), f.sum(f.coalesce(f.size("headers"), f.lit(0))), f.count_if(_no_headers(f))
-        ).first()
-        records, headers, without = counted
+        size = f.coalesce(f.size("headers"), f.lit(0))
+        records, headers, without = _row(topic.agg(f.count("*"), f.sum(size), f.count_if(size == 0)))
         with self._timed("topic: list of headers → typed columns", headers):
             typed = topic.transform(
                 lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset", "key", "timestamp"], errors="column")
             )
             written = self._write(typed, "topic-typed")
         faults = written.where("error is not null").count()
+        sample = self._sample(written)
+        raw = _row(topic.where(f.col("offset") == sample[0]["offset"]))
         self._check(written.count() == records, f"{records:,} records went in, {written.count():,} came out")
         self._check(faults == 0, f"{faults:,} records of the topic have faults, where there should be none")
         self.report["topic"] = {
@@ -84,7 +84,8 @@ class Steps:
             "headers": headers,
             "without_headers": without,
             "faults": faults,
-            "sample": self._sample(written),
+            "raw": {"offset": raw["offset"], "headers": [_spelt(header) for header in raw["headers"]]},
+            "sample": sample,
         }
 
     def _sample(self, typed: DataFrame) -> list[dict[str, Any]]:
@@ -115,7 +116,7 @@ class Steps:
         """Step 2: stored bytes to typed columns; the rows that do not decode are set aside."""
         self.say("step 2: cells of the store to typed columns, bad ones set aside")
         store = self.spark.read.parquet(self.report["files"]["store-damaged"])
-        with self._timed("store: bytes → typed columns, bad rows set aside", self.whole_headers):
+        with self._timed("store: bytes → typed columns and quarantine", self.whole_headers):
             # Kept in memory between the two writes, so that the bytes are decoded once.
             typed = store.transform(
                 lhs.select_headers("value", FORMAT, COLUMNS, keep=["key", "value"], errors="column")
@@ -181,27 +182,22 @@ class Steps:
 
         self.say("step 3: headers of the topic to bytes, and back")
         records = topic.select(
-            "offset",
-            "headers",
-            f.unix_millis("timestamp").alias("timestamp"),
-            f.col("value").alias("payload"),
+            "offset", "headers", f.unix_millis("timestamp").alias("timestamp"), f.col("value").alias("payload")
         )
-        headers = records.where("payload is not null").agg(f.sum(f.coalesce(f.size("headers"), f.lit(0)))).first()[0]
+        size = f.coalesce(f.size("headers"), f.lit(0))
+        tombstone = f.col("payload").isNull()
+        headers, on_tombstones = _row(records.agg(f.sum(f.when(~tombstone, size)), f.sum(f.when(tombstone, size))))
         with self._timed("topic: headers, timestamp, value → bytes", headers):
-            encode = lhs.encode_headers(
-                "headers",
-                FORMAT,
-                fields={"timestamp": "timestamp", "payload": "payload"},
-                into="cell",
-                keep=["offset"],
-                on_loss="drop",
-            )
+            # A null payload has no cell, so its headers are lost: that is what is to be reported.
+            encode = lhs.encode_headers("headers", FORMAT, into="cell", keep=["offset"], on_loss="report")
             cells = self._write(records.transform(encode), "topic-cells")
         with self._timed("bytes → headers, timestamp, value", headers):
             back = self._write(cells.transform(lhs.decode_headers("cell", FORMAT, keep=["offset"])), "topic-back")
         self._compare_back(records, cells, back)
+        self.report["there_and_back"]["tombstone_headers"] = on_tombstones
 
     def _compare_back(self, records: DataFrame, cells: DataFrame, back: DataFrame) -> None:
+        """Hold what came back against what went, record by record."""
         from pyspark.sql import functions as f
 
         before, after = records.alias("before"), back.alias("after")
@@ -214,32 +210,32 @@ class Steps:
             & f.col("after.payload").eqNullSafe(f.col("before.payload"))
         )
         null = f.col("cells.cell").isNull() & f.col("after.headers").isNull() & f.col("after.payload").isNull()
-        counts = (
-            before.join(after, "offset")
-            .join(cells.alias("cells"), "offset")
-            .agg(
-                f.count("*").alias("records"),
-                f.count_if(~tombstone).alias("with_value"),
-                f.count_if(~tombstone & ~none & same).alias("equal"),
-                f.count_if(~tombstone & none).alias("without_headers"),
-                f.count_if(~tombstone & none & same).alias("without_headers_as_empty"),
-                f.count_if(tombstone).alias("tombstones"),
-                f.count_if(tombstone & null).alias("tombstones_as_null"),
-            )
-            .first()
-            .asDict()
-        )
+        compared = before.join(after, "offset").join(cells.alias("cells"), "offset")
+        figures = {
+            "records": f.count("*"),
+            "with_value": f.count_if(~tombstone),
+            "equal": f.count_if(~tombstone & ~none & same),
+            "without_headers": f.count_if(~tombstone & none),
+            "without_headers_as_empty": f.count_if(~tombstone & none & same),
+            "tombstones": f.count_if(tombstone),
+            "tombstones_as_null": f.count_if(tombstone & null),
+            "tombstones_with_headers": f.count_if(tombstone & (f.size("before.headers") > 0)),
+            "losses_reported": f.count_if(f.col("cells.losses").isNotNull()),
+        }
+        counts = _row(compared.agg(*[figure.alias(name) for name, figure in figures.items()])).asDict()
         total = self.report["topic"]["records"]
         read_as_expected = counts["equal"] + counts["without_headers_as_empty"] + counts["tombstones_as_null"]
         counts["different"] = total - read_as_expected
         self._check(counts["records"] == total, f"{total:,} records went out, {counts['records']:,} came back")
+        lossy, reported = counts["tombstones_with_headers"], counts["losses_reported"]
+        self._check(lossy == reported, f"{lossy:,} tombstones lose headers, {reported:,} are reported")
         self._check(counts["different"] == 0, f"{counts['different']:,} records came back otherwise than they went")
         self.report["there_and_back"] = counts
 
     def _without_spark(self) -> None:
         """Do step 2's work once more on one thread without Spark, to show whose time the steps' times are."""
         cells = pa.array(self.cells, pa.binary())
-        with self._timed("the store again without Spark: letterhead.arrow, one thread", self.whole_headers):
+        with self._timed("the same without Spark: letterhead.arrow", self.whole_headers):
             lha.select(cells, FORMAT, COLUMNS, errors="column")
 
     def _tenants(self) -> None:
@@ -276,5 +272,10 @@ class Steps:
         self.report["times"].append({"step": step, "seconds": seconds, "headers": headers, "headers_per_second": rate})
 
 
-def _no_headers(f: Any) -> Any:
-    return f.coalesce(f.size("headers"), f.lit(0)) < 1
+def _row(frame: DataFrame) -> Row:
+    """Give the one row of a frame that has one."""
+    return frame.collect()[0]
+
+
+def _spelt(header: Row) -> dict[str, Any]:
+    return {"key": header["key"], "value": None if header["value"] is None else bytes(header["value"]).hex()}

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from letterhead import _native
 from letterhead.cli.exits import FAULTS, OK, Failure
-from letterhead.cli.render import console, counted, json_text, printable
+from letterhead.cli.render import as_text, console, counted, json_text, moment, printable, quoted
 from letterhead.errors import Fault
 from letterhead.message import Label
 
@@ -146,6 +146,11 @@ class _View:
         text = printable(label.text)
         if label.field == "value length" and text == "-1":
             return "-1, null"
+        if label.field == "timestamp":
+            return f"{text}  {moment(int(text))}".rstrip()
+        if label.field == "payload":
+            payload = as_text(self.data[label.start : label.end])
+            text = text if payload is None else quoted(payload)
         if self.everything or len(text) <= MEANING:
             return text
         closing = '"' if text.endswith('"') else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import sys
+from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO
 
 from rich import box
@@ -24,9 +26,9 @@ def console(stream: TextIO | None = None, *, width: int | None = None) -> Consol
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=stream.isatty())
 
 
-def table(*columns: str, right: tuple[str, ...] = (), title: str | None = None) -> Table:
+def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
     """Make an empty table in the house's form; columns named in `right` are numbers."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", header_style="bold")
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
     return made
@@ -39,7 +41,9 @@ def printable(text: str) -> str:
 
 def quoted(text: str) -> str:
     """Quote text so that it cannot be taken for hex, for null, or for something it is not."""
-    return '"' + printable(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+    # JSON is the commonest text that has quotes of its own; single ones around it leave it readable.
+    mark = "'" if '"' in text and "'" not in text else '"'
+    return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
 
 
 def spaced_hex(data: bytes) -> str:
@@ -72,15 +76,32 @@ def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
     return folded
 
 
+def short(data: bytes | None, limit: int) -> Text:
+    """Show a value in at most about `limit` characters, for a cell of a table."""
+    text = None if data is None else as_text(data)
+    if data is None or len(data if text is None else text) <= limit:
+        return value_text(data)
+    if text is not None:
+        return Text(quoted(text[: limit - 1]) + "…")
+    return value_text(data[: limit // 3]).append("…")
+
+
+def moment(milliseconds: int) -> str:
+    """Write milliseconds since 1970 as a date; -1 and times that are none give nothing."""
+    try:
+        date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return ""
+    return "" if milliseconds < 0 else f"{date:%Y-%m-%d %H:%M:%S}.{date.microsecond // 1000:03} UTC"
+
+
 def json_value(data: bytes | None) -> dict[str, str] | None:
     """Spell bytes for JSON without loss: hex always, and text as well where they are UTF-8."""
     if data is None:
         return None
     spelt = {"hex": data.hex()}
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         spelt["text"] = data.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
     return spelt
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64 as base64_codec
 import binascii
+import os
 import re
 import sys
 from pathlib import Path
@@ -20,12 +21,7 @@ _NOT_HEX = re.compile(r"[^0-9a-fA-F]")
 
 
 def read_cell(
-    file: str | None,
-    *,
-    hex: str | None = None,
-    base64: str | None = None,
-    column: str | None = None,
-    row: int = 0,
+    file: str | None, *, hex: str | None = None, base64: str | None = None, column: str | None = None, row: int = 0
 ) -> bytes:
     """Read one cell from the one source that was given."""
     given = [name for name, value in (("FILE", file), ("--hex", hex), ("--base64", base64)) if value is not None]
@@ -58,7 +54,7 @@ def read_bytes(file: str | None) -> bytes:
 
 def reason(error: OSError) -> str:
     """Say why a file cannot be used, without Python's error number."""
-    return (error.strerror or str(error)).lower()
+    return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
 def parse_hex(text: str) -> bytes:

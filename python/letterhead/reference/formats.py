@@ -25,7 +25,7 @@ class Format(NamedTuple):
     envelope: Envelope | None
 
 
-HEADERS = "list<element: struct<key: utf8, value: binary>>"
+HEADERS = "list<element: struct<key: string, value: binary>>"
 
 FORMATS: dict[str, Format] = {
     row.name: row

@@ -22,7 +22,7 @@ from letterhead.reference.kinds import is_kind
 from letterhead.reference.walk import Entry, Fields, Outgoing, Refused
 
 ERRORS = ("raise", "null", "column")
-ON_LOSS = ("raise", "drop")
+ON_LOSS = ("raise", "drop", "report")
 NULL_HEADERS = ("empty", "raise")
 
 Triple = tuple[str, str | None, bytes | None]
@@ -125,7 +125,7 @@ def select_rows(
     dialect: str = "arrow",
     lists: bool = False,
 ) -> dict[str, list[Any]]:
-    """Read some headers of every row into columns; ``lists`` says that a null row is a null list and not a null cell."""
+    """Read some headers of every row into columns; ``lists`` says that a null row is a null list, not a null cell."""
     row = named(format)
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
@@ -169,19 +169,21 @@ def _column(reading: Reading, spec: ColumnSpec, dialect: str, faults: list[Fault
     """Give what one row has for one column, and note what is wrong with it."""
     column, key, type, repeat, required = spec
     found = [entry for entry in reading.entries if entry.key == key]
-    if not found:
-        # What comes after a hard fault was not read: the header may be there.
-        if required and not reading.broken:
-            faults.append(Fault("missing_key", "the header is required and absent", key=key, column=column))
-        return [] if repeat == "all" and not reading.absent and not reading.broken else None
+    # What comes after a hard fault was not read: a header may be there, and a list would be only the front of one.
+    if required and not found and not reading.broken:
+        faults.append(Fault("missing_key", "the header is required and absent", key=key, column=column))
+    if repeat == "all" and (reading.absent or reading.broken):
+        return None
     if repeat == "error" and len(found) > 1:
         second = found[1]
-        faults.append(Fault("repeated_key", "the key stands a second time", second.at, second.index, key, column))
+        faults.append(Fault("repeated_key", "the key stands a second time", second.at, second.header, key, column))
         return None
     if repeat == "all":
         before = len(faults)
         values = [_value(entry, type, dialect, column, faults) for entry in found]
         return values if len(faults) == before else None
+    if not found:
+        return None
     return _value(found[-1] if repeat == "last" else found[0], type, dialect, column, faults)
 
 
@@ -192,14 +194,14 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Faul
         name, _ = types.parse(type)
         if not types.accepts(type, entry.kind):
             message = f"the value is {entry.kind} and {name} was asked for"
-            faults.append(Fault("wrong_kind", message, entry.at, entry.index, entry.key, column))
+            faults.append(Fault("wrong_kind", message, entry.at, entry.header, entry.key, column))
             return None
         type = name  # the value is its bits, most significant byte first, whatever the order asked for
     try:
         return types.read(type, entry.value, dialect=dialect)
     except types.Misfit as misfit:
         byte = None if entry.at is None else entry.at + misfit.within
-        faults.append(Fault(misfit.code, misfit.message, byte, entry.index, entry.key, column))
+        faults.append(Fault(misfit.code, misfit.message, byte, entry.header, entry.key, column))
         return None
 
 
@@ -220,7 +222,8 @@ def encode(
     """
     row = named(format)
     _check_writing(kinds, on_loss, null_headers)
-    return _encode_row(message, row, kinds, on_loss, null_headers)
+    written, _ = _encode_row(message, row, kinds, on_loss, null_headers)
+    return written
 
 
 def encode_rows(
@@ -230,14 +233,22 @@ def encode_rows(
     kinds: str | None = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
-) -> list[bytes | None]:
-    """Write every row. For a block a null row is a null list; for an envelope it is no message."""
+) -> list[Any]:
+    """Write every row. For a block a null row is a null list; for an envelope it is no message.
+
+    With ``on_loss="report"`` a row is a dict of ``data`` and ``losses``, null where nothing was lost.
+    """
     row = named(format)
     _check_writing(kinds, on_loss, null_headers)
-    return [
-        None if message is None and row.envelope else _encode_row(message, row, kinds, on_loss, null_headers, number)
-        for number, message in enumerate(rows)
-    ]
+    out: list[Any] = []
+    nothing: tuple[None, list[Fault]] = (None, [])
+    for number, message in enumerate(rows):
+        if message is None and row.envelope:
+            written, losses = nothing
+        else:
+            written, losses = _encode_row(message, row, kinds, on_loss, null_headers, number)
+        out.append({"data": written, "losses": losses or None} if on_loss == "report" else written)
+    return out
 
 
 def _check_writing(kinds: str | None, on_loss: str, null_headers: str) -> None:
@@ -249,16 +260,16 @@ def _check_writing(kinds: str | None, on_loss: str, null_headers: str) -> None:
 
 def _encode_row(
     message: Any, row: Format, kinds: str | None, on_loss: str, null_headers: str, number: int | None = None
-) -> bytes | None:
+) -> tuple[bytes | None, list[Fault]]:
     losses: list[Fault] = []
     try:
         written = _write(message, row, kinds, null_headers, losses)
     except Refused as refused:
         fault = Fault(refused.code, refused.message, None, refused.header, refused.key)
-        raise fault.as_error(row.name, row=number, error=EncodeError) from None
+        raise fault.as_error(EncodeError, row.name, row=number) from None
     if on_loss == "raise":
         _raise_first(losses, row, number, ConversionError)
-    return written
+    return written, losses
 
 
 def _write(message: Any, row: Format, kinds: str | None, null_headers: str, losses: list[Fault]) -> bytes | None:
@@ -346,11 +357,11 @@ def _triple(header: Any) -> tuple[str | None, str | None, bytes | None]:
         return None, None, None
     if isinstance(header, Mapping):
         return header["key"], header.get("kind"), header["value"]
-    return (header[0], None, header[1]) if len(header) == 2 else tuple(header)  # type: ignore[return-value]
+    return (header[0], None, header[1]) if len(header) == 2 else tuple(header)
 
 
 def _raise_first(
     faults: list[Fault], row: Format, number: int | None = None, error: type[HeaderError] = DecodeError
 ) -> None:
     if faults:
-        raise faults[0].as_error(row.name, row=number, error=error)
+        raise faults[0].as_error(error, row.name, row=number)

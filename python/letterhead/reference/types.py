@@ -95,11 +95,11 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar:
     """
     name, spelling = parse(type)
     value = _read_text(name, data) if spelling == "text" else _read_bytes(name, spelling, data)
-    if name in ("int128", "uint128") and not -DECIMAL_LIMIT < value < DECIMAL_LIMIT:  # type: ignore[operator]
+    if name in ("int128", "uint128") and not -DECIMAL_LIMIT < int(value) < DECIMAL_LIMIT:
         raise Misfit("out_of_range", "the number has more than 38 digits")
     if name == "timestamp_ms" and dialect == "spark":
-        value *= 1000  # type: ignore[operator]
-        if not -(1 << 63) <= value < 1 << 63:  # type: ignore[operator]
+        value = int(value) * 1000
+        if not -(1 << 63) <= value < 1 << 63:
             raise Misfit("out_of_range", "the time does not fit 64 bits of microseconds")
     return value
 
@@ -186,7 +186,7 @@ def nearest_float32(text: str) -> float:
     try:
         single = _as_float32(double)
     except OverflowError:
-        if abs(double) == _HALFWAY_TO_INFINITY and abs(Decimal(text)) < Decimal(_HALFWAY_TO_INFINITY):
+        if abs(double) == _HALFWAY_TO_INFINITY and Decimal(text).copy_abs() < Decimal(_HALFWAY_TO_INFINITY):
             return _as_float32(math.nextafter(double, 0.0))
         return math.copysign(math.inf, double)
     if double == single or math.isnan(double):
@@ -212,9 +212,7 @@ def _neighbour(single: float, *, up: bool) -> float:
 
 
 def _spell(kind: str, bits: bytes) -> bytes:
-    if kind in INTEGERS:
-        return str(int.from_bytes(bits, "big", signed=INTEGERS[kind][1])).encode()
-    value = _read_bytes(kind, "be", bits)
+    value = _read_bytes(kind, "be", bits)  # bits that are no value of their kind have no spelling
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, float):

@@ -12,9 +12,9 @@ Fields = dict[str, Any]
 
 
 class Entry(NamedTuple):
-    """A header that was read: its place in the message, and the byte where its value begins."""
+    """A header that was read: which one it is, and the byte where its value begins."""
 
-    index: int
+    header: int
     key: str
     kind: str | None
     value: bytes | None

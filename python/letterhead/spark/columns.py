@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from letterhead.columns import Field, field
+from letterhead.columns import Field, field, normalise
 from letterhead.errors import check_name
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _by_arrow(column: str | Column, wanted: Field, errors: str, format: str | No
     from pyspark.sql import functions as F
 
     from letterhead.spark.runner import HeaderKernel
-    from letterhead.spark.schemas import produced
+    from letterhead.spark.schemas import declared
 
     if not hasattr(F, "arrow_udf"):
         raise ValueError(f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}: "
@@ -164,6 +164,6 @@ def _by_arrow(column: str | Column, wanted: Field, errors: str, format: str | No
     # Headers in a list are read the same in every format without kinds.
     format = "kafka" if format is None else format
     columns = {wanted.key: wanted}
-    schema = produced("select", format, columns=columns, errors=errors, dialect="spark")
+    schema = declared("select", format, columns=normalise(columns), errors=errors, dialect="spark")
     kernel = HeaderKernel(format, columns, errors)
-    return F.arrow_udf(kernel, schema.spark[0].dataType)(column)
+    return F.arrow_udf(kernel.header, schema.spark[0].dataType)(column)

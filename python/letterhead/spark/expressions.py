@@ -135,11 +135,8 @@ def _float(name: str, little: bool, bytes: Column) -> Reading:
     subnormal = exponent == 0
     mantissa = F.when(subnormal, fraction).otherwise(fraction + F.lit(1 << mantissa_bits)).cast("double")
     power = F.when(subnormal, F.lit(1)).otherwise(exponent) - F.lit(bias + mantissa_bits)
-    size = (
-        F.when(exponent != top, mantissa * F.pow(F.lit(2.0), power.cast("double")))
-        .when(fraction == 0, F.lit(float("inf")))
-        .otherwise(F.lit(float("nan")))
-    )
+    special = F.when(fraction == 0, F.lit(float("inf"))).otherwise(F.lit(float("nan")))
+    size = F.when(exponent == top, special).otherwise(mantissa * F.pow(F.lit(2.0), power.cast("double")))
     negative = F.shiftright(bits, 8 * width - 1).bitwiseAND(F.lit(1)) == 1
     value = F.when(negative, -size).otherwise(size)
     return Reading([_wrong_size(name, bytes)], value.cast(_SPARK_TYPES[name]))
@@ -148,7 +145,10 @@ def _float(name: str, little: bool, bytes: Column) -> Reading:
 def _uuid(name: str, little: bool, bytes: Column) -> Reading:
     digits = F.lower(_digits(bytes, 16, little))
     groups = [F.substring(digits, start, length) for start, length in ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))]
-    return Reading([_wrong_size(name, bytes)], F.concat_ws("-", *groups))
+    dash = F.lit("-")
+    # Not `concat_ws`, which makes text of null.
+    spelled = F.concat(*[part for group in groups for part in (group, dash)][:-1])
+    return Reading([_wrong_size(name, bytes)], spelled)
 
 
 # Text -------------------------------------------------------------------------------------------------------------
@@ -172,12 +172,15 @@ def _integer_text(name: str, bytes: Column) -> Reading:
     spelled = text.rlike(r"\A-?[0-9]+\z")
     digits = F.regexp_extract(text, r"\A-?0*([0-9]*)\z", 1)
     size = F.concat(F.lit("0"), digits).cast("decimal(38,0)")
-    number = F.when(text.startswith("-"), -size).otherwise(size)
+    # Not `-size`: negation rounds to 34 digits (Spark 3.5 to 4.2).
+    number = F.when(text.startswith("-"), F.lit(Decimal(0)) - size).otherwise(size)
     low, high = _RANGES[name]
     too_long = F.length(digits) > _DECIMAL_DIGITS
     outside = too_long | (number < F.lit(Decimal(low))) | (number > F.lit(Decimal(high)))
-    message = "the number has more than 38 digits" if name in _WIDE else f"the number does not fit {name}"
-    faults = [_bad_text(name, ~spelled), _fault(outside, "out_of_range", message)]
+    message = F.lit(f"the number does not fit {name}")
+    if name in _WIDE:
+        message = F.when(too_long, "the number has more than 38 digits").otherwise(message)
+    faults = [_bad_text(name, ~spelled), Fault(outside, "out_of_range", message)]
     return Reading(faults, number.cast(_SPARK_TYPES[name]))
 
 
@@ -313,7 +316,7 @@ def _wide(name: str, digits: Column) -> Column:
         return size(digits)
     # The complement of a negative number is its size less one; no step of it leaves 38 digits.
     complement = size(F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210"))
-    negative = (-complement - F.lit(Decimal(1))).cast("decimal(38,0)")
+    negative = (F.lit(Decimal(-1)) - complement).cast("decimal(38,0)")
     return F.when(digits < "8", size(digits)).otherwise(negative)
 
 

@@ -21,14 +21,14 @@ class Input(NamedTuple):
     ----------
     name : str
         Its name in the frame.
-    role : str
-        What it is read as, for messages: ``"kafka headers"``.
-    types : dict of str to str
-        Types that fit, as :func:`letterhead.spark.schemas.spelled` spells them, and what to do for a user who has none.
+    purpose : str
+        What it is needed for, for messages: ``"kafka is read from"``.
+    types : tuple of str
+        Types that fit, as :func:`letterhead.spark.schemas.spelled` spells them.
     """
 
     name: str
-    role: str
+    purpose: str
     types: tuple[str, ...]
 
 
@@ -77,10 +77,8 @@ def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None
         given = spelled(fields[column.name].dataType)
         if given not in column.types:
             hint = _CASTS.get((given, column.types[0]), "")
-            raise TypeError(
-                f"column {column.name!r} is {given}, and {column.role} {'is' if column.one else 'are'} "
-                f"{' or '.join(column.types)}{hint}"
-            )
+            fits = " or ".join(column.types)
+            raise TypeError(f"column {column.name!r} is {given}, and {column.purpose} {fits}{hint}")
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) -> None:
@@ -110,7 +108,7 @@ def quoted(name: str) -> Column:
 
 
 _CASTS = {
-    ("timestamp", "bigint"): ": unix_millis() makes it one",
-    ("string", "binary"): ": cast it to binary",
-    ("int", "bigint"): ": cast it to bigint",
+    ("timestamp", "bigint"): ": unix_millis makes it one",
+    ("string", "binary"): ": encode(column, 'utf-8') makes it one",
+    ("int", "bigint"): ": a cast makes it one",
 }

@@ -1,20 +1,19 @@
 """What workers run: one call of a kernel for each batch.
 
-These objects travel from the driver to the workers, so they hold names and options only, and import when they run.
+These objects travel from the driver to the workers: they hold names and options only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+
+from letterhead import arrow as lha
+from letterhead.columns import Columns
 from letterhead.errors import HeaderError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from letterhead.columns import Columns
 
 __all__ = ["HeaderKernel", "Runner"]
 
@@ -35,8 +34,8 @@ class Runner:
         So many columns of a batch, the first ones, leave as they came, in the same buffers.
     inputs : mapping of str to int, or int
         Where the column to read is; for an envelope to write, where each of its fields is.
-    made : pyarrow.Schema
-        What the driver declared the kernel to make.
+    made : pyarrow.DataType
+        What the driver declared the kernel to make: a struct of columns, or the type of the only one.
     names : tuple of str
         Names under which that leaves.
     """
@@ -46,7 +45,7 @@ class Runner:
     options: Mapping[str, Any]
     kept: int
     inputs: int | Mapping[str, int]
-    made: pa.Schema
+    made: pa.DataType
     names: tuple[str, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,10 +55,6 @@ class Runner:
 
     def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Run the kernel over a batch."""
-        import pyarrow as pa
-
-        from letterhead import arrow as lha
-
         try:
             made = getattr(lha, self.verb)(self._input(batch), self.format, **self.options)
         except HeaderError as error:
@@ -70,25 +65,19 @@ class Runner:
         return pa.RecordBatch.from_arrays([*batch.columns[: self.kept], *columns], schema=pa.schema(fields))
 
     def _input(self, batch: pa.RecordBatch) -> pa.Array:
-        import pyarrow as pa
-
         if isinstance(self.inputs, int):
             return batch.column(self.inputs)
         return pa.StructArray.from_arrays([batch.column(index) for index in self.inputs.values()], list(self.inputs))
 
     def _columns(self, made: pa.Array) -> list[pa.Array]:
-        """Take apart what the kernel made, and check it: Spark matches columns by position and ignores names."""
-        import pyarrow as pa
-
-        whole = len(self.made) == 1 and not pa.types.is_struct(made.type)
-        fields = [self.made.field(0).with_type(made.type)] if whole else list(made.type)
-        given, wanted = _spell(fields), _spell(self.made)
-        if given != wanted:
+        """Check what the kernel made, as Spark matches columns by position and ignores names; and take it apart."""
+        # As text, because `==` does not look at the names of nested fields.
+        if str(made.type) != str(self.made):
             raise RuntimeError(
-                f"{self.verb} of {self.format} made ({given}) on this worker where the driver declared ({wanted}): "
+                f"{self.verb} of {self.format} made {made.type} on this worker where the driver declared {self.made}: "
                 "are the versions of letterhead the same?"
             )
-        return [made] if whole else made.flatten()
+        return made.flatten() if pa.types.is_struct(made.type) else [made]
 
 
 @dataclass(frozen=True)
@@ -109,20 +98,13 @@ class HeaderKernel:
     columns: Columns
     errors: str
 
-    def __call__(self, cells: pa.Array) -> pa.Array:
-        """Read the header of a batch."""
-        from letterhead import arrow as lha
-
+    def header(self, cells: pa.Array) -> pa.Array:
+        """Read the header in every row of a batch; Spark takes the kind of UDF from the type hints."""
         try:
             made = lha.select(cells, self.format, self.columns, errors=self.errors, dialect="spark")
         except HeaderError as error:
             raise _without_row(error) from None
         return made.flatten()[0]
-
-
-def _spell(fields: Any) -> str:
-    # Types are compared as text: `==` does not look at the names of nested fields.
-    return ", ".join(f"{field.name} {field.type}" for field in fields)
 
 
 # A row is named by the columns that were kept, as its number in a batch says nothing. --------------------------------
@@ -155,15 +137,13 @@ def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:
 
 def _shown(value: pa.Scalar) -> str:
     """A value short enough for a message; bytes and nested values are named, not shown."""
-    import pyarrow as pa
-
     if not value.is_valid:
         return "null"
     of = value.type
     if pa.types.is_binary(of) or pa.types.is_large_binary(of):
         return f"<{len(value.as_buffer())} bytes>"
     if pa.types.is_nested(of):
-        return f"<{of.id and str(of).partition('<')[0]}>"
+        return f"<{str(of).partition('<')[0]}>"
     try:
         text = str(value.as_py())
     except (OverflowError, ValueError):

@@ -16,13 +16,13 @@ class Declared(NamedTuple):
 
     Attributes
     ----------
-    arrow : pyarrow.Schema
-        As they leave the kernel.
+    arrow : pyarrow.DataType
+        As they leave the kernel: a struct of the columns, or the type of the only one.
     spark : list of pyspark.sql.types.StructField
-        As Spark takes them, all nullable.
+        As Spark takes them, all nullable; an only column is named after the verb.
     """
 
-    arrow: pa.Schema
+    arrow: pa.DataType
     spark: list[StructField]
 
 
@@ -53,8 +53,9 @@ def declared(verb: str, format: str, **options: Any) -> Declared:
 
     from letterhead import _native
 
-    arrow = pa.schema(_native.schema(verb, format, **options))
-    return Declared(arrow, [StructField(field.name, _spark_type(field.type)) for field in arrow])
+    arrow = pa.field(_native.schema(verb, format, **options)).type
+    columns = list(arrow) if pa.types.is_struct(arrow) else [pa.field(verb, arrow)]
+    return Declared(arrow, [StructField(column.name, _spark_type(column.type)) for column in columns])
 
 
 def spelled(type: DataType) -> str:

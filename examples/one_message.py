@@ -1,0 +1,25 @@
+"""One message: write headers, read them, see what is wrong with damaged ones. Needs nothing but letterhead.
+
+Run: python examples/one_message.py
+"""
+
+import letterhead as lh
+
+headers = lh.Headers([("tenant", "acme"), ("route", "eu-1"), ("route", "eu-2"), ("note", None)])
+headers.add("retry", lh.Int32(3))
+
+# Keys repeat, order matters, and null is not empty: what is written is what is read.
+block = lh.encode(headers, "kafka", kinds="be")
+read = lh.decode(block, "kafka")
+print(read.keys(), read.all("route"), read["note"])
+
+# A typed view of some of them, with the same words as for columns and for Spark.
+print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": lh.All("string")}))
+
+# The value of a Kafka Streams store (KIP-1271): headers, timestamp and payload in one cell.
+cell = lh.encode(lh.Envelope(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")
+print(lh.decode(cell, "streams-timestamped").headers == read)
+
+# Damaged bytes are an error that says where, and never a guess.
+for error in lh.validate(block[:-2], "kafka"):
+    print(error.code, "-", error)

@@ -1,0 +1,34 @@
+"""Spark: typed columns from stored bytes, with rows that do not decode set aside instead of ending the job.
+
+Run from a clone: PYSPARK_PYTHON=$(which python) python examples/spark_quarantine.py
+"""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from letterhead import spark as lhs
+
+SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
+
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+store = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet"))
+
+# Cut every hundredth cell short, as a full disk would.
+number = F.substring(F.col("key").cast("string"), 7, 5).cast("int")
+store = store.withColumn(
+    "value", F.when(number % 100 == 0, F.expr("substring(value, 1, 40)")).otherwise(F.col("value"))
+)
+
+columns = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+typed = store.transform(
+    lhs.select_headers("value", "streams-timestamped", columns, keep=["key", "value"], errors="column")
+).cache()
+
+typed.where("error is null").groupBy("tenant").agg(F.count("*"), F.sum("amount_cents")).show()
+typed.where("error is not null").select(F.col("key").cast("string"), F.col("error")[0]["message"]).show(
+    5, truncate=False
+)
+spark.stop()

@@ -1,0 +1,452 @@
+"""Every input that is refused has a test with a name, and every way into the package refuses it alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from implementations import NATIVE, REFERENCE, Decoded, Implementation, cells, headers_type, place
+from letterhead import arrow as lha
+from letterhead.errors import DecodeError, EncodeError, Fault
+from letterhead.reference import ops
+from letterhead.reference.formats import FORMATS
+
+WAYS = [REFERENCE, *NATIVE]
+every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+every_format = pytest.mark.parametrize("format", FORMATS)
+
+HEADERS = [("tenant", b"acme"), ("note", None), ("señal-📦", b""), ("route", b"a" * 70), ("route", b"b")]
+FIELDS = {"timestamp": 1767225600000, "payload": b"\x00\x01payload"}
+
+
+def message(format: str) -> Decoded:
+    return Decoded(HEADERS, {name: FIELDS[name] for name, _ in FORMATS[format].fields if name != "headers"})
+
+
+def good(format: str) -> bytes:
+    written = REFERENCE.encode(message(format), format)
+    assert written is not None
+    return written
+
+
+def refused(way: Implementation, data: bytes | str, format: str = "kafka", **options: Any) -> tuple[Any, ...]:
+    """Give code, byte, header and key with which bytes are refused."""
+    data = bytes.fromhex(data) if isinstance(data, str) else data
+    with pytest.raises(DecodeError) as caught:
+        way.decode(data, format, **options)
+    error = caught.value
+    assert error.format == format
+    faults = way.validate(data, format)
+    assert place(faults[0]) == (error.code, error.offset, error.header, error.key, None)
+    return error.code, error.offset, error.header, error.key
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+@every_way
+@every_format
+def test_a_message_cut_anywhere_inside_its_frame_or_headers_is_refused(format: str, way: Implementation) -> None:
+    data = good(format)
+    payload = FIELDS["payload"] if FORMATS[format].envelope else b""
+    assert isinstance(payload, bytes)
+    whole_from = len(data) - len(payload)  # a payload says nothing of its length
+    for length in range(len(data)):
+        if length >= whole_from or (format == "kafka" and length == 0):
+            assert way.validate(data[:length], format) == []
+            continue
+        code, offset, *_ = refused(way, data[:length], format)
+        assert code in ("truncated", "count_too_large")
+        assert offset is not None
+        assert offset <= length
+
+
+@every_way
+@every_format
+def test_a_byte_more_inside_the_headers_is_refused(format: str, way: Implementation) -> None:
+    block = good("kafka") + b"\0"
+    tail = good(format)[-len(FIELDS["payload"]) - (8 if format == "streams-timestamped" else 0) :]  # type: ignore[arg-type]
+    data = block if format == "kafka" else bytes([0x80 | (2 * len(block)) & 0x7F, (2 * len(block)) >> 7]) + block + tail
+    start = 0 if format == "kafka" else 2
+    assert refused(way, data, format) == ("trailing_bytes", start + len(block) - 1, None, None)
+
+
+@every_way
+def test_bytes_after_a_count_of_zero_are_refused(way: Implementation) -> None:
+    assert refused(way, "0000") == ("trailing_bytes", 1, None, None)
+
+
+@every_way
+@pytest.mark.parametrize("data", ["01", "03ff", "ffffffff0f"])
+def test_a_negative_count_is_refused(data: str, way: Implementation) -> None:
+    assert refused(way, data) == ("negative_count", 0, None, None)
+
+
+@every_way
+@pytest.mark.parametrize("data", ["02", "0200", "04000000", "c80100010001", "feffffff0f0000"])
+def test_a_count_that_the_bytes_cannot_hold_is_refused_before_anything_is_set_aside(
+    data: str, way: Implementation
+) -> None:
+    assert refused(way, data) == ("count_too_large", 0, None, None)
+    assert refused(way, data, lenient=True)[0] == "count_too_large"
+
+
+@every_way
+@pytest.mark.parametrize(("data", "byte"), [("020100", 1), ("04000003010000", 3), ("02ffffffff0f", 1)])
+def test_a_negative_key_length_is_refused(data: str, byte: int, way: Implementation) -> None:
+    assert refused(way, data) == ("negative_length", byte, (byte - 1) // 2, None)
+
+
+@every_way
+def test_a_key_longer_than_the_block_is_refused(way: Implementation) -> None:
+    assert refused(way, "020461") == ("truncated", 2, 0, None)
+    assert refused(way, "02feffffff0f00") == ("truncated", 6, 0, None)
+
+
+@every_way
+@pytest.mark.parametrize("length", ["03", "ffffffff0f"])
+def test_a_value_length_below_minus_one_is_refused(length: str, way: Implementation) -> None:
+    assert refused(way, "020261" + length) == ("negative_length", 3, 0, "a")
+
+
+@every_way
+def test_a_value_longer_than_the_block_is_refused(way: Implementation) -> None:
+    assert refused(way, "0202610461") == ("truncated", 4, 0, "a")
+    assert refused(way, "020261feffffff0f") == ("truncated", 8, 0, "a")
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("data", "byte", "header", "key"),
+    [
+        ("8080808080", 0, None, None),
+        ("02ffffffffff00", 1, 0, None),
+        ("020261ffffffff80", 3, 0, "a"),
+    ],
+)
+def test_a_varint_that_goes_on_after_its_fifth_byte_is_refused(
+    data: str, byte: int, header: int | None, key: str | None, way: Implementation
+) -> None:
+    assert refused(way, data) == ("varint_too_long", byte, header, key)
+    assert refused(way, data, lenient=True)[0] == "varint_too_long"
+
+
+@every_way
+@pytest.mark.parametrize("last", ["10", "1f", "40", "7f"])
+def test_bits_that_a_varint_cannot_hold_are_refused(last: str, way: Implementation) -> None:
+    assert refused(way, "80808080" + last) == ("varint_lost_bits", 0, None, None)
+    assert refused(way, "02" + "80808080" + last + "00") == ("varint_lost_bits", 1, 0, None)
+    assert way.decode(bytes.fromhex("02" + "80808080" + "70" + "00"), "kafka", lenient=True).headers == [("", b"")]
+
+
+@every_way
+@pytest.mark.parametrize(
+    ("key", "within"), [("ff", 0), ("61ff", 1), ("c3", 0), ("61e282", 1), ("eda080", 0), ("f4908080", 0), ("c080", 0)]
+)
+def test_a_key_that_is_not_utf8_is_refused_at_its_first_bad_byte(key: str, within: int, way: Implementation) -> None:
+    data = "02" + f"{len(key):02x}" + key + "01"
+    assert refused(way, data) == ("key_not_utf8", 2 + within, 0, None)
+
+
+@every_way
+@pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
+def test_an_empty_cell_is_no_envelope(format: str, way: Implementation) -> None:
+    assert refused(way, b"", format) == ("truncated", 0, None, None)
+    assert refused(way, b"", format, lenient=True) == ("truncated", 0, None, None)
+
+
+@every_way
+@pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
+@pytest.mark.parametrize("size", ["01", "13", "ffffffff0f"])
+def test_a_negative_size_is_refused(size: str, format: str, way: Implementation) -> None:
+    assert refused(way, size + "00" * 12, format) == ("negative_length", 0, None, None)
+    assert refused(way, size + "00" * 12, format, lenient=True)[0] == "negative_length"
+
+
+@every_way
+@pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
+def test_a_size_beyond_the_cell_is_refused_behind_the_size(format: str, way: Implementation) -> None:
+    assert refused(way, "04ff", format) == ("truncated", 1, None, None)
+    assert refused(way, "feffffff0fff", format) == ("truncated", 5, None, None)
+
+
+@every_way
+@pytest.mark.parametrize("left", range(8))
+def test_a_timestamp_of_fewer_than_eight_bytes_is_refused(left: int, way: Implementation) -> None:
+    assert refused(way, "00" + "00" * left, "streams-timestamped") == ("truncated", 1, None, None)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+
+
+@every_way
+def test_the_place_of_a_bad_value_is_told(way: Implementation) -> None:
+    inner = REFERENCE.encode(Decoded([("x", b""), ("amount", b"\0\0\0\5")], {}), "kafka")
+    assert inner is not None
+    for format, before in (("kafka", 0), ("streams", 1)):
+        data = inner if format == "kafka" else bytes([2 * len(inner)]) + inner
+        with pytest.raises(DecodeError) as caught:
+            way.select(data, format, {"amount_cents": lh.field("int64", key="amount")})
+        error = caught.value
+        assert (error.code, error.offset, error.header) == ("wrong_size", before + len(inner) - 4, 1)
+        assert (error.key, error.column) == ("amount", "amount_cents")
+        assert f"{format}: column amount_cents: header 1: " in str(error)
+
+
+# --- nulls -----------------------------------------------------------------------------------------------------------
+
+
+@every_format
+def test_a_null_cell_is_null_for_every_verb(format: str) -> None:
+    column = cells([None])
+    for errors in ("raise", "null", "column"):
+        assert lha.decode(column, format, errors=errors).to_pylist() == [None]  # type: ignore[arg-type]
+        row = lha.select(column, format, {"a": lh.All("string")}, errors=errors).to_pylist()[0]  # type: ignore[arg-type]
+        assert set(row.values()) == {None}
+    assert lha.validate(column, format).to_pylist() == [None]
+
+
+def test_a_null_list_gives_null_lists_and_misses_what_is_required() -> None:
+    column = pa.array([None], headers_type())
+    assert lha.select(column, "kafka", {"a": lh.All("string")}).to_pylist() == [{"a": None}]
+    with pytest.raises(DecodeError) as caught:
+        lha.select(column, "kafka", {"a": lh.field("string", required=True)})
+    assert (caught.value.code, caught.value.row) == ("missing_key", 0)
+
+
+@pytest.mark.parametrize("header", [None, {"key": None, "value": b""}])
+def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
+    column = pa.array([[], [{"key": "a", "value": b"1"}, header]], headers_type())
+    with pytest.raises(EncodeError) as caught:
+        lha.encode(column, "kafka")
+    assert (caught.value.code, caught.value.row, caught.value.header) == ("null_key", 1, 1)
+    out = lha.select(column, "kafka", {"a": "string"}, errors="column").to_pylist()[1]
+    assert out["a"] == "1"
+    assert [place(Fault(**fault)) for fault in out["error"]] == [("null_key", None, 1, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "type", "code"), [("int64", "int32", "wrong_kind"), ("nonsense", "int32", "unknown_kind")]
+)
+def test_a_kind_other_than_the_one_asked_for_is_refused(kind: str, type: str, code: str) -> None:
+    column = pa.array([[{"key": "a", "kind": kind, "value": bytes(8)}]], headers_type(kinds=True))
+    out = lha.select(column, "kafka", {"a": type}, errors="column").to_pylist()[0]
+    assert out["a"] is None
+    assert [fault["code"] for fault in out["error"]] == [code]
+
+
+@every_way
+def test_a_null_payload_with_headers_is_a_loss_and_without_a_tombstone(way: Implementation) -> None:
+    for format in ("streams", "streams-timestamped"):
+        fields = {name: None for name, _ in FORMATS[format].fields if name != "headers"}
+        assert way.encode(Decoded([], fields), format) is None
+        assert way.encode(Decoded(None, fields), format) is None
+        assert way.encode(Decoded([("a", b"")], fields), format, on_loss="drop") is None
+        with pytest.raises(lh.ConversionError):
+            way.encode(Decoded([("a", b"")], fields), format)
+
+
+# --- columns of the wrong type ---------------------------------------------------------------------------------------
+
+WRONG_FOR_DECODE = [
+    pa.array([1]),
+    pa.array(["text"]),
+    pa.array([b"abcd"], pa.binary(4)),
+    pa.array([[b"a"]], pa.list_(pa.binary())),
+    pa.array([[]], headers_type()),
+    pa.array([None]),
+    pa.array([b"a"]).dictionary_encode(),
+]
+
+
+@pytest.mark.parametrize("column", WRONG_FOR_DECODE, ids=lambda column: str(column.type))
+def test_decode_takes_bytes_only(column: Any) -> None:
+    with pytest.raises(TypeError, match="binary") as caught:
+        lha.decode(column, "kafka")
+    assert not isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1]),
+        pa.array(["text"]),
+        pa.array([["a"]]),
+        pa.array([[{"key": "a"}]]),
+        pa.array([[{"key": b"a", "value": b"b"}]]),
+        pa.array([[{"key": "a", "value": "b"}]]),
+        pa.array([[{"key": "a", "value": b"b", "more": 1}]]),
+        pa.array([{"key": "a", "value": b"b"}]),
+    ],
+    ids=lambda column: str(column.type),
+)
+@pytest.mark.parametrize("verb", ["select", "validate", "encode"])
+def test_a_list_that_does_not_fit_is_told_both_types(verb: str, column: Any) -> None:
+    call: Callable[[], Any] = {
+        "select": lambda: lha.select(column, "kafka", {"a": "string"}),
+        "validate": lambda: lha.validate(column, "kafka"),
+        "encode": lambda: lha.encode(column, "kafka"),
+    }[verb]
+    with pytest.raises(TypeError) as caught:
+        call()
+    told = str(caught.value)
+    assert str(column.type).partition("<")[0] in told
+    assert "list<element: struct<key: string, value: binary>>" in told or "binary" in told
+
+
+def test_encode_takes_no_bytes() -> None:
+    with pytest.raises(TypeError):
+        lha.encode(cells([b""]), "kafka")
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([{"headers": [], "payload": b""}]),
+        pa.array([[]], headers_type()),
+        pa.array([{"payload": b""}]),
+        pa.array([{"headers": None, "timestamp": "1", "payload": b""}]),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_an_envelope_that_does_not_fit_is_refused(column: Any) -> None:
+    with pytest.raises(TypeError):
+        lha.encode(column, "streams-timestamped")
+
+
+@pytest.mark.parametrize("column", [b"", "text", None, [b""], 1], ids=repr)
+def test_what_is_no_arrow_column_is_refused(column: Any) -> None:
+    for call in (lha.decode, lha.validate, lha.encode):
+        with pytest.raises(TypeError, match="__arrow_c_"):
+            call(column, "kafka")
+    with pytest.raises(TypeError, match="__arrow_c_"):
+        lha.select(column, "kafka", {"a": "string"})
+
+
+# --- one message of the wrong type -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", ["text", None, 1, [1, 2], pa.array([b""])], ids=lambda data: type(data).__name__)
+def test_one_message_is_bytes(data: Any) -> None:
+    for call in (lh.decode, lh.validate, lh.inspect):
+        with pytest.raises(TypeError, match="data must be bytes"):
+            call(data, "kafka")
+    with pytest.raises(TypeError, match="data must be bytes"):
+        lh.select(data, "kafka", {"a": "string"})
+
+
+@pytest.mark.parametrize("wrap", [bytes, bytearray, memoryview])
+def test_one_message_is_any_bytes_like(wrap: Any) -> None:
+    data = wrap(good("kafka"))
+    assert lh.decode(data, "kafka") == lh.Headers(HEADERS)
+    assert lh.select(data, "kafka", {"tenant": "string"}) == {"tenant": "acme"}
+    assert lh.validate(data, "kafka") == []
+
+
+@pytest.mark.parametrize("given", ["text", b"bytes", 1, [1], [("a", 1)], [(1, b"")], lh.Envelope(headers=[])], ids=repr)
+def test_a_block_is_made_of_headers(given: Any) -> None:
+    with pytest.raises(TypeError):
+        lh.encode(given, "kafka")
+
+
+@pytest.mark.parametrize("given", [[("a", b"")], lh.Headers(), None, b"", 1], ids=repr)
+def test_an_envelope_is_made_of_fields(given: Any) -> None:
+    with pytest.raises(TypeError, match="takes an Envelope"):
+        lh.encode(given, "streams")
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "said"),
+    [
+        ({"paylaod": b""}, ValueError, "did you mean 'payload'"),
+        ({"payload": "text"}, TypeError, "payload must be bytes"),
+        ({"payload": b"", "timestamp": 1.5}, TypeError, "timestamp must be int"),
+        ({"payload": b"", "timestamp": True}, TypeError, "timestamp must be int"),
+        ({"payload": b"", "timestamp": 2**63}, EncodeError, "timestamp does not fit int64"),
+        ({"payload": b"", "timestamp": 0, "headers": [(1, b"")]}, TypeError, "key of a header must be str"),
+    ],
+)
+def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        lh.encode(fields, "streams-timestamped")
+
+
+def test_a_key_without_a_utf8_form_is_refused_with_its_place() -> None:
+    with pytest.raises(EncodeError) as caught:
+        lh.encode([("a", b""), ("\ud800", b"")], "kafka")
+    assert (caught.value.format, caught.value.code, caught.value.header) == ("kafka", "key_not_utf8", 1)
+
+
+# --- misspelt names --------------------------------------------------------------------------------------------------
+
+HEADERS_COLUMN = pa.array([[]], headers_type())
+VERBS: dict[str, Callable[..., Any]] = {
+    "decode": lambda format="kafka", **options: lh.decode(b"", format, **options),
+    "encode": lambda format="kafka", **options: lh.encode([], format, **options),
+    "select": lambda format="kafka", **options: lh.select(b"", format, {"a": "string"}, **options),
+    "validate": lambda format="kafka", **options: lh.validate(b"", format, **options),
+    "inspect": lambda format="kafka", **options: lh.inspect(b"", format, **options),
+    "arrow.decode": lambda format="kafka", **options: lha.decode(cells([b""]), format, **options),
+    "arrow.encode": lambda format="kafka", **options: lha.encode(HEADERS_COLUMN, format, **options),
+    "arrow.select": lambda format="kafka", **options: lha.select(cells([b""]), format, {"a": "string"}, **options),
+    "arrow.validate": lambda format="kafka", **options: lha.validate(cells([b""]), format, **options),
+    "reference.decode": lambda format="kafka", **options: ops.decode_rows([b""], format, **options),
+    "reference.encode": lambda format="kafka", **options: ops.encode_rows([[]], format, **options),
+    "reference.select": lambda format="kafka", **options: ops.select_rows([b""], format, {"a": "string"}, **options),
+    "reference.validate": lambda format="kafka", **options: ops.validate_rows([b""], format, **options),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_misspelt_format_gets_a_suggestion(verb: str) -> None:
+    with pytest.raises(ValueError, match="unknown format 'kafak': did you mean 'kafka'") as caught:
+        VERBS[verb](format="kafak")
+    assert str(caught.value).endswith(f"(formats: {', '.join(FORMATS)})")
+    assert not isinstance(caught.value, lh.HeaderError)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
+    with pytest.raises(TypeError):
+        VERBS[verb](format=1)
+
+
+@pytest.mark.parametrize(
+    ("verb", "options", "near"),
+    [
+        ("arrow.decode", {"errors": "rais"}, "raise"),
+        ("arrow.select", {"errors": "colum"}, "column"),
+        ("arrow.select", {"dialect": "sparc"}, "spark"),
+        ("arrow.encode", {"on_loss": "dorp"}, "drop"),
+        ("arrow.encode", {"kinds": "txt"}, "text"),
+        ("arrow.encode", {"null_headers": "emtpy"}, "empty"),
+        ("encode", {"on_loss": "dorp"}, "drop"),
+        ("encode", {"kinds": "txt"}, "text"),
+        ("encode", {"null_headers": "emtpy"}, "empty"),
+        ("reference.decode", {"errors": "rais"}, "raise"),
+        ("reference.select", {"dialect": "sparc"}, "spark"),
+        ("reference.encode", {"on_loss": "dorp"}, "drop"),
+        ("reference.encode", {"kinds": "txt"}, "text"),
+        ("reference.encode", {"null_headers": "emtpy"}, "empty"),
+    ],
+)
+def test_a_misspelt_option_gets_a_suggestion(verb: str, options: dict[str, Any], near: str) -> None:
+    with pytest.raises(ValueError, match=f"did you mean '{near}'"):
+        VERBS[verb](**options)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
+@pytest.mark.parametrize("type", ["itn64", "int64:bee", "string:be", "decimal"])
+def test_a_misspelt_type_is_refused_before_any_byte_is_read(type: str, way: Implementation) -> None:
+    with pytest.raises(ValueError, match="column 'a': "):
+        way.select(b"\xff", "kafka", {"a": type})
+
+
+def test_an_option_that_there_is_not_is_a_type_error() -> None:
+    for verb in VERBS.values():
+        with pytest.raises(TypeError):
+            verb(strict=True)

@@ -1,0 +1,113 @@
+"""What ``select`` is asked for: types, keys, repeats, and what a mistake is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES, normalise
+from letterhead.reference import types
+
+
+def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:
+    assert normalise({"tenant": "string"}) == [("tenant", "tenant", "string", "last", False)]
+
+
+def test_columns_come_in_the_order_asked_for() -> None:
+    asked = normalise(
+        {
+            "b": "int32:le",
+            "a": lh.field("uuid:text", key="id", repeat="error", required=True),
+            "route": lh.All("string"),
+            "stop": lh.All("int8", key="stops", required=True),
+        }
+    )
+    assert asked == [
+        ("b", "b", "int32:le", "last", False),
+        ("a", "id", "uuid:text", "error", True),
+        ("route", "route", "string", "all", False),
+        ("stop", "stops", "int8", "all", True),
+    ]
+
+
+def test_all_is_a_field_that_repeats() -> None:
+    assert lh.All("string", key="k") == lh.field("string", key="k", repeat="all")
+    assert lh.field("string") == lh.Field("string")
+
+
+def test_an_empty_key_is_a_key() -> None:
+    assert normalise({"a": lh.field("string", key="")})[0][1] == ""
+
+
+@pytest.mark.parametrize("name", SELECT_TYPES)
+def test_every_type_takes_its_suffixes_and_no_other(name: str) -> None:
+    for order in ORDERS:
+        if name in ("string", "binary"):
+            with pytest.raises(ValueError, match=f"type '{name}' takes no suffix"):
+                lh.field(f"{name}:{order}")
+        else:
+            assert lh.field(f"{name}:{order}").type == f"{name}:{order}"
+    with pytest.raises(ValueError, match="suffix"):
+        lh.field(f"{name}:")
+
+
+def test_the_twin_knows_the_same_types() -> None:
+    assert set(types.TYPES) == set(SELECT_TYPES)
+    assert types.SUFFIXES == ORDERS
+    assert len(REPEATS) == 4
+
+
+@pytest.mark.parametrize(
+    ("type", "said"),
+    [
+        ("itn64", "did you mean 'int64'"),
+        ("int46", "did you mean 'int64'"),
+        ("str", "unknown type 'str'"),
+        ("Int32", "did you mean 'int32'"),
+        ("int32:texd", "did you mean 'text'"),
+        ("int32 :be", "did you mean 'int32'"),
+        ("", "unknown type ''"),
+    ],
+)
+def test_a_misspelt_type_gets_a_suggestion_and_names_its_column(type: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        normalise({"amount": type})
+    assert str(caught.value).startswith("column 'amount': ")
+
+
+def test_a_misspelt_repeat_gets_a_suggestion() -> None:
+    misspelt: Any = "lsat"
+    with pytest.raises(ValueError, match="unknown repeat 'lsat': did you mean 'last'"):
+        lh.field("string", repeat=misspelt)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ("tenant", "columns must be a mapping"),
+        ([("tenant", "string")], "columns must be a mapping"),
+        (None, "columns must be a mapping"),
+        ({1: "string"}, "the name of a column must be str"),
+        ({"a": None}, "column 'a': a type such as 'int64'"),
+        ({"a": int}, "column 'a': a type such as 'int64'"),
+        ({"a": lh.Field(1)}, "column 'a': type must be str, not int"),  # type: ignore[arg-type]
+        ({"a": lh.Field("string", key=b"k")}, "column 'a': key must be str, not bytes"),  # type: ignore[arg-type]
+        ({"a": lh.Field("string", required=1)}, "column 'a': required must be bool"),  # type: ignore[arg-type]
+        ({"a": lh.Field("string", repeat=None)}, "column 'a': repeat must be str"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_of_the_wrong_type_is_a_type_error(columns: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        normalise(columns)
+
+
+def test_no_columns_at_all_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="no columns"):
+        normalise({})
+
+
+def test_a_field_made_by_hand_is_checked_too() -> None:
+    with pytest.raises(ValueError, match="column 'a': unknown repeat"):
+        normalise({"a": lh.Field("string", repeat="lsat")})  # type: ignore[arg-type]

@@ -1,0 +1,218 @@
+"""Headers: a sequence that can also be asked by key, and loses neither repeats nor order nor null."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead.errors import EncodeError
+from letterhead.headers import FrozenHeaders
+
+PAIRS = [("tenant", b"acme"), ("route", b"a"), ("note", None), ("route", b""), ("retry", lh.Int32(3))]
+
+any_pairs = st.lists(
+    st.tuples(
+        st.sampled_from(["a", "b", "c", "é", ""]),
+        st.none() | st.binary(max_size=3) | st.builds(lh.Int8, st.integers(-2, 2)),
+    )
+)
+
+
+@pytest.fixture
+def headers() -> lh.Headers:
+    return lh.Headers(PAIRS)
+
+
+def test_positions_give_headers_and_keys_give_the_last_value(headers: lh.Headers) -> None:
+    assert headers[0] == lh.Header("tenant", b"acme") == ("tenant", b"acme")
+    assert headers[-1] == ("retry", lh.Int32(3))
+    assert headers[1:3] == lh.Headers(PAIRS[1:3])
+    assert headers["route"] == b""
+    assert headers["note"] is None
+
+
+def test_a_key_that_is_not_there_is_a_key_error(headers: lh.Headers) -> None:
+    for ask in (headers.__getitem__, headers.last):
+        with pytest.raises(KeyError, match="absent"):
+            ask("absent")
+    with pytest.raises(IndexError):
+        headers[5]
+
+
+def test_headers_are_asked_by_key_or_position_only(headers: lh.Headers) -> None:
+    ask: Any = headers
+    for what in (b"tenant", 1.0, None):
+        with pytest.raises(TypeError, match="by key or position"):
+            ask[what]
+
+
+def test_null_is_not_absent(headers: lh.Headers) -> None:
+    assert headers.get("note", b"default") is None
+    assert headers.get("absent", b"default") == b"default"
+    assert headers.get("absent") is None
+    assert headers.last("note") is None
+
+
+def test_all_gives_every_value_in_order(headers: lh.Headers) -> None:
+    assert headers.all("route") == [b"a", b""]
+    assert headers.all("absent") == []
+
+
+def test_keys_are_distinct_and_in_order(headers: lh.Headers) -> None:
+    assert headers.keys() == ["tenant", "route", "note", "retry"]
+
+
+def test_dict_takes_the_last_of_every_key(headers: lh.Headers) -> None:
+    assert dict(headers) == {"tenant": b"acme", "route": b"", "note": None, "retry": lh.Int32(3)}
+
+
+def test_contains_asks_for_a_key_or_a_header(headers: lh.Headers) -> None:
+    assert "route" in headers
+    assert "absent" not in headers
+    assert ("route", b"a") in headers
+    assert ("route", b"b") not in headers
+    assert ("retry", lh.Int64(3)) not in headers
+
+
+def test_it_is_a_sequence(headers: lh.Headers) -> None:
+    assert len(headers) == 5
+    assert [header.key for header in headers] == [key for key, _ in PAIRS]
+    assert headers.index(("route", b"")) == 3  # type: ignore[arg-type]
+    assert headers.count(lh.Header("route", b"a")) == 1
+    assert next(reversed(headers)).key == "retry"
+    assert headers.to_list() == PAIRS
+
+
+def test_a_list_taken_is_not_the_headers(headers: lh.Headers) -> None:
+    headers.to_list().clear()
+    assert len(headers) == 5
+
+
+def test_add_keeps_what_is_there_and_remove_counts(headers: lh.Headers) -> None:
+    assert headers.add("route", "c") is headers
+    assert headers.all("route") == [b"a", b"", b"c"]
+    assert headers.remove("route") == 3
+    assert headers.remove("route") == 0
+    assert "route" not in headers
+
+
+@pytest.mark.parametrize("value", ["é", bytearray(b"\xc3\xa9"), memoryview(b"\xc3\xa9"), b"\xc3\xa9"])
+def test_text_is_its_utf8_bytes_and_bytes_like_is_bytes(value: Any) -> None:
+    made = lh.Headers([("k", value)])["k"]
+    assert made == b"\xc3\xa9"
+    assert type(made) is bytes
+
+
+@pytest.mark.parametrize("value", [1, 1.5, True, ["a"], object()])
+def test_a_value_of_another_type_is_a_type_error(value: Any) -> None:
+    with pytest.raises(TypeError, match="the value of a header must be"):
+        lh.Headers([("k", value)])
+
+
+def test_text_without_a_utf8_form_is_refused() -> None:
+    with pytest.raises(EncodeError) as caught:
+        lh.Headers([("k", "\ud800")])
+    assert caught.value.code == "value_not_utf8"
+
+
+@pytest.mark.parametrize("key", [1, b"k", None])
+def test_a_key_that_is_not_text_is_a_type_error(key: Any) -> None:
+    with pytest.raises(TypeError, match="the key of a header must be str"):
+        lh.Headers([(key, b"")])
+
+
+@pytest.mark.parametrize("given", ["tenant", b"tenant", ["ab"], [("k", b"v", 1)], [None]])
+def test_what_is_not_pairs_is_a_type_error(given: Any) -> None:
+    with pytest.raises(TypeError):
+        lh.Headers(given)
+
+
+def test_a_mapping_and_headers_are_taken_too(headers: lh.Headers) -> None:
+    assert lh.Headers({"a": b"1", "b": None}) == lh.Headers([("a", b"1"), ("b", None)])
+    other = lh.Headers(headers)
+    other.add("more", b"")
+    assert len(headers) == 5
+
+
+def test_equality_is_ordered_and_by_kind_and_bits() -> None:
+    assert lh.Headers([("a", b"1"), ("b", b"2")]) != lh.Headers([("b", b"2"), ("a", b"1")])
+    assert lh.Headers([("a", b"\0\0\0\3")]) != lh.Headers([("a", lh.Int32(3))])
+    assert lh.Headers([("a", None)]) != lh.Headers([("a", b"")])
+    nan = lh.Value.from_bits("float64", struct.pack(">Q", 0x7FF8_0000_0000_0001))
+    assert lh.Headers([("a", nan)]) == lh.Headers([("a", nan)])
+    assert lh.Headers([("a", nan)]) != lh.Headers([("a", lh.Float64(float("nan")))])
+    assert lh.Headers([("a", b"1")]) != [("a", b"1")]
+
+
+@given(any_pairs)
+def test_nothing_is_lost_on_the_way_through(pairs: list[tuple[str, Any]]) -> None:
+    headers = lh.Headers(pairs)
+    assert [tuple(header) for header in headers] == pairs
+    for other in (pickle.loads(pickle.dumps(headers)), copy.deepcopy(headers), copy.copy(headers), headers[:]):
+        assert other == headers
+        assert type(other) is lh.Headers
+    assert eval(repr(headers), {"Headers": lh.Headers, "Int8": lh.Int8}) == headers
+    assert dict(headers) == dict(pairs)
+    assert headers.keys() == list(dict(pairs))
+
+
+@given(any_pairs, any_pairs)
+def test_frozen_headers_hash_as_they_compare(one: list[tuple[str, Any]], other: list[tuple[str, Any]]) -> None:
+    left, right = lh.Headers(one).frozen(), lh.Headers(other).frozen()
+    assert (left == right) == (one == other)
+    assert hash(left) == hash(lh.Headers(one).frozen())
+    assert len({left, right}) == (1 if one == other else 2)
+
+
+def test_frozen_headers_refuse_change_and_stay_as_they_were(headers: lh.Headers) -> None:
+    frozen: Any = headers.frozen()
+    assert frozen == headers
+    assert headers == frozen
+    headers.add("more", b"")
+    assert frozen != headers
+    with pytest.raises(TypeError, match="frozen"):
+        frozen.add("k", b"v")
+    with pytest.raises(TypeError, match="frozen"):
+        frozen.remove("tenant")
+    assert frozen.frozen() is frozen
+    assert pickle.loads(pickle.dumps(frozen)) == frozen
+    assert type(frozen[1:]) is type(frozen) is FrozenHeaders
+    assert lh.Headers(frozen).add("k", b"v")["k"] == b"v"
+
+
+def test_headers_that_can_change_have_no_hash(headers: lh.Headers) -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(headers)
+
+
+def test_an_envelope_is_a_bag_of_fields() -> None:
+    envelope = lh.Envelope(headers=[("a", "1")], timestamp=5, payload=b"x")
+    assert envelope.headers == lh.Headers([("a", b"1")])
+    assert envelope._fields == ("headers", "timestamp", "payload")
+    assert envelope._asdict() == {"headers": lh.Headers([("a", b"1")]), "timestamp": 5, "payload": b"x"}
+    assert envelope == lh.Envelope(headers={"a": b"1"}, timestamp=5, payload=b"x")
+    assert envelope != lh.Envelope(headers={"a": b"1"}, timestamp=6, payload=b"x")
+    assert envelope._replace(timestamp=6).timestamp == 6
+    assert pickle.loads(pickle.dumps(envelope)) == copy.deepcopy(envelope) == envelope
+    assert repr(envelope) == "Envelope(headers=Headers([('a', b'1')]), timestamp=5, payload=b'x')"
+    envelope.headers = {"b": b"2"}
+    assert envelope.headers == lh.Headers({"b": b"2"})
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(envelope)
+
+
+def test_a_misspelt_field_of_an_envelope_is_not_set() -> None:
+    envelope = lh.Envelope(headers=[], payload=b"")
+    with pytest.raises(AttributeError, match="did you mean 'payload'"):
+        envelope.paylaod = b"x"
+    with pytest.raises(AttributeError, match="did you mean 'headers'"):
+        _ = envelope.header
+    with pytest.raises(ValueError, match="unknown field"):
+        envelope._replace(paylaod=b"x")

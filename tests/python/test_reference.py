@@ -1,0 +1,539 @@
+"""The rules of the twin, one test a rule."""
+
+from __future__ import annotations
+
+import math
+import struct
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead.errors import ConversionError, DecodeError, EncodeError, Fault
+from letterhead.reference import ops, types
+from letterhead.reference.cursor import Cursor
+from letterhead.reference.formats import FORMATS, Format
+from letterhead.reference.walk import Entry
+
+
+def block(*headers: str, count: int | None = None) -> bytes:
+    return bytes([2 * (len(headers) if count is None else count)]) + bytes.fromhex("".join(headers))
+
+
+def places(faults: list[Fault]) -> list[tuple[str, int | None, int | None, str | None]]:
+    return [(fault.code, fault.byte, fault.header, fault.key) for fault in faults]
+
+
+# --- the walk of a block ---------------------------------------------------------------------------------------------
+
+
+def test_no_bytes_and_a_count_of_zero_are_no_headers() -> None:
+    assert ops.decode(b"", "kafka") == ops.decode(b"\0", "kafka") == []
+
+
+def test_null_is_not_empty() -> None:
+    assert ops.decode(block("026101", "026100"), "kafka") == [("a", None, None), ("a", None, b"")]
+
+
+def test_an_empty_key_is_a_key() -> None:
+    assert ops.decode(block("0000"), "kafka") == [("", None, b"")]
+
+
+def test_a_varint_longer_than_it_need_be_is_read() -> None:
+    assert ops.decode(bytes.fromhex("82808000" + "8200" + "61" + "8100"), "kafka") == [("a", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ("80", ("truncated", 0, None, None)),
+        ("8080808080", ("varint_too_long", 0, None, None)),
+        ("80808080f0", ("varint_too_long", 0, None, None)),
+        ("8080808070", ("varint_lost_bits", 0, None, None)),
+        ("01", ("negative_count", 0, None, None)),
+        ("0102", ("negative_count", 0, None, None)),
+        ("0000", ("trailing_bytes", 1, None, None)),
+        ("02", ("count_too_large", 0, None, None)),
+        ("0200", ("count_too_large", 0, None, None)),
+        ("04000001", ("count_too_large", 0, None, None)),
+        ("020180", ("negative_length", 1, 0, None)),
+        ("028080", ("truncated", 1, 0, None)),
+        ("020461", ("truncated", 2, 0, None)),
+        ("02026180", ("truncated", 3, 0, "a")),
+        ("02026103", ("negative_length", 3, 0, "a")),
+        ("0202610461", ("truncated", 4, 0, "a")),
+        ("02026100ff", ("trailing_bytes", 4, None, None)),
+        ("040000026104", ("truncated", 6, 1, "a")),
+    ],
+)
+def test_the_byte_of_a_hard_fault_is_where_its_field_begins(data: str, fault: tuple[Any, ...]) -> None:
+    assert places(ops.validate(bytes.fromhex(data), "kafka")) == [fault]
+
+
+def test_a_key_that_is_not_utf8_is_left_out_and_the_walk_goes_on() -> None:
+    data = block("0661ff62" + "0278", "026100", "02fe01")
+    assert places(ops.validate(data, "kafka")) == [("key_not_utf8", 3, 0, None), ("key_not_utf8", 11, 2, None)]
+    assert ops.select_rows([data], "kafka", {"a": "string"}, errors="null") == {"a": [""]}
+
+
+def test_a_soft_fault_comes_before_the_hard_one_that_follows() -> None:
+    data = block("02ff01", "03")
+    assert places(ops.validate(data, "kafka")) == [("key_not_utf8", 2, 0, None), ("negative_length", 4, 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [
+        ("01ff", []),
+        ("00ff", []),
+        ("8080808070", []),
+        ("02026101ff", [("a", None, None)]),
+        ("0202ff01", [("\ufffd", None, None)]),
+        ("0206eda08001", [("\ufffd", None, None)]),
+        ("0204eda001", [("\ufffd", None, None)]),
+        ("0206e2824101", [("\ufffdA", None, None)]),
+        ("0206f09f9201", [("\ufffd", None, None)]),
+        ("0206e080af01", [("\ufffd" * 3, None, None)]),
+    ],
+)
+def test_lenient_reads_what_java_reads(data: str, read: list[Any]) -> None:
+    assert ops.decode(bytes.fromhex(data), "kafka", lenient=True) == read
+
+
+@pytest.mark.parametrize("data", ["80", "8080808080", "0200", "0201", "02026103", "020461"])
+def test_lenient_still_refuses_what_java_cannot_read(data: str) -> None:
+    with pytest.raises(DecodeError):
+        ops.decode(bytes.fromhex(data), "kafka", lenient=True)
+
+
+# --- envelopes -------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_cell_is_no_headers_in_a_block_and_truncated_in_an_envelope() -> None:
+    assert ops.decode(b"", "kafka") == []
+    for format in ("streams", "streams-timestamped"):
+        assert places(ops.validate(b"", format)) == [("truncated", 0, None, None)]
+
+
+@pytest.mark.parametrize(
+    ("data", "fault"),
+    [
+        ("80", ("truncated", 0, None, None)),
+        ("01", ("negative_length", 0, None, None)),
+        ("04ff", ("truncated", 1, None, None)),
+        ("8080808070", ("varint_lost_bits", 0, None, None)),
+        ("ffffffffff", ("varint_too_long", 0, None, None)),
+    ],
+)
+def test_a_bad_size_ends_the_envelope(data: str, fault: tuple[Any, ...]) -> None:
+    cell = bytes.fromhex(data)
+    for format in ("streams", "streams-timestamped"):
+        assert places(ops.validate(cell, format)) == [fault]
+        [row] = ops.decode_rows([cell], format, errors="column")
+        assert row["headers"] is row["payload"] is None
+
+
+def test_a_short_timestamp_leaves_the_headers_readable() -> None:
+    [row] = ops.decode_rows([bytes.fromhex("08" + "02026101" + "0000")], "streams-timestamped", errors="column")
+    assert row["headers"] == [("a", None, None)]
+    assert row["timestamp"] is row["payload"] is None
+    assert places(row["error"]) == [("truncated", 5, None, None)]
+
+
+def test_a_bad_block_leaves_the_other_fields_readable() -> None:
+    [row] = ops.decode_rows(
+        [bytes.fromhex("04" + "02ff" + "0000000000000005" + "78")], "streams-timestamped", errors="column"
+    )
+    assert (row["headers"], row["timestamp"], row["payload"]) == (None, 5, b"x")
+    assert places(row["error"]) == [("count_too_large", 1, None, None)]
+
+
+def test_the_frame_is_told_of_before_the_block() -> None:
+    found = ops.validate(bytes.fromhex("02" + "01" + "00"), "streams-timestamped")
+    assert places(found) == [("truncated", 2, None, None), ("negative_count", 1, None, None)]
+
+
+def test_bytes_after_the_block_but_inside_its_size_are_trailing() -> None:
+    assert places(ops.validate(bytes.fromhex("04" + "0000" + "ff"), "streams")) == [("trailing_bytes", 2, None, None)]
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_headers_are_no_bytes_in_a_block_and_size_zero_in_an_envelope() -> None:
+    assert ops.encode([], "kafka") == b""
+    assert ops.encode({"headers": [], "payload": b"x"}, "streams") == b"\0x"
+    assert ops.encode({"headers": None, "timestamp": 1, "payload": b""}, "streams-timestamped") == bytes(8) + b"\1"
+
+
+def test_null_headers_are_none_unless_that_is_refused() -> None:
+    assert ops.encode(None, "kafka") == b""
+    with pytest.raises(EncodeError, match="headers are null"):
+        ops.encode(None, "kafka", null_headers="raise")
+
+
+def test_a_null_payload_is_a_tombstone_and_its_headers_are_a_loss() -> None:
+    headers = [("a", b"1")]
+    assert ops.encode({"headers": [], "payload": None}, "streams") is None
+    assert ops.encode({"headers": headers, "payload": None}, "streams", on_loss="drop") is None
+    with pytest.raises(ConversionError) as caught:
+        ops.encode({"headers": headers, "timestamp": None, "payload": None}, "streams-timestamped")
+    assert caught.value.code == "null_not_carried"
+    [row] = ops.encode_rows([{"headers": headers, "payload": None}], "streams", on_loss="report")
+    assert row["data"] is None
+    assert [loss.code for loss in row["losses"]] == ["null_not_carried"]
+
+
+def test_a_null_message_is_a_null_cell() -> None:
+    assert ops.encode_rows([None], "streams") == [None]
+    assert ops.encode_rows([None], "kafka") == [b""]
+
+
+def test_a_payload_without_a_timestamp_is_refused() -> None:
+    with pytest.raises(EncodeError) as caught:
+        ops.encode({"headers": [], "timestamp": None, "payload": b""}, "streams-timestamped")
+    assert caught.value.code == "null_field"
+
+
+def test_a_null_key_is_refused_and_named() -> None:
+    with pytest.raises(EncodeError) as caught:
+        ops.encode_rows([[("a", b"")], [("a", b""), (None, b"")]], "kafka")
+    assert (caught.value.code, caught.value.row, caught.value.header) == ("null_key", 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "be", "le", "text"),
+    [
+        (lh.Int32(-2), "fffffffe", "feffffff", "-2"),
+        (lh.UInt128(2**128 - 1), "ff" * 16, "ff" * 16, str(2**128 - 1)),
+        (lh.Bool(True), "01", "01", "true"),
+        (lh.Char("é"), "00e9", "e900", "é"),
+        (lh.Float64(0.1), "3fb999999999999a", "9a9999999999b93f", "0.1"),
+        (lh.Float32(0.1), "3dcccccd", "cdcccc3d", "0.1"),
+        (lh.Float64(1e300), None, None, "1" + "0" * 300),
+        (lh.Float64(-0.0), None, None, "-0"),
+        (lh.Float64(-math.inf), None, None, "-Infinity"),
+        (lh.Float32(math.nan), None, None, "NaN"),
+        (lh.String("é"), "c3a9", "c3a9", "é"),
+        (lh.Binary(b"\1\2"), "0102", "0102", "\1\2"),
+        (lh.Value("kind-200", b"\1\2"), "0102", "0102", "\1\2"),
+    ],
+)
+def test_a_typed_value_is_written_as_asked(value: lh.Value, be: str | None, le: str | None, text: str) -> None:
+    for kinds, wanted in (("be", be), ("le", le), ("text", text.encode().hex())):
+        if wanted is not None:
+            assert types.untyped(value.kind, value.bits, kinds).hex() == wanted
+
+
+def test_a_typed_value_is_a_loss_where_nobody_said_how_to_write_it() -> None:
+    headers = [("a", "int32", lh.Int32(3).bits), ("b", None, b"x"), ("c", "int32", None)]
+    with pytest.raises(ConversionError) as caught:
+        ops.encode(headers, "kafka")
+    assert (caught.value.code, caught.value.header, caught.value.key) == ("kind_not_carried", 0, "a")
+    dropped = ops.encode(headers, "kafka", on_loss="drop")
+    assert dropped is not None
+    assert ops.decode(dropped, "kafka") == [("b", None, b"x"), ("c", None, None)]
+
+
+def test_half_of_a_surrogate_pair_has_no_text() -> None:
+    with pytest.raises(EncodeError) as caught:
+        ops.encode([("a", "char", b"\xd8\0")], "kafka", kinds="text")
+    assert (caught.value.code, caught.value.header) == ("out_of_range", 0)
+
+
+# --- reading values --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "value"),
+    [
+        ("string", b"\xc3\xa9", "é"),
+        ("binary", b"\xff", b"\xff"),
+        ("bool", b"\1", True),
+        ("bool:text", b"false", False),
+        ("char", b"\0\xe9", "é"),
+        ("char:le", b"\xe9\0", "é"),
+        ("char:text", b"\xc3\xa9", "é"),
+        ("int8", b"\xff", -1),
+        ("uint8", b"\xff", 255),
+        ("int32:le", b"\3\0\0\0", 3),
+        ("int64:text", b"-0007", -7),
+        ("uint8:text", b"-0", 0),
+        ("int64:text", b"0" * 99 + b"5", 5),
+        ("int128", b"\xff" * 16, -1),
+        ("int128:text", b"-" + b"9" * 38, -(10**38) + 1),
+        ("float32", b"\x3f\xc0\0\0", 1.5),
+        ("float64:text", b"1e5", 1e5),
+        ("float64:text", b".5", 0.5),
+        ("float64:text", b"-1.", -1.0),
+        ("float64:text", b"+1E-2", 0.01),
+        ("float64:text", b"-Infinity", -math.inf),
+        ("float64:text", b"1e999999999", math.inf),
+        ("float32:text", b"1e99", math.inf),
+        ("float32:text", b"-1e-99", -0.0),
+        ("float32:text", b"0.1", struct.unpack(">f", struct.pack(">f", 0.1))[0]),
+        ("uuid", bytes(range(16)), "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+        ("uuid:le", bytes(range(16)), "0f0e0d0c-0b0a-0908-0706-050403020100"),
+        ("uuid:text", b"00010203-0405-0607-0809-0A0B0C0D0E0F", "00010203-0405-0607-0809-0a0b0c0d0e0f"),
+        ("timestamp_ms", b"\0" * 7 + b"\5", 5),
+        ("timestamp_ms:text", b"-5", -5),
+    ],
+)
+def test_bytes_are_read_as_their_type_says(type: str, data: bytes, value: Any) -> None:
+    assert types.read(type, data) == value
+
+
+@pytest.mark.parametrize(
+    ("type", "data", "code", "within"),
+    [
+        ("string", b"ab\xff", "value_not_utf8", 2),
+        ("string", b"\xed\xa0\x80", "value_not_utf8", 0),
+        ("bool", b"", "wrong_size", 0),
+        ("bool", b"\2", "bad_bool", 0),
+        ("bool:text", b"True", "bad_text", 0),
+        ("char", b"a", "wrong_size", 0),
+        ("char", b"\xd8\0", "out_of_range", 0),
+        ("char:le", b"\0\xdc", "out_of_range", 0),
+        ("char:text", b"ab", "bad_text", 0),
+        ("char:text", b"", "bad_text", 0),
+        ("char:text", b"\xff", "bad_text", 0),
+        ("char:text", b"a\xff", "bad_text", 0),
+        ("char:text", "📦".encode(), "bad_text", 0),
+        ("int64", b"\0" * 4, "wrong_size", 0),
+        ("int64", b"\0" * 9, "wrong_size", 0),
+        ("int8:text", b"128", "out_of_range", 0),
+        ("int8:text", b"-129", "out_of_range", 0),
+        ("uint8:text", b"-1", "out_of_range", 0),
+        ("int64:text", b"9" * 9999, "out_of_range", 0),
+        ("int64:text", b"", "bad_text", 0),
+        ("int64:text", b"-", "bad_text", 0),
+        ("int64:text", b"+1", "bad_text", 0),
+        ("int64:text", b" 1", "bad_text", 0),
+        ("int64:text", b"1\n", "bad_text", 0),
+        ("int64:text", b"1_0", "bad_text", 0),
+        ("int64:text", "\u0661".encode(), "bad_text", 0),
+        ("int64:text", b"\xff", "bad_text", 0),
+        ("int128", b"\x7f" + b"\xff" * 15, "out_of_range", 0),
+        ("uint128:text", b"1" + b"0" * 38, "out_of_range", 0),
+        ("float32", b"\0" * 8, "wrong_size", 0),
+        ("float64:text", b".", "bad_text", 0),
+        ("float64:text", b"1e", "bad_text", 0),
+        ("float64:text", b"nan", "bad_text", 0),
+        ("float64:text", b"+Infinity", "bad_text", 0),
+        ("float64:text", b"1_0.5", "bad_text", 0),
+        ("uuid", b"\0" * 15, "wrong_size", 0),
+        ("uuid:text", b"0001020304050607-0809-0a0b0c0d0e0f", "bad_text", 0),
+        ("uuid:text", b"{0010203-0405-0607-0809-0a0b0c0d0e0f", "bad_text", 0),
+        ("timestamp_ms", b"\0", "wrong_size", 0),
+    ],
+)
+def test_bytes_that_are_not_what_their_type_says_are_a_misfit(type: str, data: bytes, code: str, within: int) -> None:
+    with pytest.raises(types.Misfit) as caught:
+        types.read(type, data)
+    assert (caught.value.code, caught.value.within) == (code, within)
+
+
+def test_spark_counts_microseconds() -> None:
+    assert types.read("timestamp_ms", b"\0" * 7 + b"\5", dialect="spark") == 5000
+    with pytest.raises(types.Misfit, match="microseconds"):
+        types.read("timestamp_ms", b"\x7f" + b"\xff" * 7, dialect="spark")
+
+
+def test_a_decimal_is_rounded_to_32_bits_once() -> None:
+    # Just above halfway between 1 and the next number: by way of 64 bits it would be halfway, and become 1.
+    above = "1.00000005960464477539062500000000000000000001"
+    assert types.nearest_float32(above) == 1 + 2**-23
+    assert types.nearest_float32(above[:-1] + "0") == 1.0
+    below_infinity = str(2**128 - 2**103 - 1)
+    assert types.nearest_float32(below_infinity) == 2.0**128 - 2.0**104
+    assert types.nearest_float32(str(2**128 - 2**103)) == math.inf
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_a_float_spelled_out_is_read_back(number: float) -> None:
+    for type in ("float32", "float64"):
+        bits = struct.pack(">f" if type == "float32" else ">d", number)
+        assert struct.pack(">d", types.read(f"{type}:text", types.untyped(type, bits, "text"))) == struct.pack(
+            ">d", number
+        )
+
+
+# --- select ----------------------------------------------------------------------------------------------------------
+
+ROUTES = block("02610231", "02620232", "02610233", "026101")  # a=1 b=2 a=3 a=null
+
+
+@pytest.mark.parametrize(
+    ("asked", "value"),
+    [
+        (lh.field("string", key="a", repeat="first"), "1"),
+        (lh.field("string", key="a", repeat="last"), None),
+        (lh.field("string", key="a", repeat="all"), ["1", "3", None]),
+        (lh.field("string", key="b", repeat="error"), "2"),
+        (lh.field("string", key="c"), None),
+        (lh.All("string", key="c"), []),
+    ],
+)
+def test_a_repeated_key_is_what_was_asked_for(asked: lh.Field, value: Any) -> None:
+    assert ops.select(ROUTES, "kafka", {"out": asked}) == {"out": value}
+
+
+def test_a_key_that_may_not_repeat_is_told_at_its_second_place() -> None:
+    columns = {"a": lh.field("string", repeat="error")}
+    out = ops.select_rows([ROUTES], "kafka", columns, errors="column")
+    assert out["a"] == [None]
+    [[fault]] = out["error"]
+    assert fault[2:] == (12, 2, "a", "a")
+
+
+def test_only_the_value_asked_for_is_read() -> None:
+    data = block("026102ff", "02610231")
+    assert ops.select(data, "kafka", {"a": "string"}) == {"a": "1"}
+    with pytest.raises(DecodeError):
+        ops.select(data, "kafka", {"a": lh.field("string", repeat="first")})
+
+
+def test_one_bad_value_makes_a_list_null_and_each_is_told() -> None:
+    data = block("026102ff", "02610231", "026102fe")
+    out = ops.select_rows([data], "kafka", {"a": lh.All("string")}, errors="column")
+    assert out["a"] == [None]
+    assert places(out["error"][0]) == [("value_not_utf8", 4, 0, "a"), ("value_not_utf8", 12, 2, "a")]
+
+
+def test_a_required_header_may_be_null_but_not_absent() -> None:
+    columns = {"out": lh.field("string", key="a", required=True)}
+    assert ops.select(block("026101"), "kafka", columns) == {"out": None}
+    with pytest.raises(DecodeError) as caught:
+        ops.select(b"", "kafka", columns)
+    assert caught.value.code == "missing_key"
+    assert (caught.value.offset, caught.value.header, caught.value.key) == (None, None, "a")
+    assert caught.value.column == "out"
+
+
+def test_a_required_header_is_not_missed_where_the_block_broke() -> None:
+    out = ops.select_rows([b"\x01"], "kafka", {"a": lh.field("string", required=True)}, errors="column")
+    assert places(out["error"][0]) == [("negative_count", 0, None, None)]
+
+
+def test_a_null_list_is_a_message_without_headers_and_a_null_cell_is_no_message() -> None:
+    columns = {"a": lh.field("string", required=True), "b": lh.All("string")}
+    cell = ops.select_rows([None], "kafka", columns, errors="column")
+    assert cell == {"a": [None], "b": [None], "error": [None]}
+    column = ops.select_rows([None], "kafka", columns, errors="column", lists=True)
+    assert column["b"] == [None]
+    assert places(column["error"][0]) == [("missing_key", None, None, "a")]
+
+
+def test_what_was_read_before_a_break_stays_in_the_column_policy_only() -> None:
+    data = block("02610231", "03")
+    columns = {"a": "string", "b": "string", "all": lh.All("string", key="a"), "none": lh.All("string", key="c")}
+    kept = ops.select_rows([data], "kafka", columns, errors="column")
+    # Half of a list would pass for a whole one.
+    assert (kept["a"], kept["b"], kept["all"], kept["none"]) == (["1"], [None], [None], [None])
+    assert ops.select_rows([data], "kafka", columns, errors="null") == {name: [None] for name in columns}
+
+
+def test_faults_come_block_first_then_in_the_order_of_the_columns() -> None:
+    data = block("026102ff", "02ff01", "026200", "02620278")
+    columns = {"b": lh.field("string", repeat="error"), "a": "string", "c": lh.field("string", required=True)}
+    [faults] = ops.select_rows([data], "kafka", columns, errors="column")["error"]
+    assert [(fault.code, fault.column) for fault in faults] == [
+        ("key_not_utf8", None),
+        ("repeated_key", "b"),
+        ("value_not_utf8", "a"),
+        ("missing_key", "c"),
+    ]
+
+
+def test_the_byte_of_a_value_is_counted_from_the_cell() -> None:
+    inner = block("02610661ff62")
+    cell = bytes([2 * len(inner)]) + inner + b"payload"
+    [faults] = ops.select_rows([cell], "streams", {"a": "string"}, errors="column")["error"]
+    assert faults[0].byte == 6
+    assert cell[6] == 0xFF
+
+
+def test_a_list_has_no_bytes_to_point_to() -> None:
+    [faults] = ops.select_rows([[("a", b"\xff")]], "kafka", {"a": "string"}, errors="column")["error"]
+    assert faults[0][2:] == (None, 0, "a", "a")
+
+
+def test_raise_names_the_first_fault_of_the_first_bad_row() -> None:
+    with pytest.raises(DecodeError, match=r"^kafka: column a: header 0: .* \(byte 4, row 2\)$"):
+        ops.select_rows([b"", None, block("026102ff"), b"\x01"], "kafka", {"a": "string"})
+    with pytest.raises(DecodeError, match=r"\(byte 0, row 1\)$"):
+        ops.decode_rows([b"", b"\x01"], "kafka")
+
+
+def test_null_makes_the_whole_cell_null() -> None:
+    good = bytes.fromhex("00") + b"x"
+    assert ops.decode_rows([good, b"\x01", None], "streams", errors="null") == [
+        {"headers": [], "payload": b"x"},
+        None,
+        None,
+    ]
+
+
+def test_a_typed_list_says_how_its_values_are_read() -> None:
+    row = [{"key": "a", "kind": "int32", "value": b"\0\0\0\3"}, {"key": "b", "kind": "binary", "value": bytes(16)}]
+    assert ops.select_rows([row], "kafka", {"a": "int32:le", "b": "uuid"}) == {
+        "a": [3],
+        "b": ["00000000-0000-0000-0000-000000000000"],
+    }
+    out = ops.select_rows([row], "kafka", {"a": "int64"}, errors="column")
+    assert places(out["error"][0]) == [("wrong_kind", None, 0, "a")]
+
+
+# --- the table of formats --------------------------------------------------------------------------------------------
+
+
+def lines_walk(cursor: Cursor) -> Any:
+    for index, line in enumerate(cursor.take_rest().splitlines()):
+        key, _, value = line.partition(b"=")
+        yield Entry(index, key.decode(), None, value, None)
+
+
+def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    file: Any = SimpleNamespace(
+        walk=lines_walk, write=lambda headers: b"\n".join(header.key + b"=" + header.value for header in headers)
+    )
+    fields = FORMATS["streams"].fields
+    row = Format("lines", "block", "none", "key=value, one a line", fields[:1], file, None)
+    monkeypatch.setitem(FORMATS, "lines", row)
+    monkeypatch.setitem(FORMATS, "streams-of-lines", row._replace(
+        name="streams-of-lines", is_="envelope", fields=fields, envelope=FORMATS["streams"].envelope
+    ))  # fmt: skip
+    data = ops.encode([("a", b"1"), ("b", b"2")], "lines")
+    assert data == b"a=1\nb=2"
+    assert ops.decode(data, "lines") == [("a", None, b"1"), ("b", None, b"2")]
+    assert ops.select(data, "lines", {"b": "int8:text"}) == {"b": 2}
+    assert ops.validate(data, "lines") == []
+    sealed = ops.encode({"headers": [("a", b"1")], "payload": b"x"}, "streams-of-lines")
+    assert sealed == b"\x06a=1x"
+    assert ops.decode_rows([sealed], "streams-of-lines") == [{"headers": [("a", None, b"1")], "payload": b"x"}]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_every_row_of_the_table_is_whole(format: str) -> None:
+    row = FORMATS[format]
+    assert row.name == format
+    assert row.is_ == ("envelope" if row.envelope else "block")
+    assert [name for name, _ in row.fields].count("headers") == 1
+
+
+def test_the_twin_works_without_the_native_module() -> None:
+    import subprocess
+
+    program = (
+        "import sys; sys.modules['letterhead._native'] = None\n"
+        "from letterhead.reference import ops; import letterhead as lh\n"
+        "assert ops.decode(ops.encode([('a', b'1')], 'kafka'), 'kafka') == [('a', None, b'1')]\n"
+        "assert lh.Headers({'a': lh.Int32(1)}).frozen()\n"
+        "loaded = {'pyarrow', 'pyspark', 'numpy', 'pandas'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,0 +1,207 @@
+"""Values: a kind and bits, never a byte order."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import values
+from letterhead.errors import EncodeError
+from letterhead.reference import kinds, types
+from letterhead.values import KINDS
+
+INTEGERS = {name: width for name, width in KINDS.items() if width and "int" in name}
+UNNAMED = [f"kind-{code}" for code in (16, 99, 200, 255)]
+
+
+def sister(kind: str) -> type[lh.Value]:
+    return {name.lower(): getattr(values, name) for name in values.__all__}[kind]
+
+
+def bits_of(kind: str) -> st.SearchStrategy[bytes]:
+    if kind == "bool":
+        return st.sampled_from([b"\0", b"\1"])
+    if kind == "string":
+        return st.text().map(str.encode)
+    width = KINDS.get(kind)
+    return st.binary() if width is None else st.binary(min_size=width, max_size=width)
+
+
+any_kind = st.sampled_from([*KINDS, *UNNAMED])
+any_value = any_kind.flatmap(lambda kind: st.builds(lh.Value.from_bits, st.just(kind), bits_of(kind)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_class(kind: str) -> None:
+    assert issubclass(sister(kind), lh.Value)
+
+
+def test_kinds_and_the_twin_agree_on_names_and_widths() -> None:
+    assert {row.name: row.width for row in kinds.KINDS} == KINDS
+    assert all(kinds.is_kind(kind) for kind in [*KINDS, *UNNAMED])
+
+
+@pytest.mark.parametrize(
+    ("value", "shown", "bits"),
+    [
+        (lh.Bool(True), "Bool(True)", b"\1"),
+        (lh.Int8(-1), "Int8(-1)", b"\xff"),
+        (lh.Int32(3), "Int32(3)", b"\0\0\0\3"),
+        (lh.Int128(-2), "Int128(-2)", b"\xff" * 15 + b"\xfe"),
+        (lh.UInt64(2**64 - 1), "UInt64(18446744073709551615)", b"\xff" * 8),
+        (lh.Float32(1.5), "Float32(1.5)", b"\x3f\xc0\0\0"),
+        (lh.Float64(-0.0), "Float64(-0.0)", b"\x80" + b"\0" * 7),
+        (lh.Char("é"), "Char('é')", b"\0\xe9"),
+        (lh.String("é"), "String('é')", b"\xc3\xa9"),
+        (lh.Binary(b"\0"), "Binary(b'\\x00')", b"\0"),
+        (lh.Value("kind-200", b"x"), "Value('kind-200', b'x')", b"x"),
+    ],
+)
+def test_a_value_shows_its_kind_and_keeps_its_bits(value: lh.Value, shown: str, bits: bytes) -> None:
+    assert repr(value) == shown
+    assert value.bits == bits
+    assert lh.Value(value.kind, value.value) == value
+
+
+@given(any_value)
+def test_bits_survive_everything(value: lh.Value) -> None:
+    for other in (
+        lh.Value.from_bits(value.kind, value.bits),
+        lh.Value.from_bits(value.kind, bytearray(value.bits)),
+        pickle.loads(pickle.dumps(value)),
+        copy.deepcopy(value),
+        copy.copy(value),
+    ):
+        assert other == value
+        assert hash(other) == hash(value)
+        assert type(other) is type(value)
+        assert (other.kind, other.bits) == (value.kind, value.bits)
+
+
+@given(any_value, any_value)
+def test_values_are_equal_exactly_when_kind_and_bits_are(one: lh.Value, other: lh.Value) -> None:
+    assert (one == other) == ((one.kind, one.bits) == (other.kind, other.bits))
+
+
+def test_a_value_is_not_equal_to_what_it_holds() -> None:
+    assert lh.Int32(3) != 3
+    assert lh.Binary(b"x") != b"x"
+    assert lh.Int32(3) != lh.Int64(3)
+
+
+def test_nan_keeps_its_payload_and_zero_its_sign() -> None:
+    signalling = struct.pack(">I", 0x7FA0_0001)
+    value = lh.Value.from_bits("float32", signalling)
+    assert isinstance(value.value, float)
+    assert math.isnan(value.value)
+    assert pickle.loads(pickle.dumps(value)).bits == signalling
+    assert value == lh.Value.from_bits("float32", signalling)
+    assert value != lh.Float32(math.nan)
+    assert lh.Float64(0.0) != lh.Float64(-0.0)
+
+
+def test_a_float_of_32_bits_is_the_nearest_one() -> None:
+    assert lh.Float32(0.1).value == struct.unpack(">f", struct.pack(">f", 0.1))[0]
+    assert lh.Float32(math.inf).value == math.inf
+    assert lh.Float64(3) == lh.Float64(3.0)
+
+
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_the_ends_of_every_integer_are_in_and_the_next_numbers_out(kind: str) -> None:
+    bits = 8 * INTEGERS[kind]
+    low, high = (0, 2**bits - 1) if kind.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    for number in (low, high):
+        assert sister(kind)(number).value == number  # type: ignore[call-arg,arg-type]
+    for number in (low - 1, high + 1):
+        with pytest.raises(EncodeError, match=f"outside {kind}") as caught:
+            lh.Value(kind, number)
+        assert caught.value.code == "out_of_range"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int32", "3"),
+        ("int32", 3.0),
+        ("int32", True),
+        ("int32", None),
+        ("bool", 1),
+        ("float64", "1.5"),
+        ("float64", True),
+        ("char", 97),
+        ("string", b"a"),
+        ("binary", "a"),
+        ("kind-200", "a"),
+    ],
+)
+def test_a_value_of_the_wrong_python_type_is_a_type_error(kind: str, value: object) -> None:
+    with pytest.raises(TypeError, match="not"):
+        lh.Value(kind, value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "code"),
+    [
+        ("float32", 1e39, "out_of_range"),
+        ("float64", 10**400, "out_of_range"),
+        ("char", "ab", "wrong_size"),
+        ("char", "", "wrong_size"),
+        ("char", "📦", "out_of_range"),
+        ("string", "\ud800", "value_not_utf8"),
+    ],
+)
+def test_a_value_that_does_not_fit_its_kind_is_refused(kind: str, value: object, code: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        lh.Value(kind, value)
+    assert caught.value.code == code
+    assert caught.value.format is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "code"),
+    [
+        ("int32", b"\0\0\3", "wrong_size"),
+        ("bool", b"\2", "bad_bool"),
+        ("bool", b"", "wrong_size"),
+        ("string", b"\xff", "value_not_utf8"),
+        ("char", b"a", "wrong_size"),
+    ],
+)
+def test_bits_that_are_no_value_of_their_kind_are_refused(kind: str, bits: bytes, code: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        lh.Value.from_bits(kind, bits)
+    assert caught.value.code == code
+
+
+def test_half_of_a_surrogate_pair_is_a_char_and_has_no_text() -> None:
+    half = lh.Char("\ud83d")
+    assert half.bits == b"\xd8\x3d"
+    assert half.value == "\ud83d"
+    with pytest.raises(types.Misfit, match="half of a surrogate pair"):
+        types.untyped("char", half.bits, "text")
+
+
+@pytest.mark.parametrize("kind", ["int23", "kind-0", "kind-15", "kind-256", "kind-016", "kind-x", "", "uuid", "Int32"])
+def test_a_kind_that_does_not_exist_is_a_value_error(kind: str) -> None:
+    with pytest.raises(ValueError, match="unknown kind"):
+        lh.Value(kind, b"")
+
+
+def test_a_misspelt_kind_gets_a_suggestion() -> None:
+    with pytest.raises(ValueError, match="did you mean 'int32'"):
+        lh.Value("itn32", 3)
+
+
+def test_values_do_not_change() -> None:
+    value: Any = lh.Int32(3)
+    for name in ("kind", "bits", "value", "other"):
+        with pytest.raises(AttributeError):
+            setattr(value, name, 1)

@@ -1,0 +1,233 @@
+//! What the kernels do with columns: nulls, slices, layouts, policies, cutting.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, Int64Array, LargeBinaryArray, StringArray, StructArray,
+};
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
+use letterhead::error::{Code, Error};
+use letterhead::format::Format;
+use letterhead::value::{Spelling, Type};
+use letterhead::walk::{OnLoss, WriteOptions};
+
+/// `n = int32(row)`, and `route` as often as the row says.
+fn block(row: usize) -> Vec<u8> {
+    let mut out = vec![(1 + row as u8) * 2, 2, b'n', 8];
+    out.extend((row as i32).to_be_bytes());
+    for _ in 0..row {
+        out.extend(b"\x0aroute\x02x");
+    }
+    out
+}
+
+const BAD: &[u8] = b"\x02\x02n\x04ab";
+
+fn cells() -> BinaryArray {
+    let blocks: Vec<_> = (0..4).map(block).collect();
+    BinaryArray::from_opt_vec(vec![
+        Some(&blocks[0]),
+        None,
+        Some(&blocks[1]),
+        Some(BAD),
+        Some(b""),
+        Some(&blocks[2]),
+        Some(b"\x02\x01\x00\x00"),
+    ])
+}
+
+fn apply<V: Verb>(verb: &V, column: &dyn Array) -> Result<ArrayRef, Error> {
+    Format::Kafka.visit(Apply(verb, Input::new(column))).map(|output| output.column)
+}
+
+fn wants() -> Vec<Want> {
+    let want = |output: &str, of: &str, repeat| Want {
+        output: output.into(),
+        key: output.into(),
+        of: Type::parse(of).unwrap(),
+        repeat,
+        required: false,
+    };
+    vec![want("n", "int32", Repeat::Last), want("route", "string", Repeat::All)]
+}
+
+fn located(error: Error) -> (Code, Option<usize>) {
+    match error {
+        Error::Headers(_, located) => (located.fault.code, located.row),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn every_layout_of_bytes_gives_the_same() {
+    let small = cells();
+    let large: LargeBinaryArray = small.iter().collect();
+    let view: BinaryViewArray = small.iter().collect();
+    let verb = Decode { on_error: OnError::Column, ..Decode::default() };
+    let expected = apply(&verb, &small).unwrap();
+    assert_eq!(&expected, &apply(&verb, &large).unwrap());
+    assert_eq!(&expected, &apply(&verb, &view).unwrap());
+}
+
+#[test]
+fn a_slice_gives_the_rows_of_the_whole() {
+    let verb = Decode { on_error: OnError::Null, ..Decode::default() };
+    let whole = apply(&verb, &cells()).unwrap();
+    for start in 0..cells().len() {
+        let part = apply(&verb, &cells().slice(start, cells().len() - start)).unwrap();
+        assert_eq!(part.to_data(), whole.slice(start, part.len()).to_data(), "{start}");
+    }
+}
+
+#[test]
+fn the_first_bad_row_is_raised() {
+    assert_eq!(located(apply(&Decode::default(), &cells()).unwrap_err()), (Code::NegativeLength, Some(6)));
+    let select = Select { wants: wants(), ..Select::default() };
+    assert_eq!(located(apply(&select, &cells()).unwrap_err()), (Code::WrongSize, Some(3)));
+}
+
+#[test]
+fn select_gives_typed_columns_and_lists() {
+    let select = Select { wants: wants(), on_error: OnError::Null, ..Select::default() };
+    let made = apply(&select, &cells()).unwrap();
+    let numbers: Vec<_> = made.as_struct().column(0).as_primitive::<Int32Type>().iter().collect();
+    assert_eq!(numbers, [Some(0), None, Some(1), None, None, Some(2), None]);
+    let routes = made.as_struct().column(1).as_list::<i32>();
+    let lens: Vec<_> = (0..routes.len()).map(|row| routes.is_valid(row).then(|| routes.value_length(row))).collect();
+    assert_eq!(lens, [Some(0), None, Some(1), Some(0), Some(0), Some(2), None]);
+}
+
+#[test]
+fn select_from_lists_equals_select_from_bytes() {
+    let good = BinaryArray::from_vec(vec![b"".as_slice(), BAD, b""]);
+    let lists = apply(&Decode::default(), &good).unwrap();
+    let select = Select { wants: wants(), on_error: OnError::Column, ..Select::default() };
+    let (from_bytes, from_lists) = (apply(&select, &good).unwrap(), apply(&select, &lists).unwrap());
+    assert_eq!(from_bytes.as_struct().column(0), from_lists.as_struct().column(0));
+    assert_eq!(from_bytes.as_struct().column(1), from_lists.as_struct().column(1));
+    let byte = |made: &ArrayRef| {
+        let faults = made.as_struct().column(2).as_list::<i32>().value(1);
+        let bytes = faults.as_struct().column(2).as_primitive::<Int64Type>();
+        bytes.is_valid(0).then(|| bytes.value(0))
+    };
+    // A list has no bytes to point at.
+    assert_eq!((byte(&from_bytes), byte(&from_lists)), (Some(4), None));
+}
+
+#[test]
+fn validate_is_null_where_a_row_is_whole() {
+    let faults = apply(&Validate::default(), &cells()).unwrap();
+    let bad: Vec<_> = (0..faults.len()).filter(|row| faults.is_valid(*row)).collect();
+    assert_eq!(bad, [6]);
+}
+
+#[test]
+fn a_wrong_type_names_both() {
+    let text = StringArray::from(vec!["a"]);
+    let error = apply(&Decode::default(), &text).unwrap_err().to_string();
+    assert_eq!(error, "the column is string, and kafka is read from binary, large_binary or binary_view");
+    let error = apply(&Encode::default(), &text).unwrap_err().to_string();
+    assert_eq!(error, "the column is string, and what fits is list<element: struct<key: string, value: binary>>");
+}
+
+#[test]
+fn a_column_is_cut_before_an_offset_would_pass_its_largest() {
+    let blocks: Vec<_> = (0..40).map(|row| block(row % 5)).collect();
+    let cells = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
+    let (mut from, mut parts) = (0, Vec::new());
+    while from < cells.len() {
+        let input = Input { from, max_offset: 64, ..Input::new(&cells) };
+        let output = Format::Kafka.visit(Apply(&Decode::default(), input)).unwrap();
+        assert!(output.until > from);
+        assert_eq!(output.column.len(), output.until - from);
+        parts.push(output.column);
+        from = output.until;
+    }
+    assert!(parts.len() > 5);
+    let whole = apply(&Decode::default(), &cells).unwrap();
+    let mut row = 0;
+    for part in parts {
+        assert_eq!(part.to_data(), whole.slice(row, part.len()).to_data());
+        row += part.len();
+    }
+}
+
+#[test]
+fn a_row_that_passes_the_largest_offset_alone_is_an_error() {
+    let cells = BinaryArray::from_vec(vec![b"", &block(60)]);
+    let input = Input { from: 1, max_offset: 64, ..Input::new(&cells) };
+    let error = Format::Kafka.visit(Apply(&Decode::default(), input)).err().unwrap();
+    assert_eq!(located(error), (Code::TooLarge, Some(1)));
+}
+
+fn envelopes(payloads: Vec<Option<&[u8]>>) -> StructArray {
+    let blocks: Vec<_> = (0..payloads.len()).map(block).collect();
+    let headers =
+        apply(&Decode::default(), &BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect())).unwrap();
+    let field =
+        |name: &str, array: &ArrayRef| Arc::new(arrow_schema::Field::new(name, array.data_type().clone(), true));
+    let timestamps: ArrayRef = Arc::new(Int64Array::from_iter_values((0..payloads.len()).map(|row| row as i64)));
+    let payloads: ArrayRef = Arc::new(BinaryArray::from_opt_vec(payloads));
+    // In another order than the table's: fields are found by name.
+    StructArray::from(vec![
+        (field("payload", &payloads), payloads),
+        (field("timestamp", &timestamps), timestamps),
+        (field("headers", &headers), headers),
+    ])
+}
+
+fn write(column: &dyn Array, on_loss: OnLoss) -> Result<ArrayRef, Error> {
+    let verb = Encode { options: WriteOptions { on_loss, ..WriteOptions::default() } };
+    Format::StreamsTimestamped.visit(Apply(&verb, Input::new(column))).map(|output| output.column)
+}
+
+#[test]
+fn envelopes_are_written_from_structs_and_read_back() {
+    let structs = envelopes(vec![Some(b"a"), Some(b""), Some(b"ccc")]);
+    let cells = write(&structs, OnLoss::Raise).unwrap();
+    let read = Format::StreamsTimestamped.visit(Apply(&Decode::default(), Input::new(&cells))).unwrap().column;
+    for name in ["headers", "timestamp", "payload"] {
+        assert_eq!(read.as_struct().column_by_name(name), structs.column_by_name(name), "{name}");
+    }
+}
+
+#[test]
+fn a_null_payload_is_a_null_cell_and_its_headers_are_a_loss() {
+    let structs = envelopes(vec![Some(b"a"), None]);
+    assert_eq!(located(write(&structs, OnLoss::Raise).unwrap_err()), (Code::NullNotCarried, Some(1)));
+    let dropped = write(&structs, OnLoss::Drop).unwrap();
+    assert!(dropped.is_valid(0) && dropped.is_null(1));
+    let reported = write(&structs, OnLoss::Report).unwrap();
+    let (data, losses) = (reported.as_struct().column(0), reported.as_struct().column(1));
+    assert_eq!(data, &dropped);
+    assert!(losses.is_null(0) && losses.is_valid(1));
+}
+
+#[test]
+fn a_typed_value_needs_a_spelling_where_there_are_no_kinds() {
+    let key: ArrayRef = Arc::new(StringArray::from(vec!["retry"]));
+    let kind: ArrayRef = Arc::new(StringArray::from(vec!["int16"]));
+    let value: ArrayRef = Arc::new(BinaryArray::from_vec(vec![&[1, 2]]));
+    let field =
+        |name: &str, array: &ArrayRef| Arc::new(arrow_schema::Field::new(name, array.data_type().clone(), true));
+    let headers = StructArray::from(vec![
+        (field("key", &key), key),
+        (field("kind", &kind), kind),
+        (field("value", &value), value),
+    ]);
+    let element = Arc::new(arrow_schema::Field::new("element", headers.data_type().clone(), true));
+    let lists =
+        arrow_array::ListArray::new(element, arrow_buffer::OffsetBuffer::from_lengths([1]), Arc::new(headers), None);
+    let encode =
+        |kinds, on_loss| apply(&Encode { options: WriteOptions { kinds, on_loss, ..WriteOptions::default() } }, &lists);
+    assert_eq!(located(encode(None, OnLoss::Raise).unwrap_err()), (Code::KindNotCarried, Some(0)));
+    let bytes = |made: ArrayRef| made.as_binary::<i32>().value(0).to_vec();
+    assert_eq!(bytes(encode(Some(Spelling::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");
+    let little = Spelling::Bytes(letterhead::value::ByteOrder::Little);
+    assert_eq!(bytes(encode(Some(little), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x04\x02\x01");
+    assert_eq!(bytes(encode(None, OnLoss::Drop).unwrap()), b"");
+}

@@ -1,0 +1,249 @@
+"""``header``: one header as a column, by Spark's expressions and by Arrow, which give the same."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+import pyarrow as pa
+import pytest
+from cells import TYPES, headers
+from conftest import many_rows
+from frames import HEADERS, collected, plain
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+from letterhead.columns import REPEATS, SELECT_TYPES
+
+GROUPS = [TYPES[start : start + 8] for start in range(0, len(TYPES), 8)]
+
+
+def frame_of(spark, rows):
+    return spark.createDataFrame(pa.table({"headers": pa.array(rows, HEADERS)}))
+
+
+def explained(df) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        df.explain("extended")
+    return text.getvalue()
+
+
+def message(rows, spark, **options) -> str:
+    """What is said when the rows are read with errors="raise"."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011  the classes of classic and Connect differ
+        frame_of(spark, rows).select(lhs.header("headers", "k", **options)).collect()
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
+def test_engines_agree_with_each_other_and_the_kernel(spark, types):
+    """For every type, what to do with repeats, and required or not."""
+
+    @many_rows
+    @given(st.lists(st.sampled_from(types).flatmap(lambda type: headers(type, ("k", "κ"))), min_size=20, max_size=60))
+    def agree(rows):
+        wanted = {
+            f"{type} {repeat} {required}": lh.field(type, key="k", repeat=repeat, required=required)
+            for type in types
+            for repeat in REPEATS
+            for required in (False, True)
+        }
+        expected = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="null", dialect="spark")
+        df = frame_of(spark, rows)
+        # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
+        for engine, some in (("spark", wanted), ("arrow", {name: one for name, one in wanted.items() if one.required})):
+            columns = [
+                lhs.header(
+                    "headers", "k", one.type, repeat=one.repeat, required=one.required, errors="null", engine=engine
+                ).alias(name)
+                for name, one in some.items()
+            ]
+            found = collected(df.select(*columns))
+            for name in some:
+                assert list(zip(rows, found[name], strict=True)) == list(
+                    zip(rows, plain(expected.field(name)), strict=True)
+                ), (engine, name)
+
+    agree()
+
+
+@pytest.mark.parametrize("repeat", REPEATS)
+@pytest.mark.parametrize("type", ["string", "int64", "uint64:le", "float64", "uuid:text", "timestamp_ms", "char", "bool"])
+def test_engines_fail_at_the_same_rows(spark, type, repeat):
+    """Rows that are whole are read; each kind of bad row stops either engine."""
+
+    @many_rows
+    @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
+    def agree(rows):
+        wanted = {"k": lh.field(type, repeat=repeat)}
+        errors = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="column", dialect="spark")
+        faults = errors.field("error").to_pylist()
+        whole = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        read = collected(
+            frame_of(spark, whole).select(
+                *[
+                    lhs.header("headers", "k", type, repeat=repeat, engine=engine).alias(engine)
+                    for engine in ("spark", "arrow")
+                ]
+            )
+        )
+        values = [value for value, fault in zip(plain(errors.field("k")), faults, strict=True) if fault is None]
+        assert read == {"spark": values, "arrow": values}
+        by_code = {fault[0]["code"]: (row, fault[0]) for row, fault in zip(rows, faults, strict=True) if fault}
+        for code, (row, fault) in by_code.items():
+            said = message([row], spark, type=type, repeat=repeat)
+            assert f"header k: {fault['message']} ({code})" in said
+            assert fault["message"] in message([row], spark, type=type, repeat=repeat, engine="arrow")
+
+    agree()
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "said"),
+    [
+        ([[("k", b"abcd")]], {"type": "int64"}, "header k: 4 bytes where int64 takes 8 (wrong_size)"),
+        ([[("k", b"a")]], {"type": "int64", "repeat": "all"}, "header k: 1 byte where int64 takes 8 (wrong_size)"),
+        ([[("k", b"\x02")]], {"type": "bool"}, "header k: 2 is not a boolean: 0 or 1 (bad_bool)"),
+        ([[("k", b"\xff")]], {"type": "string"}, "header k: the value is not UTF-8 (value_not_utf8)"),
+        ([[("k", b"one")]], {"type": "int8:text"}, "header k: the text does not spell int8 (bad_text)"),
+        ([[("k", b"300")]], {"type": "int8:text"}, "header k: the number does not fit int8 (out_of_range)"),
+        ([[("k", b"")], []], {"type": "binary", "required": True}, "header k: the header is required and absent (missing_key)"),
+        ([None], {"type": "binary", "required": True}, "header k: the header is required and absent (missing_key)"),
+        (
+            [[("k", None), ("k", b"")]],
+            {"type": "binary", "repeat": "error"},
+            "header k: the key stands a second time (repeated_key)",
+        ),
+        ([[(None, b"")]], {"type": "binary"}, "the key of a header is null (null_key)"),
+    ],
+)
+def test_what_an_expression_says(spark, rows, options, said):
+    rows = [row and [dict(zip(("key", "value"), header, strict=True)) for header in row] for row in rows]
+    assert said in message(rows, spark, **options)
+
+
+@pytest.mark.parametrize("errors", ["raise", "null"])
+def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(spark, errors):
+    rows = [[{"key": None, "value": b"a"}, {"key": "k", "value": b"b"}], [None, {"key": "k", "value": b"c"}]]
+    for engine in ("spark", "arrow"):
+        if errors == "raise":
+            assert "key" in message(rows, spark, type="string", engine=engine)
+        else:
+            column = lhs.header("headers", "k", "string", errors="null", engine=engine)
+            assert collected(frame_of(spark, rows).select(column)) == {"k": ["b", "c"]}
+
+
+@pytest.mark.parametrize("repeat", REPEATS)
+@pytest.mark.parametrize("type", TYPES)
+def test_an_expression_is_of_the_type_that_is_declared(spark, type, repeat):
+    """No job runs; a chosen null or a raised error has no type of its own that could win."""
+    from letterhead.columns import normalise
+    from letterhead.spark.schemas import declared
+
+    df = frame_of(spark, [])
+    wanted = declared("select", "kafka", columns=normalise({"k": lh.field(type, repeat=repeat)}), dialect="spark").spark[0]
+    for errors in ("raise", "null"):
+        made = df.select(lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True)).schema[0]
+        assert (made.name, made.dataType.simpleString()) == ("k", wanted.dataType.simpleString())
+
+
+def test_no_python_runs_for_headers(spark):
+    df = frame_of(spark, [[{"key": "k", "value": b"a"}]])
+    columns = [
+        lhs.header("headers", "k", type, repeat=repeat).alias(f"{type} {repeat}") for type in SELECT_TYPES for repeat in REPEATS
+    ]
+    plan = explained(df.where(lhs.header("headers", "k", "string") == "a").select(*columns))
+    assert "Python" not in plan
+    assert "Arrow" not in plan
+    assert "ArrowEvalPython" in explained(df.select(lhs.header("headers", "k", "string", engine="arrow")))
+
+
+@pytest.mark.parametrize("engine", ["spark", "arrow"])
+def test_a_header_stands_in_where_and_join(spark, samples, engine):
+    from pyspark.sql import functions as F
+
+    orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 2000")
+    retry = lhs.header("headers", "retry", "int32", engine=engine)
+    rows = orders.select("offset", "headers").collect()
+    last = {row.offset: {header.key: header.value for header in row.headers or ()} for row in rows}
+    again = {offset for offset, found in last.items() if int.from_bytes(found.get("retry", b""), "big", signed=True) > 0}
+    assert {row.offset for row in orders.where(retry > 0).select("offset").collect()} == again
+    assert 0 < len(again) < 2000
+
+    tenants = sorted({found["tenant"].decode() for found in last.values() if "tenant" in found})
+    names = spark.createDataFrame([(tenant, number) for number, tenant in enumerate(tenants)], "name string, number int")
+    tenant = lhs.header("headers", "tenant", "string", engine=engine)
+    joined = orders.join(F.broadcast(names), tenant == names["name"]).select("offset", "number")
+    assert {(row.offset, row.number) for row in joined.collect()} == {
+        (offset, tenants.index(found["tenant"].decode())) for offset, found in last.items() if "tenant" in found
+    }
+
+
+def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
+    """10,000 records of a Kafka broker, as Spark's source reads them."""
+    import pyarrow.parquet as pq
+
+    wanted = {
+        "tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64", "route": lh.All("string"),
+        "note": "string", "blob": "binary", "señal-📦": "binary", "absent": lh.All("uuid"),
+    }  # fmt: skip
+    wanted = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in wanted.items()}
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    found = collected(
+        orders.select(*[lhs.header("headers", name, one.type, repeat=one.repeat) for name, one in wanted.items()])
+    )
+    column = pq.read_table(samples / "orders-0.parquet")["headers"].combine_chunks()
+    expected = lha.select(column, "kafka", wanted, dialect="spark")
+    for name in wanted:
+        assert found[name] == plain(expected.field(name)), name
+    assert len(found["tenant"]) == 10_000
+
+
+def test_bytes_are_read_by_arrow(spark):
+    cells = [lh.encode([("k", b"\0\0\0\1"), ("other", b"")], "kafka"), None, b"", b"\x01"]
+    df = spark.createDataFrame(pa.table({"value": pa.array(cells, pa.binary())}))
+    k = lhs.header("value", "k", "int32", format="kafka", errors="null")
+    assert collected(df.select(k)) == {"k": [1, None, None, None]}
+    assert collected(df.where(k == 1).select(lhs.header("value", "k", "int32", format="kafka", errors="null") + 1)) == {
+        "(k + 1)": [2]
+    }
+
+
+def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
+    df = spark.createDataFrame(pa.table({"value": pa.array([b"", b"\x02\x02k\x02a"], pa.binary())}))
+    with pytest.raises(Exception, match="DecodeError: kafka: column k: header 0: 1 byte where int32 takes 4") as raised:
+        df.select(lhs.header("value", "k", "int32", format="kafka")).collect()
+    assert ", row " not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "said"),
+    [
+        (("k", "itn32"), {}, ValueError, "did you mean 'int32'"),
+        (("k", "int32:big"), {}, ValueError, "suffix"),
+        (("k", "string"), {"repeat": "frist"}, ValueError, "did you mean 'first'"),
+        (("k", "string"), {"errors": "column"}, ValueError, "use select_headers"),
+        (("k", "string"), {"errors": "nul"}, ValueError, "did you mean 'null'"),
+        (("k", "string"), {"engine": "rust"}, ValueError, "unknown engine"),
+        (("k", "string"), {"engine": "spark", "format": "kafka"}, ValueError, "engine='spark' reads columns of headers"),
+        (("k", "string"), {"format": "kafak"}, ValueError, "did you mean 'kafka'"),
+        ((3, "string"), {}, TypeError, "key must be str, not int"),
+        (("k", int), {}, TypeError, "type must be str"),
+        (("k", "string"), {"required": 1}, TypeError, "required must be bool"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_a_job(spark, arguments, options, error, said):
+    with pytest.raises(error, match=said):
+        lhs.header("headers", *arguments, **options)
+
+
+def test_spark_without_arrow_udfs_is_told_what_to_use(spark, monkeypatch):
+    from pyspark.sql import functions as F
+
+    monkeypatch.delattr(F, "arrow_udf")
+    with pytest.raises(ValueError, match=r"came with Spark 4\.1, and this is .*: use select_headers"):
+        lhs.header("value", "k", "string", format="kafka")
