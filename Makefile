@@ -170,7 +170,8 @@ bench-quick: target/jvm/.built $(VENV)/.wheel ## Run every benchmark once on sma
 	LETTERHEAD_BENCH=quick $(PYTEST) benches/python -q
 	answers=$$($(BIN)/python -m benches.jvm.export 500 target/jvm/blocks-quick.bin); \
 	  java -cp 'target/jvm/classes:target/jvm/lib/*' \
-	    org.apache.kafka.streams.state.internals.HeadersBenchmark quick $$answers target/jvm/quick.json | grep ns/header
+	    org.apache.kafka.streams.state.internals.HeadersBenchmark quick $$answers target/jvm/quick.json \
+    > target/jvm/quick.log 2>&1 || { cat target/jvm/quick.log; exit 1; }
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.select_headers
 
 # The environments. A stamp is newer than what it was made from, or it is made again.

@@ -110,6 +110,9 @@ pub enum Kind {
 
 const UNNAMED: &str = "kind-";
 
+/// The last code that has a name, in the format where codes without one pass.
+const LAST_NAMED: u8 = 15;
+
 impl Kind {
     /// `int32`, or `kind-200` for a code without a name.
     pub fn name(self) -> String {
@@ -122,7 +125,9 @@ impl Kind {
     /// The kind that `name` gives back.
     pub fn parse(name: &str) -> Option<Kind> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
-            return code.parse().ok().map(Kind::Unnamed);
+            let kind = Kind::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
+            // One spelling a kind: neither `kind-016` nor a number for what has a name.
+            return (kind.name() == name).then_some(kind);
         }
         Scalar::named(name).filter(|scalar| scalar.is_kind()).map(Kind::Named)
     }
@@ -185,7 +190,9 @@ mod tests {
         }
         assert_eq!(Kind::parse("kind-200"), Some(Kind::Unnamed(200)));
         assert_eq!(Kind::Unnamed(200).name(), "kind-200");
-        assert_eq!(Kind::parse("kind-256"), None);
+        for wrong in ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-"] {
+            assert_eq!(Kind::parse(wrong), None, "{wrong}");
+        }
         assert_eq!(Kind::parse("uuid"), None);
     }
 

@@ -34,11 +34,13 @@ pub struct Type {
     pub spelling: Spelling,
 }
 
-/// A value read from bytes. Integers of every width are one variant: their range was checked by then.
+/// A value read from bytes. Integers of many widths share a variant: their range was checked by then.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
     Bool(bool),
-    Int(i128),
+    Int(i64),
+    /// What 64 bits with a sign cannot hold: `uint64` and the integers of 128 bits.
+    Wide(i128),
     Float32(f32),
     Float64(f64),
     Text(Cow<'a, str>),
@@ -84,7 +86,8 @@ impl Type {
     }
 
     /// Reads the bytes of a value. The message of a misfit is built only when there is one.
-    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Value<'a>, Misfit> {
+    #[inline]
+    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Value<'a>, Box<Misfit>> {
         let value = match self.spelling {
             Spelling::Bytes(order) => read_bytes(self.scalar, order, bytes)?,
             Spelling::Text => read_text(self.scalar, bytes)?,
@@ -93,27 +96,29 @@ impl Type {
     }
 
     /// Checks an integer against the column it goes into.
-    fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Misfit> {
-        let Value::Int(number) = value else { return Ok(value) };
-        match self.scalar {
-            Scalar::Int128 | Scalar::Uint128 if number.unsigned_abs() >= 10u128.pow(u32::from(DECIMAL_PRECISION)) => {
+    #[inline]
+    fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<Misfit>> {
+        match value {
+            Value::Wide(number) if number.unsigned_abs() >= 10u128.pow(u32::from(DECIMAL_PRECISION)) => {
                 Err(misfit(Code::OutOfRange, || "the number has more than 38 digits".into()))
             }
-            Scalar::TimestampMs if dialect == Dialect::Spark => match (number as i64).checked_mul(1000) {
-                Some(micros) => Ok(Value::Int(i128::from(micros))),
-                None => Err(misfit(Code::OutOfRange, || "the time does not fit 64 bits of microseconds".into())),
-            },
-            _ => Ok(value),
+            Value::Int(millis) if self.scalar == Scalar::TimestampMs && dialect == Dialect::Spark => {
+                match millis.checked_mul(1000) {
+                    Some(micros) => Ok(Value::Int(micros)),
+                    None => Err(misfit(Code::OutOfRange, || "the time does not fit 64 bits of microseconds".into())),
+                }
+            }
+            value => Ok(value),
         }
     }
 }
 
 #[cold]
-fn misfit(code: Code, message: impl FnOnce() -> String) -> Misfit {
-    Misfit { code, within: 0, message: message() }
+fn misfit(code: Code, message: impl FnOnce() -> String) -> Box<Misfit> {
+    Box::new(Misfit { code, within: 0, message: message() })
 }
 
-fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Misfit> {
+fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Result<[u8; N], Box<Misfit>> {
     let mut array: [u8; N] = bytes.try_into().map_err(|_| wrong_size(scalar, bytes.len()))?;
     if order == ByteOrder::Little {
         array.reverse();
@@ -122,22 +127,22 @@ fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Resu
 }
 
 #[cold]
-fn wrong_size(scalar: Scalar, len: usize) -> Misfit {
+fn wrong_size(scalar: Scalar, len: usize) -> Box<Misfit> {
     let (name, width) = (scalar.name(), scalar.width().unwrap_or_default());
     let plural = if len == 1 { "byte" } else { "bytes" };
     misfit(Code::WrongSize, || format!("{len} {plural} where {name} takes {width}"))
 }
 
-fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Misfit> {
+fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
     macro_rules! int {
         ($of:ty) => {
-            Ok(Value::Int(<$of>::from_be_bytes(sized(scalar, order, bytes)?) as i128))
+            Ok(Value::Int(<$of>::from_be_bytes(sized(scalar, order, bytes)?) as i64))
         };
     }
     match scalar {
         Scalar::String => std::str::from_utf8(bytes).map(|text| Value::Text(Cow::Borrowed(text))).map_err(|error| {
             let within = error.valid_up_to();
-            Misfit { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() }
+            Box::new(Misfit { code: Code::ValueNotUtf8, within, message: "the value is not UTF-8".into() })
         }),
         Scalar::Binary => Ok(Value::Bytes(bytes)),
         Scalar::Bool => match sized::<1>(scalar, order, bytes)? {
@@ -155,15 +160,15 @@ fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<V
         Scalar::Int16 => int!(i16),
         Scalar::Int32 => int!(i32),
         Scalar::Int64 | Scalar::TimestampMs => int!(i64),
-        Scalar::Int128 => int!(i128),
+        Scalar::Int128 => Ok(Value::Wide(i128::from_be_bytes(sized(scalar, order, bytes)?))),
         Scalar::Uint8 => int!(u8),
         Scalar::Uint16 => int!(u16),
         Scalar::Uint32 => int!(u32),
-        Scalar::Uint64 => int!(u64),
+        Scalar::Uint64 => Ok(Value::Wide(u64::from_be_bytes(sized(scalar, order, bytes)?).into())),
         Scalar::Uint128 => {
             // Past i128 there are more than 38 digits anyway, which is the same fault.
             let number = u128::from_be_bytes(sized(scalar, order, bytes)?);
-            Ok(Value::Int(i128::try_from(number).unwrap_or(i128::MAX)))
+            Ok(Value::Wide(i128::try_from(number).unwrap_or(i128::MAX)))
         }
         Scalar::Float32 => Ok(Value::Float32(f32::from_be_bytes(sized(scalar, order, bytes)?))),
         Scalar::Float64 => Ok(Value::Float64(f64::from_be_bytes(sized(scalar, order, bytes)?))),
@@ -185,7 +190,7 @@ fn uuid_text(bytes: [u8; 16]) -> String {
     groups.join("-")
 }
 
-fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Misfit> {
+fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
     let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
     match scalar {
         Scalar::Bool => match text {
@@ -213,11 +218,11 @@ fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Misfit> {
 }
 
 #[cold]
-fn bad_text(scalar: Scalar) -> Misfit {
+fn bad_text(scalar: Scalar) -> Box<Misfit> {
     misfit(Code::BadText, || format!("the text does not spell {}", scalar.name()))
 }
 
-fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Misfit> {
+fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<Misfit>> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(bad_text(scalar));
@@ -225,9 +230,16 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Misfit> {
     let (low, high) = int_range(scalar);
     // A number past 128 bits parses to nothing, and is out of every range.
     match text.parse::<i128>() {
-        Ok(number) if (low..=high).contains(&number) => Ok(Value::Int(number)),
+        Ok(number) if (low..=high).contains(&number) => match i64::try_from(number) {
+            Ok(number) if !is_wide(scalar) => Ok(Value::Int(number)),
+            _ => Ok(Value::Wide(number)),
+        },
         _ => Err(misfit(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))),
     }
+}
+
+fn is_wide(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::Uint64 | Scalar::Int128 | Scalar::Uint128)
 }
 
 fn int_range(scalar: Scalar) -> (i128, i128) {
@@ -270,31 +282,36 @@ fn uuid_from_text(text: &str) -> Option<String> {
 
 /// The bytes of a typed value for a format without kinds. `bits` are big-endian.
 ///
-/// `None` when its spelling was not said and matters.
-pub fn untyped<'a>(kind: Kind, bits: &'a [u8], spelling: Option<Spelling>) -> Option<Cow<'a, [u8]>> {
-    match (kind, spelling) {
-        // One byte, or bytes without an order, are what they are.
-        (Kind::Named(Scalar::String | Scalar::Binary) | Kind::Unnamed(_), Some(_)) => Some(Cow::Borrowed(bits)),
-        (_, Some(Spelling::Bytes(ByteOrder::Big))) => Some(Cow::Borrowed(bits)),
-        (_, Some(Spelling::Bytes(ByteOrder::Little))) => Some(Cow::Owned(bits.iter().rev().copied().collect())),
-        (Kind::Named(scalar), Some(Spelling::Text)) => text_of(scalar, bits).map(|text| Cow::Owned(text.into_bytes())),
-        (_, None) => None,
+/// A misfit when the bits are not a value of the kind.
+pub fn untyped<'a>(kind: Kind, bits: &'a [u8], spelling: Spelling) -> Result<Cow<'a, [u8]>, Box<Misfit>> {
+    let scalar = match kind {
+        Kind::Unnamed(_) | Kind::Named(Scalar::String | Scalar::Binary) => return Ok(Cow::Borrowed(bits)),
+        Kind::Named(scalar) => scalar,
+    };
+    if scalar.width().is_some_and(|width| width != bits.len()) {
+        return Err(wrong_size(scalar, bits.len()));
     }
+    Ok(match spelling {
+        Spelling::Bytes(ByteOrder::Big) => Cow::Borrowed(bits),
+        Spelling::Bytes(ByteOrder::Little) => Cow::Owned(bits.iter().rev().copied().collect()),
+        Spelling::Text => Cow::Owned(text_of(scalar, bits)?.into_bytes()),
+    })
 }
 
 /// What `name:text` reads back as the same value.
-fn text_of(scalar: Scalar, bits: &[u8]) -> Option<String> {
+fn text_of(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
     if scalar == Scalar::Uint128 {
         // Wider than what a column can hold, but not than text.
-        return bits.try_into().ok().map(|bits| u128::from_be_bytes(bits).to_string());
+        return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());
     }
-    Some(match read_bytes(scalar, ByteOrder::Big, bits).ok()? {
+    Ok(match read_bytes(scalar, ByteOrder::Big, bits)? {
         Value::Bool(flag) => flag.to_string(),
         Value::Int(number) => number.to_string(),
+        Value::Wide(number) => number.to_string(),
         Value::Float32(number) => special_float(f64::from(number)).unwrap_or_else(|| number.to_string()),
         Value::Float64(number) => special_float(number).unwrap_or_else(|| number.to_string()),
         Value::Text(text) => text.into_owned(),
-        Value::Bytes(_) => return None,
+        Value::Bytes(_) => unreachable!("`untyped` writes binary as it is"),
     })
 }
 
@@ -358,8 +375,8 @@ mod tests {
     #[test]
     fn a_wide_integer_past_38_digits_is_out_of_range() {
         assert_eq!(read("uint128", &[0xff; 16]), Err(Code::OutOfRange));
-        assert_eq!(read("int128", &[0xff; 16]), Ok(Value::Int(-1)));
-        assert_eq!(read("int128:text", &[b'9'; 38]), Ok(Value::Int(10i128.pow(38) - 1)));
+        assert_eq!(read("int128", &[0xff; 16]), Ok(Value::Wide(-1)));
+        assert_eq!(read("int128:text", &[b'9'; 38]), Ok(Value::Wide(10i128.pow(38) - 1)));
         assert_eq!(read("int128:text", &[b'9'; 39]), Err(Code::OutOfRange));
     }
 
@@ -377,7 +394,7 @@ mod tests {
         let far = Type::parse("timestamp_ms").unwrap();
         assert_eq!(far.read(&5i64.to_be_bytes(), Dialect::Spark), Ok(Value::Int(5000)));
         assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Spark).unwrap_err().code, Code::OutOfRange);
-        assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Arrow), Ok(Value::Int(i64::MAX.into())));
+        assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Arrow), Ok(Value::Int(i64::MAX)));
     }
 
     #[test]
@@ -398,10 +415,11 @@ mod tests {
                 ("le", Spelling::Bytes(ByteOrder::Little)),
                 ("text", Spelling::Text),
             ] {
-                let written = untyped(kind, &bits, Some(spelling)).unwrap();
+                let written = untyped(kind, &bits, spelling).unwrap();
                 assert_eq!(read(&format!("{name}:{suffix}"), &written), read(name, &bits), "{name}:{suffix}");
             }
-            assert_eq!(untyped(kind, &bits, None), None);
+            let short = untyped(kind, &[], Spelling::Bytes(ByteOrder::Big)).unwrap_err();
+            assert_eq!(short.code, Code::WrongSize);
         }
     }
 }

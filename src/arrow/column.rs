@@ -180,21 +180,19 @@ impl Column {
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
         self.valid.push(value.is_some());
-        let int = match value {
-            Some(Value::Int(number)) => number,
-            _ => 0,
-        };
+        let int = if let Some(Value::Int(number)) = value { number } else { 0 };
+        let wide = if let Some(Value::Wide(number)) = value { number } else { 0 };
         match &mut self.data {
             Data::Bool(bits) => bits.append(matches!(value, Some(Value::Bool(true)))),
             Data::Int8(numbers) => numbers.push(int as i8),
             Data::Int16(numbers) => numbers.push(int as i16),
             Data::Int32(numbers) => numbers.push(int as i32),
-            Data::Int64(numbers) => numbers.push(int as i64),
+            Data::Int64(numbers) => numbers.push(int),
             Data::Uint8(numbers) => numbers.push(int as u8),
             Data::Uint16(numbers) => numbers.push(int as u16),
             Data::Uint32(numbers) => numbers.push(int as u32),
-            Data::Uint64(numbers) => numbers.push(int as u64),
-            Data::Decimal(numbers) => numbers.push(int),
+            Data::Uint64(numbers) => numbers.push(wide as u64),
+            Data::Decimal(numbers) => numbers.push(wide),
             Data::Float32(numbers) => numbers.push(if let Some(Value::Float32(number)) = value { number } else { 0.0 }),
             Data::Float64(numbers) => numbers.push(if let Some(Value::Float64(number)) = value { number } else { 0.0 }),
             Data::Text(runs) => runs.push(if let Some(Value::Text(text)) = &value { text.as_bytes() } else { &[] }),

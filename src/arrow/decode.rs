@@ -67,7 +67,7 @@ impl<E: Envelope> ListSink<E> {
         for (column, value) in self.fields.iter_mut().zip(values) {
             column.push(match value {
                 FieldValue::Null => None,
-                FieldValue::Int64(number) => Some(Value::Int(i128::from(*number))),
+                FieldValue::Int64(number) => Some(Value::Int(*number)),
                 FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
             });
         }

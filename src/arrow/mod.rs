@@ -130,7 +130,7 @@ impl Verb for Decode {
             (OnError::Column, _) => {
                 columns.push(faults.finish());
                 // A row that failed is a row all the same: its faults stand in it.
-                let nulls = if E::IS == Is::Envelope { nulls_without_faults(has_message, &columns) } else { None };
+                let nulls = nulls_without_faults(has_message, &columns);
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
             }
         };
@@ -284,7 +284,7 @@ fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBu
     }
 }
 
-/// The nulls of decoded envelopes, a row with faults never being one.
+/// The nulls of decoded messages, a row with faults never being one.
 fn nulls_without_faults(has_message: column::Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
     let messages = has_message.finish()?;
     let faulty = columns.last()?;

@@ -112,7 +112,7 @@ fn length_bit(key: &str) -> u64 {
 
 impl<'a> Sink<'a> for SelectSink<'a> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         let Key::Text(key) = &header.key else { unreachable!("no format of the table has such keys") };
         if self.lengths & length_bit(key) == 0 {
             return Ok(());
@@ -120,7 +120,7 @@ impl<'a> Sink<'a> for SelectSink<'a> {
         for slot in &mut self.slots {
             if slot.want.key == *key {
                 let found = Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
-                slot.take(found, mode)?;
+                slot.take(found);
             }
         }
         Ok(())
@@ -172,27 +172,13 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
 impl<'a> Slot<'a> {
     #[inline]
-    fn take<M: Mode>(&mut self, found: Found<'a>, mode: &mut M) -> Result<(), Stop> {
-        match (self.want.repeat, self.found.first_mut()) {
-            (Repeat::All, _) | (_, None) => self.found.push(found),
-            (Repeat::Last, Some(place)) => *place = found,
-            (Repeat::First, Some(_)) => {}
-            (Repeat::Error, Some(_)) => {
-                // The second one decides the fault; those after it add nothing.
-                if self.found.len() == 1 {
-                    self.found.push(found);
-                    mode.column(|| {
-                        self.fault(
-                            Code::RepeatedKey,
-                            "the key stands a second time".into(),
-                            Some(found.index),
-                            found.at,
-                        )
-                    })?;
-                }
-            }
+    fn take(&mut self, found: Found<'a>) {
+        match (self.want.repeat, self.found.len()) {
+            // The second one is kept to say where it stands; those after it add nothing.
+            (Repeat::All, _) | (_, 0) | (Repeat::Error, 1) => self.found.push(found),
+            (Repeat::Last, _) => self.found[0] = found,
+            (Repeat::First | Repeat::Error, _) => {}
         }
-        Ok(())
     }
 
     #[inline]
@@ -203,7 +189,13 @@ impl<'a> Slot<'a> {
         order: ByteOrder,
         mode: &mut M,
     ) -> Result<(), Stop> {
-        let repeated = self.want.repeat == Repeat::Error && self.found.len() > 1;
+        let second = if self.want.repeat == Repeat::Error { self.found.get(1) } else { None };
+        if let Some(second) = second {
+            let (header, byte) = (Some(second.index), second.at);
+            mode.column(|| self.fault(Code::RepeatedKey, "the key stands a second time".into(), header, byte))?;
+            self.column.push(None);
+            return Ok(());
+        }
         if self.want.required && self.found.is_empty() && headers != Presence::Broken {
             mode.column(|| self.fault(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
@@ -211,8 +203,8 @@ impl<'a> Slot<'a> {
             return self.end_list(headers, dialect, order, mode);
         }
         let value = match self.found.first() {
-            Some(found) if !repeated => self.read(*found, dialect, order, mode)?.flatten(),
-            _ => None,
+            Some(found) => self.read(*found, dialect, order, mode)?.flatten(),
+            None => None,
         };
         self.column.push(value);
         Ok(())

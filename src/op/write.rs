@@ -54,7 +54,7 @@ impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
     fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
         match (header.kind, header.value) {
             (Some(kind), Some(bits)) if !E::Block::KINDS => {
-                let Some(value) = untyped(kind, bits, self.options.kinds) else {
+                let Some(spelling) = self.options.kinds else {
                     return mode.loss(|| Fault {
                         code: Code::KindNotCarried,
                         message: format!(
@@ -69,9 +69,10 @@ impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
                     });
                 };
                 header.kind = None;
-                match value {
-                    Cow::Borrowed(value) => header.value = Some(value),
-                    Cow::Owned(value) => self.spelled.push((self.headers.len(), value)),
+                match untyped(kind, bits, spelling) {
+                    Ok(Cow::Borrowed(value)) => header.value = Some(value),
+                    Ok(Cow::Owned(value)) => self.spelled.push((self.headers.len(), value)),
+                    Err(misfit) => mode.soft(misfit.code, None, || misfit.message)?,
                 }
             }
             (None, _) if E::Block::KINDS => {
@@ -108,6 +109,7 @@ impl Visitor for EncodeMessage<'_> {
         // A walk that stops has said why: the faults are looked at below.
         let _ = self.headers.into_iter().flatten().try_for_each(|header| {
             mode.enter_header(Some(header.index));
+            mode.name_header(&header.key);
             writer.header(header, &mut mode)
         });
         mode.enter_header(None);

@@ -755,6 +755,27 @@ def test_demo_without_data_says_where_it_is(run, tmp_path):
     assert result.code == 2
 
 
+def test_demo_refuses_files_that_are_not_the_samples(run, tmp_path):
+    topic, store = tmp_path / "orders-0.parquet", tmp_path / "store-latest-0.parquet"
+    topic.write_bytes(b"not parquet at all")
+    store.write_bytes(b"")
+    result = run("demo", "--data", tmp_path, "--out", tmp_path / "out")
+    assert result.err == f"letterhead: --data: {topic} is not a Parquet file\n"
+    assert result.code == 2
+    pq.write_table(pa.table({"offset": [1], "timestamp": [1], "key": [b"k"]}), topic)
+    result = run("demo", "--data", tmp_path, "--out", tmp_path / "out")
+    assert result.err.startswith(f"letterhead: --data: {topic} has no column value, headers: ")
+    assert result.code == 2
+
+
+def test_demo_says_when_it_cannot_write(run, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_bytes(b"")
+    result = run("demo", "--data", SAMPLES, "--out", blocked / "out")
+    assert result.err == f"letterhead: cannot write to {blocked / 'out'}: not a directory\n"
+    assert result.code == 2
+
+
 def test_demo_without_pyspark_says_what_to_install(run, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     result = run("demo", "--data", SAMPLES, "--out", tmp_path)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import struct
+from collections.abc import Callable
 
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from letterhead.columns import ORDERS, SELECT_TYPES
 
-TYPES = [name for name in SELECT_TYPES] + [
+TYPES = list(SELECT_TYPES) + [
     f"{name}:{order}" for name in SELECT_TYPES if name not in ("string", "binary") for order in ORDERS if order != "be"
 ]
 """Every type in every spelling; ``:be`` is the same as none, which the Python tests hold."""
@@ -28,7 +31,10 @@ _UTF8 = [
 ]  # fmt: skip
 
 _LIMITS = [sign * 10**38 + step for sign in (-1, 1) for step in (-1, 0, 1)] + [
-    sign * 2**bits + step for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128) for sign in (-1, 1) for step in (-1, 0, 1)
+    sign * 2**bits + step
+    for bits in (7, 8, 15, 16, 31, 32, 63, 64, 127, 128)
+    for sign in (-1, 1)
+    for step in (-1, 0, 1)
 ]
 
 _MILLIS = [sign * (2**63 // 1000) + step for sign in (-1, 1) for step in (-1, 0, 1)]
@@ -69,7 +75,10 @@ def values(type: str) -> st.SearchStrategy[bytes | None]:
         kind = _FLOAT_TEXTS if "float" in name else _INTEGER_TEXTS if "int" in name or "time" in name else _OTHER_TEXTS
         spelled = [st.sampled_from(kind).map(str.encode), st.sampled_from(_UTF8).map(str.encode)]
         if "float" in name:
-            spelled += [st.floats().map(repr).map(str.encode), st.from_regex(rb"\A[+-]?[0-9]{1,25}(\.[0-9]{0,25})?e-?[0-9]{1,3}\Z")]
+            spelled += [
+                st.floats().map(repr).map(str.encode),
+                st.from_regex(rb"\A[+-]?[0-9]{1,25}(\.[0-9]{0,25})?e-?[0-9]{1,3}\Z"),
+            ]
         elif kind is _INTEGER_TEXTS:
             spelled.append(st.integers(-(2**130), 2**130).map(str).map(str.encode))
         elif name == "uuid":
@@ -80,9 +89,13 @@ def values(type: str) -> st.SearchStrategy[bytes | None]:
     width = WIDTHS[name]
     edges = [(number % (1 << 8 * width)).to_bytes(width, "big") for number in _INTEGERS]
     if "float" in name:
-        edges += [struct.pack(">d" if width == 8 else ">f", number) for number in _FLOATS if width == 8 or number != _LARGEST]
+        edges += [
+            struct.pack(">d" if width == 8 else ">f", number) for number in _FLOATS if width == 8 or number != _LARGEST
+        ]
     if name == "char":
-        edges += [unit.to_bytes(2, "big") for unit in (0xD7FF, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFEFF, 0xFFFE, 0x7FF)]
+        edges += [
+            unit.to_bytes(2, "big") for unit in (0xD7FF, 0xD800, 0xDBFF, 0xDC00, 0xDFFF, 0xE000, 0xFEFF, 0xFFFE, 0x7FF)
+        ]
     if order == "le":
         edges = [edge[::-1] for edge in edges]
     exact = st.binary(min_size=width, max_size=width)
@@ -97,3 +110,17 @@ def headers(type: str, keys: tuple[str, ...]) -> st.SearchStrategy[list[dict[str
     """Draw the headers of a message, or null."""
     header = st.fixed_dictionaries({"key": st.sampled_from(keys), "value": values(type)})
     return st.one_of(st.none(), st.lists(header, max_size=4), st.lists(header, min_size=1, max_size=2))
+
+
+EXAMPLES = max(2, int(os.environ.get("LETTERHEAD_EXAMPLES", "100")) // 50)
+"""Frames that Hypothesis makes for a test: ``LETTERHEAD_EXAMPLES`` counts rows, and a frame has about 50."""
+
+
+def many_rows(test: Callable[..., None]) -> Callable[..., None]:
+    """Set up a test whose example is a frame: it costs a job, so a failure is shown as it was found."""
+    return settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    )(test)

@@ -11,24 +11,21 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key  # standard error before it was captured
 
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-LIMIT = 120
+LIMIT = 180
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""
 
-SAMPLES = Path(__file__).parent.parent / "samples"
-
-
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "full: takes longer; left out of the first tier")
-    config.addinivalue_line("markers", "spark35: runs on Spark 3.5 too")
+    config.addinivalue_line("markers", "spark35: runs on Spark 3.5 too, in an environment of its own")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -42,11 +39,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """Print the stacks of the JVMs shortly before pytest-timeout ends the test and prints Python's."""
     mark = item.get_closest_marker("timeout")
     limit = mark.args[0] if mark and mark.args else LIMIT
-    watch = threading.Timer(max(limit - 10, 1), print_jvm_stacks, [item.nodeid])
+    screen = item.config.stash[fault_handler_stderr_fd_key]
+    watch = threading.Timer(max(limit - 10, 1), print_jvm_stacks, [item.nodeid, screen])
     watch.daemon = True
     watch.start()
-    # Where even that does not end it, as in C code that comes back from no signal, the process ends.
-    faulthandler.dump_traceback_later(limit + 60, exit=True, file=sys.__stderr__)
+    # Where no thread of Python gets to run, as in C code that never lets go, this still ends the process.
+    faulthandler.dump_traceback_later(limit + 60, exit=True, file=screen)
     try:
         return (yield)
     finally:
@@ -54,18 +52,20 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         watch.cancel()
 
 
-def print_jvm_stacks(test: str) -> None:
-    """Print what every thread of every Java process below this one is doing, past pytest's capture."""
+def print_jvm_stacks(test: str, screen: int) -> None:
+    """Print what every thread of every Java process below this one is doing."""
     import psutil
 
     for process in psutil.Process().children(recursive=True):
         try:
             if process.name() != "java":
                 continue
-            stacks = subprocess.run(["jstack", str(process.pid)], check=False, capture_output=True, text=True, timeout=8).stdout
+            stacks = subprocess.run(
+                ["jstack", str(process.pid)], check=False, capture_output=True, text=True, timeout=8
+            ).stdout
         except (OSError, psutil.Error, subprocess.SubprocessError) as error:
             stacks = repr(error)
-        print(f"\n{test} is at its time limit; JVM {process.pid}:\n{stacks}", file=sys.__stderr__, flush=True)
+        os.write(screen, f"\n{test} is at its time limit; JVM {process.pid}:\n{stacks}\n".encode())
 
 
 @pytest.fixture(scope="session")
@@ -90,24 +90,3 @@ def spark():
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
-
-
-@pytest.fixture(scope="session")
-def samples() -> Path:
-    return SAMPLES
-
-
-EXAMPLES = max(2, int(os.environ.get("LETTERHEAD_EXAMPLES", "100")) // 50)
-"""Frames that Hypothesis makes for a test: ``LETTERHEAD_EXAMPLES`` counts rows, and a frame has many."""
-
-
-def many_rows(test: Callable[..., None]) -> Callable[..., None]:
-    """Settings for tests whose example is a frame: a job each, so a failure is shown as it was found."""
-    from hypothesis import HealthCheck, Phase, settings
-
-    return settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-        phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    )(test)

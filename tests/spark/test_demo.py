@@ -17,7 +17,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-
 from letterhead.reference import ops
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import struct
 
+import letterhead as lh
 import pyarrow as pa
 import pytest
-from cells import TYPES, values
-from conftest import many_rows
+from cells import TYPES, many_rows, values
 from frames import HEADERS, collected, plain
 from hypothesis import given
 from hypothesis import strategies as st
-
-import letterhead as lh
 from letterhead import arrow as lha
 
 GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
@@ -26,9 +24,8 @@ def read_by_spark(spark, type: str, cells: list[bytes | None]) -> tuple[list, li
 
 
 def read_columns(type: str):
-    from pyspark.sql import functions as F
-
     from letterhead.spark.expressions import reading
+    from pyspark.sql import functions as F
 
     read = reading(type)(F.col(f"`{type}`"))
     fault, value = F.lit(None), read.value
@@ -65,15 +62,16 @@ def test_values_and_faults_are_those_of_the_native_module(spark, types):
     agree()
 
 
-
-
 def _codes(rows: list) -> list:
     return [(cell, value, fault and fault.partition(":")[0]) for cell, value, fault in rows]
 
 
 def test_floats_are_exact_at_every_exponent(spark):
     """Of both signs and widths, with the mantissas where rounding would show."""
-    for type, code, number, mantissa_bits, exponents in (("float32", ">I", ">f", 23, 256), ("float64", ">Q", ">d", 52, 2048)):
+    for type, code, number, mantissa_bits, exponents in (
+        ("float32", ">I", ">f", 23, 256),
+        ("float64", ">Q", ">d", 52, 2048),
+    ):
         mantissas = (0, 1, (1 << mantissa_bits) - 1, 1 << (mantissa_bits - 1), 0x5555555555555 >> (52 - mantissa_bits))
         bits = [
             sign * exponents << mantissa_bits | exponent << mantissa_bits | mantissa
@@ -83,8 +81,8 @@ def test_floats_are_exact_at_every_exponent(spark):
         ]
         cells = [struct.pack(code, one) for one in bits]
         expected = plain(pa.array([struct.unpack(number, cell)[0] for cell in cells], pa.float64()))
-        for spelled, given in ((type, cells), (f"{type}:le", [cell[::-1] for cell in cells])):
-            found, faults = read_by_spark(spark, spelled, given)
+        for spelled, written in ((type, cells), (f"{type}:le", [cell[::-1] for cell in cells])):
+            found, faults = read_by_spark(spark, spelled, written)
             assert found == expected
             assert set(faults) == {None}
 
@@ -106,7 +104,12 @@ def test_every_byte_of_a_boolean_is_checked(spark):
 def test_utf8_is_checked_as_the_native_module_checks_it(spark):
     """Each lead byte with the tails at which the rule changes."""
     tails = [b"", b"\x7f", b"\x80", b"\x8f", b"\x90", b"\x9f", b"\xa0", b"\xbf", b"\xc0"]
-    cells = [bytes([lead]) + second + rest for lead in range(256) for second in tails for rest in (b"", b"\x80", b"\x80\xbf", b"\xbf\x80\x80")]
+    cells = [
+        bytes([lead]) + second + rest
+        for lead in range(256)
+        for second in tails
+        for rest in (b"", b"\x80", b"\x80\xbf", b"\xbf\x80\x80")
+    ]
     assert read_by_spark(spark, "string", cells) == read_by_native("string", cells)
 
 

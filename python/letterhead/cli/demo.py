@@ -25,28 +25,30 @@ if TYPE_CHECKING:
 
 TOPIC = "orders-0.parquet"
 STORE = "store-latest-0.parquet"
+COLUMNS = {TOPIC: ("offset", "timestamp", "key", "value", "headers"), STORE: ("key", "value")}
 WHERE = "the samples are in tests/samples of a clone: letterhead demo --data tests/samples"
 
 
 def run_demo(data: Path | None, out: Path, *, bad_share: float, json: bool) -> int:
     """Run every step, print the screen or JSON, and say by the exit code whether all checks held."""
-    _check_data(data)
+    data = _checked(data)
     _check_software()
+    _check_columns(data)
+    log = out / "spark.log"
     try:
         out.mkdir(parents=True, exist_ok=True)
+        log.write_text("")
     except OSError as error:
         raise Failure(f"cannot write to {out}: {reason(error)}") from error
-    log = out / "spark.log"
     with _status() as say:
         try:
-            report = _run(Path(str(data)), out, bad_share, log, say)
+            report = _run(data, out, bad_share, log, say)
         except Failure:
             raise
         except Exception as error:
-            if not type(error).__module__.startswith(("pyspark", "py4j")):
+            if not isinstance(error, OSError) and not type(error).__module__.startswith(("pyspark", "py4j", "pyarrow")):
                 raise
-            first = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-            raise Failure(f"Spark failed: {first} (its log: {log})", FAULTS) from error
+            raise Failure(f"the demo could not go on: {_gist(error)} (Spark's log: {log})", FAULTS) from error
     if json:
         print(json_text(report, indent=2))
     else:
@@ -70,7 +72,13 @@ def _run(data: Path, out: Path, bad_share: float, log: Path, say: Any) -> dict[s
         return steps.run(bad_share, start_seconds=started)
 
 
-def _check_data(data: Path | None) -> None:
+def _gist(error: Exception) -> str:
+    """Pick the telling line of what Spark reports over many."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return next((line for line in lines if line.startswith("letterhead.errors.")), lines[0])
+
+
+def _checked(data: Path | None) -> Path:
     if data is None:
         raise Failure(f"--data is missing: {WHERE}")
     if not data.is_dir():
@@ -78,6 +86,23 @@ def _check_data(data: Path | None) -> None:
     for name in (TOPIC, STORE):
         if not (data / name).exists():
             raise Failure(f"--data: {data} has no {name}: {WHERE}")
+    return data
+
+
+def _check_columns(data: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for name, columns in COLUMNS.items():
+        try:
+            there = pq.read_schema(data / name).names
+        except OSError as error:
+            raise Failure(f"--data: cannot read {data / name}: {reason(error)}") from error
+        except pa.ArrowInvalid as error:
+            raise Failure(f"--data: {data / name} is not a Parquet file") from error
+        missing = [column for column in columns if column not in there]
+        if missing:
+            raise Failure(f"--data: {data / name} has no column {', '.join(missing)}: {WHERE}")
 
 
 def _check_software() -> None:

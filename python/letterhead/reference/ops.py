@@ -172,7 +172,7 @@ def _column(reading: Reading, spec: ColumnSpec, dialect: str, faults: list[Fault
     # What comes after a hard fault was not read: a header may be there, and a list would be only the front of one.
     if required and not found and not reading.broken:
         faults.append(Fault("missing_key", "the header is required and absent", key=key, column=column))
-    if repeat == "all" and (reading.absent or reading.broken):
+    if repeat == "all" and reading.broken:
         return None
     if repeat == "error" and len(found) > 1:
         second = found[1]

@@ -81,9 +81,7 @@ def header(
     if not isinstance(key, str):
         raise TypeError(f"key must be str, not {key.__class__.__name__}")
     wanted = field(type, key=key, repeat=repeat, required=required)
-    if errors == "column":
-        raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
-    check_name("errors", errors, ("raise", "null"))
+    _check_errors(errors)
     if engine is not None:
         check_name("engine", engine, _ENGINES)
     if engine == "spark" and format is not None:
@@ -96,7 +94,13 @@ def header(
     return _by_spark(column, wanted, errors).alias(key)
 
 
-def _by_spark(column: str | Column, wanted: Field, errors: str) -> Column:
+def _check_errors(errors: str) -> None:
+    if errors == "column":
+        raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
+    check_name("errors value", errors, ("raise", "null"))
+
+
+def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "null"]) -> Column:
     from pyspark.sql import functions as F
 
     from letterhead.spark.expressions import Fault, reading
@@ -151,7 +155,7 @@ def _by_spark(column: str | Column, wanted: Field, errors: str) -> Column:
     return checked(faults, values)
 
 
-def _by_arrow(column: str | Column, wanted: Field, errors: str, format: str | None) -> Column:
+def _by_arrow(column: str | Column, wanted: Field, errors: Literal["raise", "null"], format: str | None) -> Column:
     import pyspark
     from pyspark.sql import functions as F
 
@@ -163,7 +167,7 @@ def _by_arrow(column: str | Column, wanted: Field, errors: str, format: str | No
                          "use select_headers")  # fmt: skip
     # Headers in a list are read the same in every format without kinds.
     format = "kafka" if format is None else format
-    columns = {wanted.key: wanted}
+    columns = {str(wanted.key): wanted}
     schema = declared("select", format, columns=normalise(columns), errors=errors, dialect="spark")
     kernel = HeaderKernel(format, columns, errors)
     return F.arrow_udf(kernel.header, schema.spark[0].dataType)(column)

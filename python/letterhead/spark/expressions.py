@@ -1,4 +1,4 @@
-"""What the bytes of one value mean when they are read as a type, as expressions of Spark SQL.
+r"""What the bytes of one value mean when they are read as a type, as expressions of Spark SQL.
 
 The same rules as the native ``select``, which the tests compare with these, for values of formats without kinds. One
 function a type takes the bytes (a column, never null where it counts) and gives a :class:`Reading`: the value, and
@@ -10,7 +10,7 @@ before it everything that can be wrong with the bytes, in order. Numbers are rea
 Notes for the next reader:
 
 * A value is evaluated only where no fault held: casts that ANSI mode would let fail stand behind their checks.
-* Patterns end in ``\\z``: in Java ``$`` also matches before a last newline.
+* Patterns end in ``\z``: in Java ``$`` also matches before a last newline.
 * Everything is an operator that Spark has had since 3.5 and that keeps within double, long and decimal(38, 0).
 """
 
@@ -267,7 +267,7 @@ _TEXT: dict[str, Callable[[str, Column], Reading]] = {
 
 
 def _digits(bytes: Column, width: int, little: bool) -> Column:
-    """Two hexadecimal digits a byte, the most significant byte first."""
+    """Give two hexadecimal digits a byte, the most significant byte first."""
     digits = F.hex(bytes)
     if not little or width == 1:
         return digits
@@ -275,18 +275,18 @@ def _digits(bytes: Column, width: int, little: bool) -> Column:
 
 
 def _unsigned(digits: Column) -> Column:
-    """Up to seven bytes as a long."""
+    """Give up to seven bytes as a long."""
     return F.conv(digits, 16, 10).cast("bigint")
 
 
 def _word(digits: Column) -> Column:
-    """Eight bytes as the 64 bits of a long."""
+    """Give eight bytes as the 64 bits of a long."""
     high, low = F.substring(digits, 1, 8), F.substring(digits, 9, 8)
     return F.shiftleft(_unsigned(high), 32).bitwiseOR(_unsigned(low))
 
 
 def _number(name: str, digits: Column) -> Column:
-    """An integer of up to eight bytes: a long, or a decimal for uint64."""
+    """Give an integer of up to eight bytes: a long, or a decimal for uint64."""
     if name == "uint64":
         return F.conv(digits, 16, 10).cast("decimal(20,0)")
     if name == "int64":
@@ -298,7 +298,7 @@ def _number(name: str, digits: Column) -> Column:
 
 
 def _past_38_digits(name: str, digits: Column) -> Column:
-    """Whether 16 bytes are more than decimal(38, 0) holds; digits of equal length compare as their numbers do."""
+    """Say whether 16 bytes are more than decimal(38, 0) holds; digits of equal length compare as their numbers do."""
     highest = f"{_LARGEST_DECIMAL:032X}"
     if name == "uint128":
         return digits > highest
@@ -307,7 +307,8 @@ def _past_38_digits(name: str, digits: Column) -> Column:
 
 
 def _wide(name: str, digits: Column) -> Column:
-    """16 bytes as decimal(38, 0)."""
+    """Give 16 bytes as decimal(38, 0)."""
+
     def size(digits: Column) -> Column:
         high, low = (F.conv(F.substring(digits, start, 16), 16, 10).cast("decimal(20,0)") for start in (1, 17))
         return (high * F.lit(Decimal(1 << 64)) + low).cast("decimal(38,0)")
@@ -338,7 +339,8 @@ def _is_utf8(bytes: Column) -> Column:
 
 
 def _utf8_of(unit: Column) -> Column:
-    """The character of a code point below 65536, which is no surrogate."""
+    """Give the character of a code point below 65536, which is no surrogate."""
+
     def tail(shift: int) -> Column:
         return F.shiftright(unit, shift).bitwiseAND(F.lit(0x3F)) + F.lit(0x80)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
-__all__ = ["Input", "check_no_collision", "check_types", "fields_of", "kept_names", "quoted"]
+__all__ = ["Input", "check_no_collision", "check_types", "crossing_columns", "fields_of", "kept_names"]
 
 
 class Input(NamedTuple):
@@ -100,11 +100,16 @@ def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) 
             )
 
 
-def quoted(name: str) -> Column:
-    """Name a column whatever characters are in its name."""
+def crossing_columns(names: Iterable[str]) -> list[Column]:
+    """Give the columns of a frame by name, whatever characters are in it."""
     from pyspark.sql import functions as F
 
-    return F.col("`" + name.replace("`", "``") + "`")
+    columns = []
+    for place, name in enumerate(names):
+        column = F.col("`" + name.replace("`", "``") + "`")
+        # `mapInArrow` of Spark 4.2 takes a dot in a name for a field of a struct.
+        columns.append(column.alias(f"column_{place}") if "." in name or "`" in name else column)
+    return columns
 
 
 _CASTS = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -30,8 +30,8 @@ class Runner:
         Name of the format.
     options : mapping
         Those of the verb.
-    kept : int
-        So many columns of a batch, the first ones, leave as they came, in the same buffers.
+    kept : tuple of str
+        The first columns of a batch, by their names in the frame: they leave as they came, in the same buffers.
     inputs : mapping of str to int, or int
         Where the column to read is; for an envelope to write, where each of its fields is.
     made : pyarrow.DataType
@@ -43,7 +43,7 @@ class Runner:
     verb: str
     format: str
     options: Mapping[str, Any]
-    kept: int
+    kept: tuple[str, ...]
     inputs: int | Mapping[str, int]
     made: pa.DataType
     names: tuple[str, ...]
@@ -60,9 +60,7 @@ class Runner:
         except HeaderError as error:
             raise _in_row(error, batch, self.kept) from None
         columns = self._columns(made)
-        fields = [batch.schema.field(index) for index in range(self.kept)]
-        fields += [pa.field(name, column.type) for name, column in zip(self.names, columns, strict=True)]
-        return pa.RecordBatch.from_arrays([*batch.columns[: self.kept], *columns], schema=pa.schema(fields))
+        return pa.RecordBatch.from_arrays([*batch.columns[: len(self.kept)], *columns], [*self.kept, *self.names])
 
     def _input(self, batch: pa.RecordBatch) -> pa.Array:
         if isinstance(self.inputs, int):
@@ -96,7 +94,7 @@ class HeaderKernel:
 
     format: str
     columns: Columns
-    errors: str
+    errors: Literal["raise", "null"]
 
     def header(self, cells: pa.Array) -> pa.Array:
         """Read the header in every row of a batch; Spark takes the kind of UDF from the type hints."""
@@ -114,12 +112,11 @@ _MOST_COLUMNS = 8
 _MOST_CHARACTERS = 40
 
 
-def _in_row(error: HeaderError, batch: pa.RecordBatch, kept: int) -> HeaderError:
-    if error.row is None or kept == 0:
+def _in_row(error: HeaderError, batch: pa.RecordBatch, kept: tuple[str, ...]) -> HeaderError:
+    if error.row is None or not kept:
         return _without_row(error)
-    names = batch.schema.names[:kept]
-    values = [f"{name}={_shown(batch.column(index)[error.row])}" for index, name in enumerate(names[:_MOST_COLUMNS])]
-    more = ", …" if kept > _MOST_COLUMNS else ""
+    values = [f"{name}={_shown(batch.column(index)[error.row])}" for index, name in enumerate(kept[:_MOST_COLUMNS])]
+    more = ", …" if len(kept) > _MOST_COLUMNS else ""
     return _without_row(error, f"{error.message} in the row with {', '.join(values)}{more}")
 
 
@@ -136,7 +133,7 @@ def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:
 
 
 def _shown(value: pa.Scalar) -> str:
-    """A value short enough for a message; bytes and nested values are named, not shown."""
+    """Make a value short enough for a message; bytes and nested values are named, not shown."""
     if not value.is_valid:
         return "null"
     of = value.type

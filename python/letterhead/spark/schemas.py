@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructField
+
+Verb: TypeAlias = Literal["decode", "select", "encode"]
 
 __all__ = ["Declared", "declared", "spelled"]
 
@@ -26,7 +28,7 @@ class Declared(NamedTuple):
     spark: list[StructField]
 
 
-def declared(verb: str, format: str, **options: Any) -> Declared:
+def declared(verb: Verb, format: str, **options: Any) -> Declared:
     """Ask the native module what a verb makes of a format; this is where misspelt names are found.
 
     Parameters
@@ -60,7 +62,8 @@ def declared(verb: str, format: str, **options: Any) -> Declared:
 
 def spelled(type: DataType) -> str:
     """Spell a type of Spark as DDL does; whether nulls are allowed in it is left out."""
-    return type.simpleString()
+    spelling: str = type.simpleString()
+    return spelling
 
 
 def _spark_type(of: pa.DataType) -> DataType:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.columns import ORDERS, normalise
 from letterhead.errors import check_name
-from letterhead.spark.frame import Input, check_no_collision, check_types, fields_of, kept_names, quoted
+from letterhead.spark.frame import Input, check_no_collision, check_types, crossing_columns, fields_of, kept_names
 from letterhead.spark.schemas import Declared, declared, spelled
 
 if TYPE_CHECKING:
@@ -289,18 +289,18 @@ class Transform:
             verb=self.verb,
             format=self.format,
             options=self.options,
-            kept=len(kept),
+            kept=tuple(kept),
             inputs=dict(zip(self.fields, places, strict=True)) if self.fields else places[0],
             made=self.made.arrow,
             names=self.names,
         )
         made = [type(field)(name, field.dataType) for name, field in zip(self.names, self.made.spark, strict=True)]
         schema = StructType([columns[name] for name in kept] + made)
-        return df.select(*[quoted(name) for name in crossing]).mapInArrow(runner, schema)
+        return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
 
 
 def _fields(format: str) -> list[tuple[str, str]]:
-    """The fields of a format, with their types in Spark's spelling; of a block, its headers."""
+    """Give the fields of a format with their types in Spark's spelling; of a block, its headers."""
     # With errors="column" it is a struct for a block too, and its last field is the error.
     return [(field.name, spelled(field.dataType)) for field in declared("decode", format, errors="column").spark[:-1]]
 

@@ -1,0 +1,288 @@
+"""Columns: which Arrow objects go in and come out, without copies, without the GIL, cut before an offset overflows."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from letterhead import _native
+from letterhead import arrow as lha
+
+THREE = {"tenant": "string", "retry": "int32", "amount_cents": "int64"}
+
+
+@pytest.fixture(scope="module")
+def headers(samples: Path) -> pa.Array:
+    """The headers of a topic, as Spark's Kafka source gives them: 300 of the rows are null."""
+    return pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()
+
+
+@pytest.fixture(scope="module")
+def cells(headers: pa.Array) -> pa.Array:
+    """The same headers as cells of bytes."""
+    return lha.encode(headers, "kafka")
+
+
+@pytest.fixture(scope="module")
+def store(samples: Path) -> pa.Array:
+    """The values of a store that keeps headers."""
+    return pq.read_table(samples / "store-latest-0.parquet").column("value").combine_chunks()
+
+
+def without_nulls(lists: pa.Array) -> list[object]:
+    return [row or [] for row in lists.to_pylist()]
+
+
+# --- the topic and the store -----------------------------------------------------------------------------------------
+
+
+def test_encode_then_decode_gives_a_topic_back(headers: pa.Array, cells: pa.Array) -> None:
+    read = lha.decode(cells, "kafka")
+    assert read.type == headers.type
+    assert read.to_pylist() == without_nulls(headers)
+    assert headers.null_count == 300
+    assert sum(header["value"] is None for row in read.to_pylist() for header in row) == 502
+
+
+def test_select_is_equal_from_lists_and_from_cells(headers: pa.Array, cells: pa.Array) -> None:
+    for columns in (THREE, {**THREE, "route": lh.All("string"), "first": lh.field("string", key="route", repeat="first")}):
+        assert lha.select(headers, "kafka", columns).equals(lha.select(cells, "kafka", columns))
+
+
+def test_a_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> None:
+    read = lha.decode(store, "streams-timestamped")
+    assert read.type.names == ["headers", "timestamp", "payload"]
+    assert lha.encode(read, "streams-timestamped").equals(store)
+
+
+def test_a_typed_list_is_spelt_as_asked() -> None:
+    kind = pa.list_(pa.struct([("key", pa.string()), ("kind", pa.string()), ("value", pa.binary())]))
+    typed = pa.array([[{"key": "retry", "kind": "int32", "value": b"\0\0\0\3"}]], kind)
+    with pytest.raises(lh.ConversionError, match="header 0: kafka carries no kinds") as caught:
+        lha.encode(typed, "kafka")
+    assert (caught.value.code, caught.value.key) == ("kind_not_carried", "retry")
+    little = lha.encode(typed, "kafka", kinds="le")
+    assert lha.select(little, "kafka", {"retry": "int32:le"}).to_pylist() == [{"retry": 3}]
+    # Read as a list, the kind decides: a wrong one is an error, not a guess.
+    assert lha.select(typed, "kafka", {"retry": "int32"}).to_pylist() == [{"retry": 3}]
+    with pytest.raises(lh.DecodeError, match="the value is int32 and int64 was asked for"):
+        lha.select(typed, "kafka", {"retry": "int64"})
+
+
+# --- what goes in, what comes out ------------------------------------------------------------------------------------
+
+
+def test_pyarrow_comes_back_when_pyarrow_went_in(cells: pa.Array) -> None:
+    assert isinstance(lha.decode(cells, "kafka"), pa.Array)
+    chunked = pa.chunked_array([cells[:10], cells[10:30]])
+    read = lha.decode(chunked, "kafka")
+    assert isinstance(read, pa.ChunkedArray)
+    assert [len(chunk) for chunk in read.chunks] == [10, 20]
+    assert read.combine_chunks().equals(lha.decode(cells[:30], "kafka"))
+
+
+def test_an_empty_column_gives_an_empty_column() -> None:
+    empty = pa.array([], pa.binary())
+    assert lha.decode(empty, "kafka").to_pylist() == []
+    assert lha.decode(pa.chunked_array([], pa.binary()), "kafka").type == lha.decode(empty, "kafka").type
+    assert lha.select(empty, "kafka", THREE).type.names == list(THREE)
+
+
+@pytest.mark.parametrize("layout", [pa.binary(), pa.large_binary(), pa.binary_view()], ids=str)
+def test_every_layout_of_bytes_is_read(cells: pa.Array, layout: pa.DataType) -> None:
+    assert lha.decode(cells.cast(layout), "kafka").equals(lha.decode(cells, "kafka"))
+
+
+def test_large_lists_and_views_are_read(headers: pa.Array, cells: pa.Array) -> None:
+    wide = pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())]))
+    views = pa.list_(pa.struct([("key", pa.string_view()), ("value", pa.binary_view())]))
+    for layout in (wide, views):
+        assert lha.encode(pa.array(headers.to_pylist(), layout), "kafka").equals(cells)
+
+
+def test_a_slice_gives_the_rows_of_the_whole(headers: pa.Array, cells: pa.Array) -> None:
+    for start, length in ((0, 0), (1, 7), (299, 1000), (9_990, 10)):
+        assert lha.decode(cells.slice(start, length), "kafka").equals(lha.decode(cells, "kafka").slice(start, length))
+        assert lha.encode(headers.slice(start, length), "kafka").equals(cells.slice(start, length))
+        part = lha.select(headers.slice(start, length), "kafka", THREE)
+        assert part.equals(lha.select(headers, "kafka", THREE).slice(start, length))
+
+
+def test_polars_goes_in_and_takes_what_comes_out(cells: pa.Array) -> None:
+    import polars as pl
+
+    series = pl.Series(cells)
+    read = pl.Series(lha.decode(series, "kafka"))
+    assert read.to_list() == lha.decode(cells, "kafka").to_pylist()
+    frame = pl.DataFrame(pl.Series(lha.select(series, "kafka", THREE)).struct.unnest())
+    assert frame["amount_cents"].sum() == 24_131_751_782
+    # polars' own lists are large lists of views.
+    assert pl.Series(lha.encode(read, "kafka")).to_list() == cells.to_pylist()
+
+
+def test_duckdb_reads_what_comes_out(cells: pa.Array) -> None:
+    import duckdb
+
+    picked = lha.select(cells, "kafka", THREE)
+    orders = pa.table(dict(zip(THREE, picked.flatten(), strict=True)))  # noqa: F841 (DuckDB finds it by its name)
+    assert duckdb.sql("select sum(amount_cents)::bigint, count(tenant) from orders").fetchall() == [(24_131_751_782, 9_700)]
+
+
+def test_nanoarrow_goes_in_and_takes_what_comes_out(cells: pa.Array) -> None:
+    import nanoarrow as na
+
+    made = lha.validate(na.Array(cells), "kafka")
+    assert len(na.Array(made)) == len(cells)
+
+
+def test_a_stream_gives_a_stream_to_other_libraries(cells: pa.Array) -> None:
+    class Stream:
+        """A library of its own: nothing but the protocol."""
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return pa.chunked_array([cells[:5], cells[5:9]]).__arrow_c_stream__(requested_schema)
+
+    made = lha.decode(Stream(), "kafka")
+    assert not isinstance(made, pa.ChunkedArray)
+    assert pa.chunked_array(made).to_pylist() == lha.decode(cells[:9], "kafka").to_pylist()
+    with pytest.raises(ValueError, match="the stream was read already"):
+        pa.chunked_array(made)
+
+
+def test_an_error_in_a_stream_counts_rows_over_all_chunks(cells: pa.Array) -> None:
+    chunked = pa.chunked_array([cells[:5], pa.array([b"", b"\x02"])])
+    with pytest.raises(lh.DecodeError) as caught:
+        lha.decode(chunked, "kafka")
+    assert (caught.value.row, caught.value.code) == (6, "count_too_large")
+
+
+def test_something_without_the_protocol_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="any Arrow array or stream .* and this is list"):
+        lha.decode([b"\0"], "kafka")
+
+
+def test_a_wrong_type_of_column_names_both_types(headers: pa.Array) -> None:
+    with pytest.raises(TypeError, match="the column is int64, and kafka is read from binary, large_binary or binary_view"):
+        lha.decode(pa.array([1]), "kafka")
+    with pytest.raises(TypeError, match="the column is list<.*>, and what fits is struct<headers: .*, payload: binary>"):
+        lha.encode(headers, "streams")
+    with pytest.raises(TypeError, match=r"what fits is list<element: struct<key: string, value: binary>>"):
+        lha.encode(pa.array([[{"key": "a", "val": b""}]]), "kafka")
+
+
+# --- copies, the GIL, threads ----------------------------------------------------------------------------------------
+
+
+def addresses(array: pa.Array) -> set[int]:
+    return {buffer.address for buffer in array.buffers() if buffer is not None}
+
+
+def test_the_kernel_reads_the_buffers_of_pyarrow(cells: pa.Array, headers: pa.Array) -> None:
+    for column in (cells, cells.slice(17, 1000), headers, headers.slice(17, 1000)):
+        seen = set(_native.buffer_addresses(column))
+        data = {buffer.address for buffer in column.buffers()[1:] if buffer is not None and buffer.size}
+        # Offsets of a slice begin inside the same buffer; what they point into is the very buffer.
+        inside = {
+            address
+            for address in seen
+            for buffer in column.buffers()
+            if buffer is not None and buffer.address <= address < buffer.address + buffer.size
+        }
+        assert inside == seen
+        assert len(seen & data) >= 1
+
+
+def test_the_output_reaches_pyarrow_without_a_copy(cells: pa.Array) -> None:
+    made = _native.decode_column(cells, "kafka")
+    native = set(_native.buffer_addresses(made))
+    arrow = pa.array(made)
+    assert addresses(arrow) <= native
+    assert len(addresses(arrow)) >= 5
+
+
+def test_the_gil_is_released_around_a_batch(store: pa.Array) -> None:
+    big = pa.concat_arrays([store] * 60)
+    ticks, done = [], threading.Event()
+
+    def tick() -> None:
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    try:
+        started = time.perf_counter()
+        _native.decode_column(big, "streams-timestamped")
+        ended = time.perf_counter()
+    finally:
+        done.set()
+        ticker.join()
+    during = [moment for moment in ticks if started < moment < ended]
+    # Held, the GIL would not let the other thread run once between the two moments.
+    assert len(during) >= 3, f"{len(during)} ticks in {ended - started:.3f} s"
+
+
+def test_many_threads_on_the_same_column_give_the_same(store: pa.Array) -> None:
+    expected = lha.decode(store, "streams-timestamped")
+    results: list[pa.Array] = []
+    threads = [
+        threading.Thread(target=lambda: results.append(lha.decode(store, "streams-timestamped"))) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 8
+    assert all(result.equals(expected) for result in results)
+
+
+# --- cutting ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_cut_where_a_cell_would_overflow(cells: pa.Array) -> None:
+    chunked = pa.chunked_array([cells[:2000]])
+    made = [pa.array(part) for part in _native.decode_column(chunked, "kafka", max_offset=20_000)]
+    assert len(made) > 10
+    assert pa.concat_arrays(made).equals(lha.decode(cells[:2000], "kafka"))
+    assert all(part.flatten().field("value").buffers()[2].size <= 20_000 for part in made)
+
+
+@pytest.mark.parametrize("verb", ["encode_column", "select_column"])
+def test_every_verb_is_cut(headers: pa.Array, verb: str) -> None:
+    options = {"select_column": ([("blob", "blob", "binary", "all", False)],), "encode_column": ()}[verb]
+    call = getattr(_native, verb)
+    whole = pa.array(call(headers, "kafka", *options))
+    parts = [pa.array(part) for part in call(pa.chunked_array([headers]), "kafka", *options, max_offset=8_000)]
+    assert len(parts) > 3
+    assert pa.concat_arrays(parts).equals(whole)
+
+
+def test_an_array_that_would_overflow_asks_for_a_stream(cells: pa.Array) -> None:
+    with pytest.raises(lh.HeaderError, match="pass a stream or a chunked array") as caught:
+        _native.decode_column(cells, "kafka", max_offset=20_000)
+    assert caught.value.code == "too_large"
+    assert caught.value.row > 0
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_two_gibibytes_of_values_are_cut_into_two_arrays() -> None:
+    value = random.Random(1).randbytes(1 << 20)
+    cell = lh.encode([("blob", value)], "kafka")
+    cells = pa.array([cell], pa.large_binary())
+    chunked = pa.chunked_array([pa.concat_arrays([cells] * 2100)])
+    made = lha.decode(chunked, "kafka")
+    assert made.num_chunks == 2
+    assert len(made) == 2100
+    assert [len(chunk) for chunk in made.chunks] == [2047, 53]
+    assert made[2099].as_py() == [{"key": "blob", "value": value}]
+    with pytest.raises(lh.HeaderError, match="pass a stream"):
+        lha.decode(chunked.chunk(0), "kafka")

@@ -1,0 +1,504 @@
+"""The verbs as functions from DataFrame to DataFrame: values, errors, and what is checked before a job runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import re
+
+import letterhead as lh
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from frames import HEADERS, collected, plain
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+from pyspark.errors import PySparkException
+
+ORDERS = {
+    "tenant": "string",
+    "retry": "int32",
+    "amount_cents": "int64",
+    "weight_kg": "float64",
+    "route": lh.All("string"),
+    "event": lh.field("string", key="ce_type", repeat="last"),
+}
+
+
+@pytest.fixture(scope="module")
+def orders(spark, samples):
+    """Read a partition of a real topic, as Spark's Kafka source gives it."""
+    return spark.read.parquet(str(samples / "orders-0.parquet"))
+
+
+@pytest.fixture(scope="module")
+def latest(spark, samples):
+    """Read a real state store: raw keys and ``streams-timestamped`` values."""
+    return spark.read.parquet(str(samples / "store-latest-0.parquet"))
+
+
+@pytest.fixture
+def cells(spark):
+    """One good cell, null, and three bad ones, with a number and a name."""
+    values = [
+        lh.encode([("k", b"\0\0\0\1"), ("n", None)], "kafka"),
+        None,
+        b"\x01",
+        b"\x02\x02k\x02a",
+        b"\x02\x02k\x09a",
+    ]
+    table = pa.table(
+        {
+            "id": pa.array(range(len(values)), pa.int64()),
+            "name": ["a" * 99 if number == 2 else f"row {number}" for number in range(len(values))],
+            "value": pa.array(values, pa.binary()),
+        }
+    )
+    return spark.createDataFrame(table)
+
+
+def explained(df) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        df.explain("formatted")
+    return text.getvalue()
+
+
+def failure(df) -> str:
+    with pytest.raises(PySparkException) as raised:
+        df.collect()
+    return str(raised.value)
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def test_headers_of_a_real_topic_are_selected(orders, samples):
+    df = orders.transform(lhs.select_headers("headers", "kafka", ORDERS, keep=["offset"]))
+    assert df.columns == ["offset", *ORDERS]
+    assert dict(df.dtypes) == {
+        "offset": "bigint", "tenant": "string", "retry": "int", "amount_cents": "bigint", "weight_kg": "double",
+        "route": "array<string>", "event": "string",
+    }  # fmt: skip
+    found = collected(df)
+    table = pq.read_table(samples / "orders-0.parquet")
+    expected = lha.select(table["headers"].combine_chunks(), "kafka", ORDERS)
+    assert found["offset"] == table["offset"].to_pylist() == sorted(found["offset"])
+    for name in ORDERS:
+        assert found[name] == plain(expected.field(name)), name
+    assert sum(value is not None for value in found["tenant"]) > 9_000
+
+
+def test_a_real_state_store_is_decoded_and_written_back(latest, samples):
+    df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
+    assert df.columns == ["key", "value", "headers", "timestamp", "payload"]
+    table = pq.read_table(samples / "store-latest-0.parquet")
+    expected = lha.decode(table["value"].combine_chunks(), "streams-timestamped")
+    found = collected(df)
+    assert found["key"] == table["key"].to_pylist()
+    for name in ("headers", "timestamp", "payload"):
+        assert found[name] == expected.field(name).to_pylist(), name
+    assert len(found["key"]) > 100
+    assert None not in found["timestamp"]
+
+    written = df.withColumnRenamed("timestamp", "ts_ms").withColumnRenamed("value", "before").transform(
+        lhs.encode_headers(
+            "headers", "streams-timestamped", fields={"timestamp": "ts_ms"}, into="after", keep=["key", "before"]
+        )
+    )  # fmt: skip
+    assert written.columns == ["key", "before", "after"]
+    assert written.where("before is distinct from after").count() == 0
+    assert written.count() == len(found["key"])
+
+
+def test_blocks_are_written_and_read_back(orders):
+    blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset", "headers"]))
+    assert blocks.columns == ["offset", "headers", "block"]
+    back = blocks.transform(lhs.decode_headers("block", "kafka", into="again"))
+    assert back.columns == ["offset", "headers", "again"]
+    # Null is written as none, which is read as empty.
+    assert back.where("coalesce(headers, array()) is distinct from again").count() == 0
+    assert back.where("size(again) > 0").count() > 9_000
+
+
+def test_bytes_and_lists_select_the_same(orders):
+    columns = {"tenant": "string", "route": lh.All("string")}
+    by_list = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=[]))
+    blocks = orders.where("headers is not null").transform(lhs.encode_headers("headers", "kafka", keep=[]))
+    by_bytes = blocks.transform(lhs.select_headers("headers", "kafka", columns))
+    found = collected(by_list.where("route is not null"))
+    assert found == collected(by_bytes)
+    assert len(found["tenant"]) > 9_000
+
+
+def test_every_type_of_select_arrives(spark):
+    from cells import TYPES, WIDTHS
+
+    texts = {"bool": b"true", "char": b"x", "uuid": b"00010203-0405-0607-0809-0a0b0c0d0e0f"}
+    value = {
+        type: texts.get(type[:-5], b"7") if type.endswith(":text") else bytes(WIDTHS.get(type.partition(":")[0], 1))
+        for type in TYPES
+    }
+    row = pa.array([[{"key": type, "value": cell} for type, cell in value.items()]], HEADERS)
+    columns = {
+        f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
+    }
+    df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", "kafka", columns))
+    expected = lha.select(row, "kafka", columns, dialect="spark")
+    assert collected(df) == {name: plain(expected.field(name)) for name in columns}
+
+
+def test_an_empty_frame_gives_the_columns(orders):
+    empty = orders.where("offset < 0")
+    df = empty.transform(lhs.select_headers("headers", "kafka", ORDERS, keep=["key"]))
+    assert collected(df) == {name: [] for name in ("key", *ORDERS)}
+
+
+def test_nothing_kept_leaves_only_what_is_made(latest):
+    df = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=[]))
+    assert df.columns == ["headers", "timestamp", "payload"]
+    assert df.count() == latest.count()
+
+
+def test_all_other_columns_are_kept_by_default(orders):
+    df = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))
+    assert df.columns == [*(name for name in orders.columns if name != "headers"), "tenant"]
+    rest = [name for name in orders.columns if name != "headers"]
+    assert df.select(rest).exceptAll(orders.select(rest)).count() == 0
+
+
+def test_names_with_dots_and_backticks_are_names(spark):
+    table = pa.table({"a.b": pa.array([b"\x02\x02k\x02a"]), "c`d": [1]})
+    df = spark.createDataFrame(table).transform(
+        lhs.select_headers("a.b", "kafka", {"x.y": lh.field("string", key="k")})
+    )
+    assert collected(df) == {"c`d": [1], "x.y": ["a"]}
+
+
+def test_what_is_kept_keeps_its_schema(spark):
+    from pyspark.sql import functions as F
+
+    frame = spark.range(2).select(
+        F.col("id").alias("id", metadata={"from": "here"}), F.lit(None).cast("binary").alias("value")
+    )
+    kept = frame.transform(lhs.decode_headers("value", "kafka")).schema["id"]
+    assert (kept, kept.nullable, kept.metadata) == (frame.schema["id"], False, {"from": "here"})
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_raised_error_quotes_what_is_kept(cells):
+    text = failure(cells.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=["id", "name"])))
+    name = "a" * 40 + "…"
+    assert f"DecodeError: kafka: header count -1 is negative in the row with id=2, name='{name}' (byte 0)" in text or (
+        re.search(rf"DecodeError: kafka: .*negative.* in the row with id=2, name='{name}' \(byte 0\)", text)
+    )
+    assert ", row " not in text
+
+
+def test_a_raised_error_never_quotes_bytes(cells):
+    text = failure(
+        cells.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=["value", "id"]))
+    )
+    assert re.search(
+        r"column k: header 0: 1 byte where int32 takes 4 in the row with value=<5 bytes>, id=3 \(byte 4\)", text
+    )
+
+
+def test_a_raised_error_with_nothing_kept_still_says_what_is_wrong(cells):
+    text = failure(cells.where("id = 3").transform(lhs.select_headers("value", "kafka", {"k": "int32"}, keep=[])))
+    assert "kafka: column k: header 0: 1 byte where int32 takes 4 (byte 4)" in text
+
+
+def test_bad_rows_become_null(cells):
+    decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="null"))
+    one, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
+    assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [one, None, None, short, None]}
+    columns = {"k": "int32", "n": lh.All("string")}
+    selected = cells.transform(lhs.select_headers("value", "kafka", columns, keep=[], errors="null"))
+    assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
+
+
+def test_bad_rows_say_why_in_a_column(cells):
+    decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
+    assert decoded.columns == ["id", "all", "error"]
+    assert dict(decoded.dtypes)["error"] == (
+        "array<struct<code:string,message:string,byte:bigint,header:int,key:string,column:string>>"
+    )
+    errors = [
+        error and [(one["code"], one["byte"], one["header"], one["key"]) for one in error]
+        for error in collected(decoded)["error"]
+    ]
+    assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
+
+    selected = cells.transform(
+        lhs.select_headers("value", "kafka", {"k": "int32", "n": "binary"}, keep=[], errors="column")
+    )
+    found = collected(selected)
+    assert found["k"] == [1, None, None, None, None]
+    assert [error and [(one["code"], one["byte"], one["column"]) for one in error] for error in found["error"]] == [
+        None, None, [("negative_count", 0, None)], [("wrong_size", 4, "k")], [("negative_length", 3, None)],
+    ]  # fmt: skip
+
+
+def test_an_envelope_keeps_the_fields_that_were_read(spark):
+    good = lh.encode(lh.Envelope(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
+    bad = b"\x02\x01" + good[-9:]
+    df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
+    found = collected(df.transform(lhs.decode_headers("value", "streams-timestamped", errors="column")))
+    assert found["headers"] == [[{"key": "k", "value": b"v"}], None, None]
+    assert (found["timestamp"], found["payload"]) == ([5, None, 5], [b"p", None, b"p"])
+    assert [error and error[0]["code"] for error in found["error"]] == [None, None, "negative_count"]
+
+
+def test_lenient_reads_what_java_reads(cells):
+    found = collected(cells.where("id = 2").transform(lhs.decode_headers("value", "kafka", keep=[], lenient=True)))
+    assert found == {"headers": [[]]}
+
+
+def test_losses_are_raised_dropped_or_reported(spark):
+    rows = [
+        {"headers": [{"key": "k", "value": b"v"}], "payload": None},
+        {"headers": [], "payload": None},
+        {"headers": None, "payload": b"p"},
+    ]
+    df = spark.createDataFrame(
+        pa.table(
+            {
+                "headers": pa.array([row["headers"] for row in rows], HEADERS),
+                "payload": pa.array([row["payload"] for row in rows]),
+            }
+        )
+    )
+    text = failure(df.transform(lhs.encode_headers("headers", "streams", keep=["payload"])))
+    assert re.search(r"ConversionError: streams: .* in the row with payload=null", text)
+    dropped = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="drop")))
+    assert dropped == {"value": [None, None, b"\0p"]}
+    reported = collected(df.transform(lhs.encode_headers("headers", "streams", on_loss="report", into="cell")))
+    assert reported["cell"] == [None, None, b"\0p"]
+    assert [losses and [loss["code"] for loss in losses] for losses in reported["losses"]] == [
+        ["null_not_carried"],
+        None,
+        None,
+    ]
+    assert "null" in failure(
+        df.transform(lhs.encode_headers("headers", "streams", on_loss="drop", null_headers="raise"))
+    )
+
+
+def test_a_null_key_cannot_be_written(spark):
+    df = spark.createDataFrame(pa.table({"id": [7], "headers": pa.array([[{"key": None, "value": b""}]], HEADERS)}))
+    assert re.search(
+        r"EncodeError: kafka: header 0: .*null.* in the row with id=7",
+        failure(df.transform(lhs.encode_headers("headers", "kafka"))),
+    )
+
+
+# What crosses into Python ---------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_needed_crosses_into_python(orders):
+    df = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, keep=["offset"]))
+    plan = explained(df)
+    assert re.search(r"ReadSchema: struct<offset:bigint,headers:array<struct<key:string,value:binary>>>", plan)
+    assert plan.count("MapInArrow") == 2  # in the tree and in its legend: one pass
+
+
+def addresses(column: pa.Array) -> list[int | None]:
+    return [buffer and buffer.address for buffer in column.buffers()]
+
+
+class Recorder:
+    """A frame of one batch that keeps what would be run."""
+
+    def __init__(self, schema):
+        self.schema = schema
+
+    def select(self, *columns):
+        return self
+
+    def mapInArrow(self, run, schema):  # noqa: N802
+        return run, schema
+
+
+def run_on(transform, batch: pa.RecordBatch, order: list[str]) -> pa.RecordBatch:
+    """Run what a transform would run on a batch, without Spark."""
+    from letterhead.spark.schemas import _spark_type
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    schema = StructType([StructField(field.name, _spark_type(field.type)) for field in batch.schema])
+    run, declared = transform(Recorder(schema))
+    assert BinaryType() in [field.dataType for field in schema]
+    (made,) = run(iter([batch.select(order)]))
+    assert made.schema.names == [field.name for field in declared]
+    return made
+
+
+@pytest.fixture
+def batch():
+    cell = lh.encode([("k", b"v")], "kafka")
+    return pa.record_batch(
+        {
+            "name": pa.array(["a", None, "c", "d"]),
+            "cell": pa.array([cell, b"", None, cell]),
+            "tags": pa.array([["x"], [], None, ["y", "z"]]),
+            "id": pa.array([1, 2, 3, 4], pa.int64()),
+        }
+    )
+
+
+@pytest.mark.parametrize("offset", [0, 1])
+def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
+    batch = batch.slice(offset)
+    keep = ["tags", "id", "cell", "name"]
+    for transform in (
+        lhs.decode_headers("cell", "kafka", keep=keep),
+        lhs.select_headers("cell", "kafka", {"k": "string"}, keep=keep, errors="column"),
+    ):
+        made = run_on(transform, batch, keep)
+        for name in keep:
+            assert addresses(made.column(name)) == addresses(batch.column(name)), name
+            assert made.column(name).equals(batch.column(name))
+            assert made.column(name).offset == offset
+
+
+def test_an_empty_batch_gives_an_empty_batch(spark, batch):
+    made = run_on(lhs.decode_headers("cell", "kafka", keep=["id"]), batch.slice(0, 0), ["id", "cell"])
+    assert (made.num_rows, made.schema.names) == (0, ["id", "headers"])
+
+
+def test_what_travels_to_a_worker_is_small(spark, batch):
+    from pyspark import cloudpickle
+
+    schema = spark.createDataFrame(pa.table({"cell": pa.array([b""])})).schema
+    run, _ = lhs.select_headers("cell", "kafka", ORDERS)(Recorder(schema))
+    assert len(cloudpickle.dumps(run)) < 2_000
+    assert pickle.loads(pickle.dumps(run)) == run
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (pa.array([{"b": 1, "a": 2}], pa.struct([("b", pa.int64()), ("a", pa.int64())])), "struct<b: int64, a: int64>"),
+        (pa.array([{"a": 1}], pa.struct([("a", pa.int64())])), "struct<a: int64>"),
+        (pa.array([{"a": 1, "b": 2}], pa.struct([("a", pa.int32()), ("b", pa.int64())])), "struct<a: int32, b: int64>"),
+    ],
+    ids=["order", "number", "type"],
+)
+def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatch, made, said):
+    """Spark would take them by position: a second version of the package on a worker must not swap columns."""
+    from letterhead.spark import runner
+
+    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: made)
+    with pytest.raises(RuntimeError, match=f"select of kafka made {said} on this worker where the driver declared"):
+        run_on(lhs.select_headers("cell", "kafka", {"a": "int64", "b": "int64"}, keep=[]), batch, ["cell"])
+
+
+# Before a job runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda: lhs.decode_headers("value", "kafak"), ValueError, "did you mean 'kafka'"),
+        (lambda: lhs.decode_headers("value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
+        (lambda: lhs.decode_headers("value", "kafka", lenient=1), TypeError, "lenient must be bool"),
+        (lambda: lhs.decode_headers("value", "streams", into="all"), ValueError, "streams makes headers, payload"),
+        (
+            lambda: lhs.decode_headers("value", "kafka", keep="key"),
+            TypeError,
+            "keep must be a list of column names, not str",
+        ),
+        (lambda: lhs.decode_headers("value", "kafka", keep=["a", "a"]), ValueError, "keep names a column twice: a, a"),
+        (lambda: lhs.decode_headers("value", "kafka", keep=[1]), TypeError, "a column of keep must be str, not int"),
+        (lambda: lhs.decode_headers(7, "kafka"), TypeError, "column must be str, not int"),
+        (lambda: lhs.decode_headers("v", "kafka", into="error", errors="column"), ValueError, "two columns 'error'"),
+        (lambda: lhs.select_headers("value", "kafka", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
+        (lambda: lhs.select_headers("value", "kafka", {}), ValueError, "no columns"),
+        (
+            lambda: lhs.select_headers("value", "kafka", {"error": "int8"}, errors="column"),
+            ValueError,
+            "two columns 'error'",
+        ),
+        (
+            lambda: lhs.encode_headers("headers", "streams", fields={"paylod": "v"}),
+            ValueError,
+            "did you mean 'payload'",
+        ),
+        (
+            lambda: lhs.encode_headers("headers", "kafka", fields={"payload": "v"}),
+            ValueError,
+            "no fields but its headers",
+        ),
+        (lambda: lhs.encode_headers("headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
+        (lambda: lhs.encode_headers("headers", "kafka", kinds="big"), ValueError, "kinds"),
+        (lambda: lhs.encode_headers("headers", "kafka", null_headers="drop"), ValueError, "null_headers"),
+    ],
+)
+def test_wrong_arguments_are_refused_when_given(make, error, said):
+    with pytest.raises(error, match=said):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("transform", "error", "said"),
+    [
+        (lhs.decode_headers("valeu", "kafka"), ValueError, "unknown column 'valeu': did you mean 'value'?"),
+        (
+            lhs.decode_headers("value", "kafka", keep=["offest"]),
+            ValueError,
+            "unknown column 'offest': did you mean 'offset'?",
+        ),
+        (
+            lhs.decode_headers("topic", "kafka"),
+            TypeError,
+            "column 'topic' is string, and kafka is read from binary: encode(column, 'utf-8') makes it one",
+        ),
+        (
+            lhs.select_headers("topic", "kafka", {"a": "string"}),
+            TypeError,
+            "column 'topic' is string, and kafka is read from binary or array<struct<key:string,value:binary>>",
+        ),
+        (
+            lhs.decode_headers("headers", "kafka"),
+            TypeError,
+            "column 'headers' is array<struct<key:string,value:binary>>, and kafka is read from binary",
+        ),
+        (
+            lhs.encode_headers("headers", "streams-timestamped", fields={"payload": "value"}),
+            TypeError,
+            "column 'timestamp' is timestamp, and the timestamp of streams-timestamped is written from bigint: "
+            "unix_millis makes it one",
+        ),
+        (lhs.encode_headers("headers", "streams"), ValueError, "unknown column 'payload'"),
+        (
+            lhs.decode_headers("value", "streams-timestamped", keep=["offset", "timestamp"]),
+            ValueError,
+            "column 'timestamp' would be there twice, kept from the frame as 'timestamp' and made here",
+        ),
+        (
+            lhs.select_headers("headers", "kafka", {"Topic": "string"}),
+            ValueError,
+            "column 'Topic' would be there twice, kept from the frame as 'topic' and made here",
+        ),
+    ],
+)
+def test_a_frame_that_does_not_fit_is_refused_before_a_job(orders, transform, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        orders.transform(transform)
+
+
+def test_a_frame_with_two_columns_of_a_name_is_refused(orders):
+    with pytest.raises(ValueError, match="the frame has two columns 'offset'"):
+        orders.select("offset", "offset", "value").transform(lhs.decode_headers("value", "kafka"))
+
+
+def test_case_may_tell_names_apart_where_spark_was_told_so(spark, orders):
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        df = orders.transform(lhs.select_headers("headers", "kafka", {"Topic": "string"}, keep=["topic"]))
+        assert df.columns == ["topic", "Topic"]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
