@@ -5,11 +5,10 @@ Run from a clone: PYSPARK_PYTHON=$(which python) python examples/spark_quarantin
 
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
-
 import letterhead as lh
 from letterhead import spark as lhs
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
 
@@ -17,9 +16,9 @@ spark = SparkSession.builder.master("local[2]").getOrCreate()
 store = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet"))
 
 # Cut every hundredth cell short, as a full disk would.
-number = F.substring(F.col("key").cast("string"), 7, 5).cast("int")
+number = sf.substring(sf.col("key").cast("string"), 7, 5).cast("int")
 store = store.withColumn(
-    "value", F.when(number % 100 == 0, F.expr("substring(value, 1, 40)")).otherwise(F.col("value"))
+    "value", sf.when(number % 100 == 0, sf.expr("substring(value, 1, 40)")).otherwise(sf.col("value"))
 )
 
 columns = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
@@ -27,8 +26,8 @@ typed = store.transform(
     lhs.select_headers("value", "streams-timestamped", columns, keep=["key", "value"], errors="column")
 ).cache()
 
-typed.where("error is null").groupBy("tenant").agg(F.count("*"), F.sum("amount_cents")).show()
-typed.where("error is not null").select(F.col("key").cast("string"), F.col("error")[0]["message"]).show(
+typed.where("error is null").groupBy("tenant").agg(sf.count("*"), sf.sum("amount_cents")).show()
+typed.where("error is not null").select(sf.col("key").cast("string"), sf.col("error")[0]["message"]).show(
     5, truncate=False
 )
 spark.stop()

@@ -1,6 +1,6 @@
 //! The one checked reader. It knows where it is in its cell, names what it reads, and never reads past its end.
 
-use crate::error::Code;
+use crate::error::{Code, counted};
 use crate::varint::{self, Varint};
 use crate::walk::{Mode, Stop};
 
@@ -130,8 +130,8 @@ fn negative<M: Mode>(value: i32, at: usize, field: &'static str, mode: &mut M) -
 }
 
 fn too_short(field: &str, wanted: usize, left: usize) -> String {
-    let have = if left == 1 { "1 is left".to_string() } else { format!("{left} are left") };
-    format!("{field} takes {wanted} bytes and {have}")
+    let verb = if left == 1 { "is" } else { "are" };
+    format!("{field} takes {} and {left} {verb} left", counted(wanted, "byte"))
 }
 
 #[cfg(test)]

@@ -131,6 +131,12 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// `1 byte`, `2 bytes`.
+pub fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// The nearest name to a misspelt one, if any is near enough to be meant.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     names

@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Code, Error, unknown_name};
+use crate::error::{Code, Error, counted, unknown_name};
 use crate::kind::{DECIMAL_PRECISION, Dialect, Kind, Scalar};
 
 /// Which byte of a number comes first.
@@ -129,8 +129,7 @@ fn sized<const N: usize>(scalar: Scalar, order: ByteOrder, bytes: &[u8]) -> Resu
 #[cold]
 fn wrong_size(scalar: Scalar, len: usize) -> Box<Misfit> {
     let (name, width) = (scalar.name(), scalar.width().unwrap_or_default());
-    let plural = if len == 1 { "byte" } else { "bytes" };
-    misfit(Code::WrongSize, || format!("{len} {plural} where {name} takes {width}"))
+    misfit(Code::WrongSize, || format!("{} where {name} takes {width}", counted(len, "byte")))
 }
 
 fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {

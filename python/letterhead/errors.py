@@ -231,6 +231,11 @@ def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
     return ValueError(f"unknown {what} {wrong!r}: {hint}({what}s: {', '.join(names)})")
 
 
+def counted(count: int, what: str) -> str:
+    """Give ``1 byte``, ``2 bytes``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def check_name(what: str, given: object, names: Iterable[str]) -> None:
     """Raise what fits for a name that is not in the list.
 

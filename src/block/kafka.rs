@@ -18,7 +18,7 @@
 use std::borrow::Cow;
 
 use crate::cursor::Cursor;
-use crate::error::Code;
+use crate::error::{Code, counted};
 use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Header, Key, KeyForm, Mode, ReadOptions, Sink, Stop};
@@ -60,7 +60,8 @@ impl Block for Kafka {
         let left = cursor.remaining();
         if count > left / MIN_HEADER_LEN {
             return Err(mode.hard(Code::CountTooLarge, Some(at), || {
-                format!("{count} headers are announced and the {left} bytes left cannot hold them")
+                let (count, left) = (counted(count, "header"), counted(left, "byte"));
+                format!("the block announces {count} and has {left} for them")
             }));
         }
         for index in 0..count {
@@ -173,11 +174,6 @@ fn describe(value: &[u8]) -> String {
         Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),
         _ => counted(value.len(), "byte"),
     }
-}
-
-fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded

@@ -13,7 +13,7 @@
 
 use crate::block::kafka::Kafka;
 use crate::cursor::Cursor;
-use crate::error::{Code, Fault};
+use crate::error::{Code, Fault, counted};
 use crate::varint;
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Header, Is, Mode, Opened, ReadOptions, Sealed, Stop};
 
@@ -67,7 +67,7 @@ pub(super) fn open_block<'a, M: Mode>(
 pub(super) fn open_payload<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> &'a [u8] {
     let at = cursor.at();
     let payload = cursor.take_rest();
-    mode.label(at, at + payload.len(), "payload", || format!("{} bytes", payload.len()));
+    mode.label(at, at + payload.len(), "payload", || counted(payload.len(), "byte"));
     payload
 }
 

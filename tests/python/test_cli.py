@@ -12,11 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import letterhead as lh
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
-import letterhead as lh
 from letterhead.cli import main
 from letterhead.cli.damage import damage_cells
 from letterhead.reference import ops
@@ -373,7 +372,7 @@ def test_decode_lenient_reads_what_java_reads(run):
 
 @pytest.fixture
 def parquet(tmp_path):
-    """A small store: two whole cells, a null, and a damaged one in the last row."""
+    """Write a small store: two whole cells, a null, and a damaged one in the last row."""
     path = tmp_path / "store.parquet"
     cells = [CELL, lh.encode(lh.Envelope(headers=[], timestamp=-1, payload=b"p"), "streams-timestamped"), None, b"\x05"]
     pq.write_table(pa.table({"key": pa.array([b"a", b"b", b"c", b"d"]), "value": pa.array(cells, pa.binary())}), path)

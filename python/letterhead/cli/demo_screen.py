@@ -150,7 +150,7 @@ def _times(screen: Console, report: dict[str, Any]) -> None:
         "5  time",
         view,
         "Each step reads and writes Parquet, once, cold: at this size that is nearly all of its time. "
-        "The last line is step 2's decoding by the library alone, on one thread.",
+        "The last line is step 2's decoding by the library alone, on one thread, the best of five.",
     )
 
 

@@ -6,7 +6,7 @@ go on: it is noted in ``faults``. The byte of a fault is where the field that fa
 
 from __future__ import annotations
 
-from letterhead.errors import Fault
+from letterhead.errors import Fault, counted
 from letterhead.reference import varint
 
 
@@ -121,4 +121,4 @@ class Cursor:
 
 def too_short(field: str, wanted: int, left: int) -> str:
     """Say that a field takes more bytes than are left."""
-    return f"{field} takes {wanted} bytes and {left} {'is' if left == 1 else 'are'} left"
+    return f"{field} takes {counted(wanted, 'byte')} and {left} {'is' if left == 1 else 'are'} left"

@@ -21,7 +21,7 @@ import re
 import struct
 from decimal import Decimal
 
-from letterhead.errors import unknown_name
+from letterhead.errors import counted, unknown_name
 
 Scalar = bool | int | float | str | bytes
 
@@ -129,7 +129,7 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
         return data
     width = WIDTHS[name]
     if len(data) != width:
-        raise Misfit("wrong_size", f"{len(data)} {'byte' if len(data) == 1 else 'bytes'} where {name} takes {width}")
+        raise Misfit("wrong_size", f"{counted(len(data), 'byte')} where {name} takes {width}")
     if order == "le":
         data = data[::-1]
     if name in INTEGERS:

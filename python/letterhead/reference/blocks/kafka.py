@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from letterhead.errors import counted
 from letterhead.reference import varint
 from letterhead.reference.cursor import Cursor
 from letterhead.reference.walk import Entry, Outgoing, Refused
@@ -46,7 +47,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
         raise cursor.hard("negative_count", f"header count {count} is negative", start)
     # A count is a claim. Nothing is set aside for it before the bytes show that they could hold it.
     if count > cursor.left // MIN_HEADER_LEN:
-        message = f"{count} headers are announced and the {cursor.left} bytes left cannot hold them"
+        message = f"the block announces {counted(count, 'header')} and has {counted(cursor.left, 'byte')} for them"
         raise cursor.hard("count_too_large", message, start)
 
     for index in range(count):
@@ -62,7 +63,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
     cursor.enter_header(None)
 
     if cursor.left and not cursor.lenient:
-        message = f"{cursor.left} {'byte' if cursor.left == 1 else 'bytes'} left after the last header"
+        message = f"{counted(cursor.left, 'byte')} left after the last header"
         raise cursor.hard("trailing_bytes", message, cursor.at)
 
 

@@ -1,0 +1,101 @@
+"""The transforms and ``header`` on whatever Spark runs this, 3.5 included: `make test-spark35`."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from cells import TYPES, WIDTHS
+
+import letterhead as lh
+from letterhead import spark as lhs
+
+pytestmark = pytest.mark.spark35
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+UUID = "00010203-0405-0607-0809-0a0b0c0d0e0f"
+
+
+@pytest.fixture(scope="module")
+def orders(spark):
+    return spark.read.parquet(str(SAMPLES / "orders-0.parquet")).where("offset < 500")
+
+
+def test_headers_are_selected(orders):
+    rows = orders.orderBy("offset").collect()
+    columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": lh.All("string")}
+    df = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
+    assert df.columns == ["offset", *columns]
+    found = df.orderBy("offset").collect()
+    assert len(found) == 500
+    for row, one in zip(rows, found, strict=True):
+        pairs = [(header.key, header.value) for header in row.headers or ()]
+        last = dict(pairs)
+        assert one.offset == row.offset
+        assert one.tenant == (last["tenant"].decode() if "tenant" in last else None)
+        assert one.retry == (int.from_bytes(last["retry"], "big", signed=True) if "retry" in last else None)
+        assert one.weight_kg == (struct.unpack(">d", last["weight_kg"])[0] if "weight_kg" in last else None)
+        assert one.route == ([value.decode() for key, value in pairs if key == "route"] if row.headers is not None else None)
+
+
+def test_state_is_decoded_and_written_back(spark):
+    latest = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet")).limit(300)
+    read = latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
+    assert read.columns == ["key", "value", "headers", "timestamp", "payload"]
+    written = read.withColumnRenamed("value", "before").transform(
+        lhs.encode_headers("headers", "streams-timestamped", into="after", keep=["key", "before"])
+    )
+    assert written.count() == 300
+    assert written.where("not (before <=> after)").count() == 0
+
+
+def test_errors_go_where_they_are_told(spark):
+    cells = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
+    df = spark.createDataFrame(cells, "id int, value binary").repartition(1)
+    nulls = df.transform(lhs.select_headers("value", "kafka", {"k": "int32"}, errors="null"))
+    assert sorted((row.id, row.k) for row in nulls.collect()) == [(1, 1), (2, None), (3, None)]
+    reported = df.transform(lhs.decode_headers("value", "kafka", errors="column")).collect()
+    assert {row.id: row.error and row.error[0].code for row in reported} == {1: None, 2: None, 3: "negative_count"}
+    with pytest.raises(Exception, match=r"DecodeError: kafka: .* in the row with id=3 \(byte 0\)"):
+        df.transform(lhs.decode_headers("value", "kafka")).collect()
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_header_is_an_expression(spark, orders, ansi):
+    """Every type, with ANSI mode on and off: the values of `select_headers`."""
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+        texts = {"bool": "true", "char": "é", "uuid": UUID}
+        cells = {}
+        for type in TYPES:
+            name, _, order = type.partition(":")
+            good = texts.get(name, "-0").encode() if order == "text" else b"\x81" * WIDTHS.get(name, 0) or "é".encode()
+            cells[type] = [b"\1" if name == "bool" and order != "text" else good, None, b"", b"\xff", b"9" * 41, b"\xff" * 16]
+        rows = [([(type, bytearray(values[at]) if values[at] is not None else None) for type, values in cells.items()],) for at in range(6)]
+        df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
+        expected = df.transform(
+            lhs.select_headers("headers", "kafka", {type: lh.field(type) for type in TYPES}, keep=[], errors="null")
+        )
+        for start in range(0, len(TYPES), 8):
+            types = TYPES[start : start + 8]
+            found = df.select(*[lhs.header("headers", type, type, errors="null", engine="spark") for type in types])
+            # As text: times out of Python's range and NaN compare.
+            as_text = [f"cast(`{type}` as string)" if type != "binary" else "hex(`binary`)" for type in types]
+            assert found.selectExpr(*as_text).collect() == expected.selectExpr(*as_text).collect()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+
+    with pytest.raises(Exception, match=r"header tenant: \d+ bytes where int64 takes 8 \(wrong_size\)"):
+        orders.select(lhs.header("headers", "tenant", "int64")).collect()
+
+
+def test_what_needs_a_later_spark_says_so(spark):
+    import pyspark
+
+    if tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1):
+        pytest.skip("this Spark has Arrow UDFs")
+    with pytest.raises(ValueError, match=r"came with Spark 4\.1, and this is 3\.5\.\d+: use select_headers"):
+        lhs.header("value", "k", "string", format="kafka")

@@ -1,0 +1,98 @@
+"""The transforms on streaming frames: every row once, over a restart too."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+from frames import collected
+
+import letterhead as lh
+from letterhead import spark as lhs
+
+COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+
+
+@pytest.fixture
+def inbox(samples, tmp_path):
+    """Lay out a directory of files that a stream takes one by one; give what adds the next."""
+    directory = tmp_path / "inbox"
+    directory.mkdir()
+    orders = pq.read_table(samples / "orders-0.parquet").slice(0, 4000)
+
+    def arrive(first: int, last: int) -> None:
+        # In microseconds, as Spark writes; nanoseconds it would not read.
+        pq.write_table(orders.slice(first, last - first), directory / f"{first:05}.parquet", coerce_timestamps="us")
+
+    return directory, arrive
+
+
+def run(spark, stream, out, checkpoint) -> list[int]:
+    """Run a stream over what is there; give the number of rows of each batch."""
+    query = (
+        stream.writeStream.format("parquet")
+        .option("path", str(out))
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        assert query.awaitTermination(90)
+        return [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]]
+    finally:
+        query.stop()
+
+
+def test_a_stream_gives_what_a_batch_gives_over_a_restart(spark, inbox, tmp_path):
+    directory, arrive = inbox
+    for first in (0, 1000, 2000):
+        arrive(first, first + 1000)
+    schema = spark.read.parquet(str(directory)).schema
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory))
+    assert stream.isStreaming
+    typed = stream.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"], errors="column"))
+    out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
+
+    assert run(spark, typed, out, checkpoint) == [1000, 1000, 1000]
+    assert run(spark, typed, out, checkpoint) == []
+    arrive(3000, 4000)
+    assert run(spark, typed, out, checkpoint) == [1000]
+
+    batch = spark.read.parquet(str(directory)).transform(
+        lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"], errors="column")
+    )
+    expected = collected(batch.orderBy("offset"))
+    assert collected(spark.read.parquet(str(out)).orderBy("offset")) == expected
+    assert expected["offset"] == list(range(4000))
+
+
+def test_a_stream_is_written_and_read_back(spark, inbox, tmp_path):
+    directory, arrive = inbox
+    arrive(0, 500)
+    schema = spark.read.parquet(str(directory)).schema
+    stream = spark.readStream.schema(schema).parquet(str(directory)).where("value is not null")
+    back = stream.transform(
+        lhs.encode_headers("headers", "streams", fields={"payload": "value"}, into="cell", keep=["offset"])
+    ).transform(lhs.decode_headers("cell", "streams"))
+    run(spark, back, tmp_path / "out", tmp_path / "checkpoint")
+    found = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
+    table = pq.read_table(directory)
+    rows = [row for row in table.to_pylist() if row["value"] is not None]
+    assert found["offset"] == [row["offset"] for row in rows]
+    assert found["payload"] == [row["value"] for row in rows]
+    assert found["headers"] == [row["headers"] or [] for row in rows]
+
+
+def test_a_watermark_stays_on_a_column_that_is_kept(spark, inbox, tmp_path):
+    """Without it Spark refuses to append windows: it could never close one."""
+    from pyspark.sql import functions as F
+
+    directory, arrive = inbox
+    arrive(0, 4000)
+    schema = spark.read.parquet(str(directory)).schema
+    stream = spark.readStream.schema(schema).parquet(str(directory)).withWatermark("timestamp", "1 second")
+    typed = stream.transform(lhs.select_headers("headers", "kafka", {"retry": "int32"}, keep=["timestamp"]))
+    windows = typed.groupBy(F.window("timestamp", "10 seconds")).count()
+    run(spark, windows, tmp_path / "out", tmp_path / "checkpoint")
+    counts = collected(spark.read.parquet(str(tmp_path / "out")).select("count"))["count"]
+    # The last window stays open.
+    assert 0 < sum(counts) < 4000
