@@ -1,8 +1,8 @@
 //! The one checked reader. It knows where it is in its cell, names what it reads, and never reads past its end.
 
 use crate::error::{Code, counted};
+use crate::mode::{Mode, Stop};
 use crate::varint::{self, Varint};
-use crate::walk::{Mode, Stop};
 
 /// A place in a cell and the end of what may be read.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +137,7 @@ fn too_short(field: &str, wanted: usize, left: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::walk::Exact;
+    use crate::mode::Exact;
 
     #[test]
     fn taking_more_than_is_left_is_truncated_where_it_begins() {

@@ -17,8 +17,9 @@ use divan::{Bencher, black_box};
 use letterhead::arrow::select::{Repeat, Want};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
 use letterhead::format::Format;
+use letterhead::header;
+use letterhead::op::write::EncodeMessage;
 use letterhead::value::Type;
-use letterhead::{op::write::EncodeMessage, walk};
 
 const ROWS: usize = 16_000;
 
@@ -44,9 +45,9 @@ fn regular() -> Batch {
             ("amount", Some(&amount)),
             ("n", None),
         ];
-        let headers = values.iter().enumerate().map(|(index, (key, value))| walk::Header {
+        let headers = values.iter().enumerate().map(|(index, (key, value))| header::Header {
             index,
-            key: walk::Key::Text((*key).into()),
+            key: header::Key::Text((*key).into()),
             kind: None,
             value: *value,
             at: None,

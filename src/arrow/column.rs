@@ -75,39 +75,52 @@ impl Runs {
     }
 }
 
-/// Which places of a growing column hold a value.
+/// Which places of a growing column hold a value. Until the first null there is nothing to remember but a length.
+#[derive(Default)]
 pub struct Validity {
-    bits: BooleanBufferBuilder,
+    count: usize,
     nulls: usize,
-}
-
-impl Default for Validity {
-    fn default() -> Self {
-        Validity { bits: BooleanBufferBuilder::new(0), nulls: 0 }
-    }
+    /// As long as the column once there was a null, else empty.
+    bits: Option<BooleanBufferBuilder>,
 }
 
 impl Validity {
     #[inline]
     pub fn push(&mut self, valid: bool) {
-        self.bits.append(valid);
+        if !valid || self.bits.is_some() {
+            self.push_bit(valid);
+        }
+        self.count += 1;
+    }
+
+    fn push_bit(&mut self, valid: bool) {
+        let count = self.count;
+        let bits = self.bits.get_or_insert_with(|| {
+            let mut bits = BooleanBufferBuilder::new(2 * count);
+            bits.append_n(count, true);
+            bits
+        });
+        bits.append(valid);
         self.nulls += usize::from(!valid);
     }
 
     #[inline]
     pub fn count(&self) -> usize {
-        self.bits.len()
+        self.count
     }
 
-    pub fn truncate(&mut self, len: usize) {
-        for place in len..self.bits.len() {
-            self.nulls -= usize::from(!self.bits.get_bit(place));
+    pub fn truncate(&mut self, count: usize) {
+        if let Some(bits) = &mut self.bits {
+            let dropped = (count..self.count).filter(|place| !bits.get_bit(*place)).count();
+            self.nulls -= dropped;
+            bits.truncate(count);
         }
-        self.bits.truncate(len);
+        self.count = self.count.min(count);
     }
 
-    pub fn finish(mut self) -> Option<NullBuffer> {
-        (self.nulls > 0).then(|| NullBuffer::new(self.bits.finish()))
+    pub fn finish(self) -> Option<NullBuffer> {
+        let mut bits = self.bits.filter(|_| self.nulls > 0)?;
+        Some(NullBuffer::new(bits.finish()))
     }
 }
 

@@ -9,9 +9,11 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use super::column::{Column, Runs, Validity};
 use super::run::RowSink;
 use super::schema;
+use crate::header::{Header, Key};
 use crate::kind::Scalar;
+use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Value};
-use crate::walk::{Block, Envelope, FieldType, FieldValue, Header, Key, Mode, Presence, Sink, Stop};
+use crate::walk::{Block, Envelope, FieldType, FieldValue, Presence, Sink};
 
 /// The list column of all headers and the columns of the other fields, as they grow.
 pub struct ListSink<E> {

@@ -4,8 +4,10 @@ use arrow_array::ArrayRef;
 
 use super::column::{Runs, Validity};
 use super::run::RowSink;
+use crate::header::Header;
+use crate::mode::{Mode, Stop};
 use crate::op::write::Writer;
-use crate::walk::{Envelope, FieldValue, Header, Mode, Presence, Sealed, Sink, Stop, WriteOptions};
+use crate::walk::{Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
 
 /// Cells as they grow, and the message at hand.
 pub struct CellSink<'a, E> {

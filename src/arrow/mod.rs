@@ -20,8 +20,9 @@ use arrow_schema::{DataType, FieldRef};
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::kind::Dialect;
+use crate::mode::OnLoss;
 use crate::value::ByteOrder;
-use crate::walk::{Block, Discard, Envelope, Is, OnLoss, ReadOptions, WriteOptions};
+use crate::walk::{Block, Discard, Envelope, Is, ReadOptions, WriteOptions};
 
 use decode::ListSink;
 use encode::CellSink;

@@ -1,6 +1,5 @@
 //! Rows that can be walked: cells of a format, lists of headers, and envelopes as structs.
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use arrow_array::cast::AsArray;
@@ -11,10 +10,10 @@ use arrow_schema::DataType;
 use super::input::{Bytes, Lists, Texts};
 use super::schema;
 use crate::error::{Code, Error};
+use crate::header::{Header, Key, KeyForm};
 use crate::kind::Kind;
-use crate::walk::{
-    Block, Envelope, FieldType, FieldValue, Header, Key, KeyForm, Mode, Presence, ReadOptions, Sink, Stop, walk_cell,
-};
+use crate::mode::{Mode, Stop};
+use crate::walk::{Block, Envelope, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
 
 /// Rows of a column, each a message's headers and fields.
 pub trait Rows<'a> {
@@ -91,7 +90,7 @@ impl<'a> ListRows<'a> {
             mode.soft(Code::NullKey, None, || "the key is null".into())?;
             return Ok(None);
         };
-        let key = Key::Text(Cow::Borrowed(key));
+        let key = Key::from(key);
         mode.name_header(&key);
         let kind = match self.kinds.and_then(|kinds| kinds.get(place)) {
             None => None,

@@ -3,7 +3,8 @@
 use super::faults::FaultColumn;
 use super::rows::Rows;
 use crate::error::{Code, Direction, Error, Fault, Located};
-use crate::walk::{Exact, Fast, Mode, OnLoss, Presence, Sink, Stop};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::walk::{Presence, Sink};
 
 /// What becomes of a row that does not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::error::Error;
-use crate::walk::{self, Block, Envelope, FieldType, Is, KeyForm};
+use crate::header::KeyForm;
+use crate::walk::{self, Block, Envelope, FieldType, Is};
 
 pub fn nullable(name: &str, of: DataType) -> FieldRef {
     Arc::new(Field::new(name, of, true))

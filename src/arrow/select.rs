@@ -10,9 +10,11 @@ use super::column::{Column, Validity};
 use super::run::RowSink;
 use super::schema;
 use crate::error::{Code, Error, Fault, unknown_name};
+use crate::header::{Header, Key};
 use crate::kind::{Dialect, Kind};
+use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Spelling, Type, Value};
-use crate::walk::{Header, Key, Mode, Presence, Sink, Stop};
+use crate::walk::{Presence, Sink};
 
 /// Which of several headers with one key is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

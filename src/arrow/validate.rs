@@ -1,7 +1,8 @@
 //! validate: walk everything, keep nothing but the faults.
 
 use super::run::RowSink;
-use crate::walk::{Discard, Mode, Presence, Stop};
+use crate::mode::{Mode, Stop};
+use crate::walk::{Discard, Presence};
 
 impl<'a> RowSink<'a> for Discard {
     fn begin_row(&mut self) {}

@@ -19,9 +19,11 @@ use std::borrow::Cow;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
+use crate::header::{Header, Key, KeyForm};
+use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::varint;
-use crate::walk::{Block, Header, Key, KeyForm, Mode, ReadOptions, Sink, Stop};
+use crate::walk::{Block, ReadOptions, Sink};
 
 pub struct Kafka;
 
@@ -134,7 +136,7 @@ fn read_header<'a, M: Mode>(
     let key_at = cursor.at();
     let key = cursor.take(key_len, "key", mode)?;
     let key = match std::str::from_utf8(key) {
-        Ok(text) => Some(Key::Text(Cow::Borrowed(text))),
+        Ok(text) => Some(Key::from(text)),
         Err(_) if lenient => Some(Key::Text(Cow::Owned(replace_as_java(key)))),
         Err(error) => {
             let byte = Some(key_at + error.valid_up_to());

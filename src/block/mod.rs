@@ -5,7 +5,9 @@ pub mod kafka;
 use std::marker::PhantomData;
 
 use crate::cursor::Cursor;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Header, Is, Mode, Opened, ReadOptions, Sealed, Stop};
+use crate::header::Header;
+use crate::mode::{Mode, Stop};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Sealed};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);

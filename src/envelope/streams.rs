@@ -14,8 +14,10 @@
 use crate::block::kafka::Kafka;
 use crate::cursor::Cursor;
 use crate::error::{Code, Fault, counted};
+use crate::header::Header;
+use crate::mode::{Mode, Stop};
 use crate::varint;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Header, Is, Mode, Opened, ReadOptions, Sealed, Stop};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Sealed};
 
 pub struct Streams;
 
@@ -60,7 +62,7 @@ pub(super) fn open_block<'a, M: Mode>(
     mode: &mut M,
 ) -> Result<Cursor<'a>, Stop> {
     let size = cursor.length("headers size", options.lenient, mode)?;
-    cursor.split(size, "headers", mode)
+    cursor.split(size, "headers block", mode)
 }
 
 /// Everything that is left.

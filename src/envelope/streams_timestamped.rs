@@ -13,7 +13,9 @@ use super::streams::{open_block, open_payload, seal_block, seal_tombstone};
 use crate::block::kafka::Kafka;
 use crate::cursor::Cursor;
 use crate::error::Code;
-use crate::walk::{Envelope, Field, FieldType, FieldValue, Header, Is, Mode, Opened, ReadOptions, Sealed, Stop};
+use crate::header::Header;
+use crate::mode::{Mode, Stop};
+use crate::walk::{Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Sealed};
 
 pub struct StreamsTimestamped;
 

@@ -2,7 +2,8 @@
 
 use crate::error::Fault;
 use crate::format::Visitor;
-use crate::walk::{Discard, Envelope, Label, Labelled, ReadOptions, walk_cell};
+use crate::mode::{Label, Labelled};
+use crate::walk::{Discard, Envelope, ReadOptions, walk_cell};
 
 /// A cell taken apart. The labels cover it without a gap, in order.
 #[derive(Debug)]

@@ -2,7 +2,9 @@
 
 use crate::error::{Direction, Error, Located};
 use crate::format::Visitor;
-use crate::walk::{Envelope, Exact, FieldValue, Header, Mode, Presence, ReadOptions, Sink, Stop, walk_cell};
+use crate::header::Header;
+use crate::mode::{Exact, Mode, Stop};
+use crate::walk::{Envelope, FieldValue, Presence, ReadOptions, Sink, walk_cell};
 
 /// The headers and fields of one message.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 
 use crate::error::{Code, Direction, Error, Fault, Located};
 use crate::format::Visitor;
+use crate::header::Header;
+use crate::mode::{Exact, Mode, OnLoss, Stop};
 use crate::value::untyped;
-use crate::walk::{
-    Block, Envelope, Exact, FieldValue, Header, Mode, OnLoss, Presence, Sealed, Sink, Stop, WriteOptions,
-};
+use crate::walk::{Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
 
 /// The message at hand, on its way into the format `E`.
 pub struct Writer<'a, E> {

@@ -11,8 +11,9 @@ use crate::arrow::{Decode, Encode, Select, Validate};
 use crate::error::{Error, unknown_name};
 use crate::format::Format;
 use crate::kind::Dialect;
+use crate::mode::OnLoss;
 use crate::value::{ByteOrder, Spelling, Type};
-use crate::walk::{OnLoss, ReadOptions, WriteOptions};
+use crate::walk::{ReadOptions, WriteOptions};
 
 /// `(output, key, type, repeat, required)`
 pub type Spec = (String, String, String, String, bool);

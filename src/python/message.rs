@@ -1,7 +1,5 @@
 //! The verbs on one message as Python calls them.
 
-use std::borrow::Cow;
-
 use arrow_array::BinaryArray;
 use arrow_array::cast::AsArray;
 use pyo3::prelude::*;
@@ -14,11 +12,12 @@ use super::scalar::to_object;
 use crate::arrow::{Apply, Input, Select};
 use crate::error::Error;
 use crate::format::Format;
+use crate::header::Header;
 use crate::kind::{Dialect, Kind};
 use crate::op::inspect::Inspect;
 use crate::op::values::DecodeMessage;
 use crate::op::write::EncodeMessage;
-use crate::walk::{FieldType, FieldValue, Header, Is, Key, ReadOptions};
+use crate::walk::{FieldType, FieldValue, Is, ReadOptions};
 
 /// `(key, kind, value)`
 type HeaderTuple = (String, Option<String>, Option<Vec<u8>>);
@@ -146,7 +145,7 @@ fn header(index: usize, (key, kind, value): &HeaderTuple) -> Result<Header<'_>, 
             None => return Err(Error::Value(format!("header {index}: unknown kind '{name}'"))),
         },
     };
-    Ok(Header { index, key: Key::Text(Cow::Borrowed(key)), kind, value: value.as_deref(), at: None })
+    Ok(Header { index, key: key.as_str().into(), kind, value: value.as_deref(), at: None })
 }
 
 /// Some headers of a message as a dict of Python values.

@@ -4,9 +4,10 @@ use letterhead::arrow::run::OnError;
 use letterhead::arrow::{Apply, Decode, Encode, Input};
 use letterhead::error::{Code, Error, Fault};
 use letterhead::format::{Format, Visitor};
+use letterhead::mode::{Exact, Fast, Labelled, OnLoss};
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::DecodeMessage;
-use letterhead::walk::{Discard, Envelope, Exact, Fast, Labelled, OnLoss, ReadOptions, walk_cell};
+use letterhead::walk::{Discard, Envelope, ReadOptions, walk_cell};
 use proptest::prelude::*;
 
 use arrow_array::{Array, BinaryArray};

@@ -12,8 +12,9 @@ use letterhead::arrow::select::{Repeat, Want};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
+use letterhead::mode::OnLoss;
 use letterhead::value::{Spelling, Type};
-use letterhead::walk::{OnLoss, WriteOptions};
+use letterhead::walk::WriteOptions;
 
 /// `n = int32(row)`, and `route` as often as the row says.
 fn block(row: usize) -> Vec<u8> {

@@ -2,9 +2,9 @@
 
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
-    use std::borrow::Cow;
-
-    use letterhead::walk::{Block, Header, Key, KeyForm, Mode, ReadOptions, Sink, Stop};
+    use letterhead::header::{Header, KeyForm};
+    use letterhead::mode::{Mode, Stop};
+    use letterhead::walk::{Block, ReadOptions, Sink};
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder};
 
     pub struct Tiny;
@@ -33,10 +33,8 @@ mod tiny {
                 }
                 let [(_, key_at, key), (_, at, value)] = parts;
                 match std::str::from_utf8(key) {
-                    Ok(key) => {
-                        let key = Key::Text(Cow::Borrowed(key));
-                        sink.header(Header { index, key, kind: None, value: Some(value), at: Some(at) }, mode)?;
-                    }
+                    Ok(k) => sink
+                        .header(Header { index, key: k.into(), kind: None, value: Some(value), at: Some(at) }, mode)?,
                     Err(_) => mode.soft(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
                 }
                 index += 1;

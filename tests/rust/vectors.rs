@@ -6,10 +6,12 @@ use std::path::Path;
 
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
+use letterhead::header::{Header, Key};
+use letterhead::mode::OnLoss;
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
 use letterhead::varint::{self, Varint};
-use letterhead::walk::{FieldValue, Header, Key, OnLoss, ReadOptions, WriteOptions};
+use letterhead::walk::{FieldValue, ReadOptions, WriteOptions};
 use serde_json::Value;
 
 type Pairs = Vec<(String, Option<Vec<u8>>)>;

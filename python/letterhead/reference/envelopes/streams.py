@@ -36,4 +36,4 @@ def seal(fields: Fields, block: bytes) -> bytes:
 
 def unseal_block(cursor: Cursor) -> Cursor:
     """Find the block by the size before it."""
-    return cursor.split(cursor.length("headers size"), "headers")
+    return cursor.split(cursor.length("headers size"), "headers block")

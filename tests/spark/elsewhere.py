@@ -1,0 +1,94 @@
+"""Run the transforms and ``header`` in a session of another kind: `python elsewhere.py connect|cluster SAMPLES`.
+
+A process of its own, because a process has one kind of session. It compares values with the kernel called here, and
+prints ``whole`` and where the workers ran.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from frames import collected, plain
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+
+COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": lh.All("string")}
+
+
+def session(kind: str):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "2")
+    if kind == "connect":
+        return builder.remote("local[2]").getOrCreate()
+    builder = builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+    return builder.getOrCreate()
+
+
+def check(spark, samples: Path) -> None:
+    orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 3000").repartition(4)
+    table = pq.read_table(samples / "orders-0.parquet").slice(0, 3000)
+    expected = lha.select(table["headers"].combine_chunks(), "kafka", COLUMNS, dialect="spark")
+    expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
+
+    by_batch = orders.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"])).orderBy("offset")
+    assert collected(by_batch) == expected
+
+    fields = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in COLUMNS.items()}
+    for engine in ("spark", "arrow"):
+        columns = [lhs.header("headers", name, one.type, repeat=one.repeat, engine=engine) for name, one in fields.items()]
+        assert collected(orders.select("offset", *columns).orderBy("offset")) == expected, engine
+        acme = orders.where(lhs.header("headers", "tenant", "string", engine=engine) == "acme")
+        assert acme.count() == expected["tenant"].count("acme"), engine
+
+    latest = spark.read.parquet(str(samples / "store-latest-0.parquet"))
+    back = (
+        latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
+        .withColumnRenamed("value", "before")
+        .transform(lhs.encode_headers("headers", "streams-timestamped", into="after", keep=["key", "before"]))
+    )
+    assert back.count() == latest.count() > 100
+    assert back.where("not (before <=> after)").count() == 0
+
+    bad = latest.limit(1).selectExpr("1 id", "X'01' value")
+    assert raised(bad.transform(lhs.decode_headers("value", "kafka")).collect).count("in the row with id=1 (byte 0)")
+    assert "unknown column 'valeu': did you mean 'value'?" in raised(lambda: bad.transform(lhs.decode_headers("valeu", "kafka")))
+    text = raised(bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect)
+    assert "header k: 1 byte where int32 takes 4 (wrong_size)" in text
+
+
+def raised(call) -> str:
+    try:
+        call()
+    except Exception as error:
+        return str(error)
+    raise AssertionError("nothing was raised")
+
+
+def executors(spark) -> set[int]:
+    """Give the processes above the Python workers: the JVMs of the executors."""
+
+    def parents(batches):
+        import psutil
+        import pyarrow as pa
+
+        for _ in batches:
+            java = next(parent.pid for parent in psutil.Process().parents() if parent.name() == "java")
+            yield pa.record_batch({"pid": pa.array([java], pa.int64())})
+
+    return {row.pid for row in spark.range(8).repartition(8).mapInArrow(parents, "pid long").collect()}
+
+
+if __name__ == "__main__":
+    # Before the test gives up on it.
+    faulthandler.dump_traceback_later(330, exit=True)
+    spark = session(sys.argv[1])
+    check(spark, Path(sys.argv[2]))
+    print("whole", type(spark).__module__, len(executors(spark)))
+    spark.stop()
