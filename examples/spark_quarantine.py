@@ -5,10 +5,11 @@ Run from a clone: PYSPARK_PYTHON=$(which python) python examples/spark_quarantin
 
 from pathlib import Path
 
-import letterhead as lh
-from letterhead import spark as lhs
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+
+import letterhead as lh
+from letterhead import spark as lhs
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
 

@@ -181,9 +181,7 @@ def select(
     >>> lha.select(cells, "kafka", {"retry": "int32", "route": lh.All("string"), "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    made = _native.select_column(
-        column, format, normalise(columns), errors=errors, lenient=lenient, dialect=dialect
-    )
+    made = _native.select_column(column, format, normalise(columns), errors=errors, lenient=lenient, dialect=dialect)
     return _back(column, made)
 
 

@@ -103,8 +103,7 @@ def cells(format: str) -> st.SearchStrategy[bytes | None]:
 
 
 types = st.one_of(
-    st.sampled_from(SELECT_TYPES),
-    st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS)),
+    st.sampled_from(SELECT_TYPES), st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS))
 )
 columns = st.dictionaries(
     st.sampled_from(["a", "b", "x", "y z", "é"]),

@@ -52,7 +52,10 @@ def test_encode_then_decode_gives_a_topic_back(headers: pa.Array, cells: pa.Arra
 
 
 def test_select_is_equal_from_lists_and_from_cells(headers: pa.Array, cells: pa.Array) -> None:
-    for columns in (THREE, {**THREE, "route": lh.All("string"), "first": lh.field("string", key="route", repeat="first")}):
+    for columns in (
+        THREE,
+        {**THREE, "route": lh.All("string"), "first": lh.field("string", key="route", repeat="first")},
+    ):
         assert lha.select(headers, "kafka", columns).equals(lha.select(cells, "kafka", columns))
 
 
@@ -132,7 +135,9 @@ def test_duckdb_reads_what_comes_out(cells: pa.Array) -> None:
 
     picked = lha.select(cells, "kafka", THREE)
     orders = pa.table(dict(zip(THREE, picked.flatten(), strict=True)))  # noqa: F841 (DuckDB finds it by its name)
-    assert duckdb.sql("select sum(amount_cents)::bigint, count(tenant) from orders").fetchall() == [(24_131_751_782, 9_700)]
+    assert duckdb.sql("select sum(amount_cents)::bigint, count(tenant) from orders").fetchall() == [
+        (24_131_751_782, 9_700)
+    ]
 
 
 def test_nanoarrow_goes_in_and_takes_what_comes_out(cells: pa.Array) -> None:
@@ -164,14 +169,18 @@ def test_an_error_in_a_stream_counts_rows_over_all_chunks(cells: pa.Array) -> No
 
 
 def test_something_without_the_protocol_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="any Arrow array or stream .* and this is list"):
+    with pytest.raises(TypeError, match=r"any Arrow array or stream .* and this is list"):
         lha.decode([b"\0"], "kafka")
 
 
 def test_a_wrong_type_of_column_names_both_types(headers: pa.Array) -> None:
-    with pytest.raises(TypeError, match="the column is int64, and kafka is read from binary, large_binary or binary_view"):
+    with pytest.raises(
+        TypeError, match="the column is int64, and kafka is read from binary, large_binary or binary_view"
+    ):
         lha.decode(pa.array([1]), "kafka")
-    with pytest.raises(TypeError, match="the column is list<.*>, and what fits is struct<headers: .*, payload: binary>"):
+    with pytest.raises(
+        TypeError, match=r"the column is list<.*>, and what fits is struct<headers: .*, payload: binary>"
+    ):
         lha.encode(headers, "streams")
     with pytest.raises(TypeError, match=r"what fits is list<element: struct<key: string, value: binary>>"):
         lha.encode(pa.array([[{"key": "a", "val": b""}]]), "kafka")

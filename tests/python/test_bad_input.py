@@ -122,11 +122,7 @@ def test_a_value_longer_than_the_block_is_refused(way: Implementation) -> None:
 @every_way
 @pytest.mark.parametrize(
     ("data", "byte", "header", "key"),
-    [
-        ("8080808080", 0, None, None),
-        ("02ffffffffff00", 1, 0, None),
-        ("020261ffffffff80", 3, 0, "a"),
-    ],
+    [("8080808080", 0, None, None), ("02ffffffffff00", 1, 0, None), ("020261ffffffff80", 3, 0, "a")],
 )
 def test_a_varint_that_goes_on_after_its_fifth_byte_is_refused(
     data: str, byte: int, header: int | None, key: str | None, way: Implementation

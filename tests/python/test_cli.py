@@ -12,10 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import letterhead as lh
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import letterhead as lh
 from letterhead.cli import main
 from letterhead.cli.damage import damage_cells
 from letterhead.reference import ops

@@ -100,7 +100,7 @@ def inspect_command(
       letterhead inspect cell.bin --format streams-timestamped
       letterhead inspect state.parquet --column value --row 17 --format streams
       kcat … | letterhead inspect - --format kafka --json
-    """  # noqa: D301
+    """
     from letterhead.cli.inspect import run_inspect
     from letterhead.cli.source import read_cell
 
@@ -144,7 +144,7 @@ def decode_command(
       letterhead decode store.parquet --column value -f streams-timestamped --limit 5
       letterhead decode store.parquet --column value -f streams-timestamped \\
                  --errors column --out decoded.parquet
-    """  # noqa: D301
+    """
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
@@ -183,7 +183,7 @@ def encode_command(
     Examples:
       echo '{"headers": [{"key": "tenant", "value": "acme"}]}' | letterhead encode -f kafka --hex
       letterhead decode cell.bin -f kafka --json | letterhead encode -f kafka > same.bin
-    """  # noqa: D301
+    """
     from letterhead.cli.encode import run_encode
 
     return run_encode(file, format, as_hex=hex, out=out)
@@ -211,7 +211,7 @@ def demo_command(
     Examples:
       letterhead demo --data tests/samples
       letterhead demo --data tests/samples --bad-share 0.2 --json
-    """  # noqa: D301
+    """
     from letterhead.cli.demo import run_demo
 
     return run_demo(data, out, bad_share=bad_share, json=json)

@@ -10,7 +10,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class Failure(Exception):  # noqa: N818
+class Failure(Exception):
     """End the command with one line on stderr and an exit code."""
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:

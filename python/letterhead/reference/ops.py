@@ -140,14 +140,7 @@ def select_rows(
 
 
 def _select_row(
-    cell: Row,
-    number: int,
-    row: Format,
-    wanted: list[ColumnSpec],
-    errors: str,
-    lenient: bool,
-    dialect: str,
-    lists: bool,
+    cell: Row, number: int, row: Format, wanted: list[ColumnSpec], errors: str, lenient: bool, dialect: str, lists: bool
 ) -> dict[str, Any]:
     if cell is None and not lists:
         return {}
@@ -227,12 +220,7 @@ def encode(
 
 
 def encode_rows(
-    rows: Iterable[Any],
-    format: str,
-    *,
-    kinds: str | None = None,
-    on_loss: str = "raise",
-    null_headers: str = "empty",
+    rows: Iterable[Any], format: str, *, kinds: str | None = None, on_loss: str = "raise", null_headers: str = "empty"
 ) -> list[Any]:
     """Write every row. For a block a null row is a null list; for an envelope it is no message.
 

@@ -54,7 +54,7 @@ def write_unsigned(bits: int) -> bytes:
 
 
 def zigzag(number: int, width: int = 32) -> int:
-    """Fold a signed number into an unsigned one: 0, -1, 1, -2 … become 0, 1, 2, 3 …"""
+    """Fold a signed number into an unsigned one: 0, -1, 1, -2 … become 0, 1, 2, 3 and so on."""
     return (number << 1 ^ number >> width - 1) & _mask(width)
 
 

@@ -43,9 +43,13 @@ class Refused(Exception):
 class Block(Protocol):
     """The bytes of all headers of one message."""
 
-    def walk(self, cursor: Cursor) -> Iterator[Entry]: ...
+    def walk(self, cursor: Cursor) -> Iterator[Entry]:
+        """Give every header up to the cursor's end."""
+        ...
 
-    def write(self, headers: list[Outgoing]) -> bytes: ...
+    def write(self, headers: list[Outgoing]) -> bytes:
+        """Give the bytes of these headers."""
+        ...
 
 
 class Envelope(Protocol):
