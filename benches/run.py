@@ -141,33 +141,36 @@ def read_spark(path: Path) -> Iterator[Row]:
         )
 
 
-LEAF = re.compile(r"^(?P<tree>[│ ]*)[├╰]─ (?P<name>\S+)\s+(?P<rest>.*)$")
-TIME = re.compile(r"([\d.]+) (ps|ns|µs|ms|s)\b")
+LEAF = re.compile(r"^(?P<tree>[│ ]*)[├╰]─ (?P<name>\S+)")
 RATE = re.compile(r"([\d.]+) ([KMGT]?)item/s")
-SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 ITEMS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+RUST_ROWS = 16_000  # ROWS in benches/rust/kernels.rs
 
 
 def read_divan(path: Path) -> Iterator[Row]:
-    """Read the Rust side from divan's tree; only benchmarks that count their headers as items can be compared."""
+    """Read the Rust side from divan's tree, in which an item is a header: `work` or `work/batch`, then the rates."""
     branch: list[str] = []
+    found: dict[tuple[str, str], float] = {}
     for line in path.read_text().splitlines():
         leaf = LEAF.match(line)
         if leaf:
-            depth = len(leaf["tree"]) // 3
-            branch = [*branch[:depth], leaf["name"]]
+            branch = [*branch[: len(leaf["tree"]) // 3], leaf["name"]]
         rates = RATE.findall(line)
         if len(rates) >= 3:
             number, prefix = rates[2]  # fastest, slowest, median, mean
-            yield Row(
-                job="Rust core",
-                source="/".join(branch[:-1]) or "all",
-                side=branch[-1],
-                ns_per_header=1e9 / (float(number) * ITEMS[prefix]),
-                batch_rows=0,
-                buffers="",
-                memory="",
-            )
+            work, batch = branch if len(branch) == 2 else (branch[0], "regular")
+            found[batch, work] = 1e9 / (float(number) * ITEMS[prefix])
+    for (batch, work), ns_per_header in sorted(found.items()):
+        copy = found.get((batch, "memcpy"))
+        yield Row(
+            job="Rust core, no Python",
+            source=f"batch `{batch}` of benches/rust",
+            side=work,
+            ns_per_header=ns_per_header,
+            batch_rows=RUST_ROWS,
+            buffers="reused" if work == "memcpy" else "released",
+            memory="" if copy is None or work == "memcpy" else f"{ns_per_header / copy:.1f} x memcpy of this batch",
+        )
 
 
 def machine() -> str:

@@ -34,7 +34,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.
-    #[inline]
+    #[inline(always)]
     pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8], Stop> {
         if len > self.remaining() {
             let (at, left) = (self.at, self.remaining());
@@ -61,7 +61,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A zig-zag varint of 32 bits. `lenient` lets bits go that the fifth byte cannot carry.
-    #[inline]
+    #[inline(always)]
     pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32, Stop> {
         let start = self.at;
         match varint::read(self.rest()) {
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A varint that says how many bytes follow.
-    #[inline]
+    #[inline(always)]
     pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize, Stop> {
         let start = self.at;
         let value = self.varint(field, lenient, mode)?;
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A varint that says how many bytes follow, or -1 for null.
-    #[inline]
+    #[inline(always)]
     pub fn nullable_length<M: Mode>(
         &mut self,
         field: &'static str,

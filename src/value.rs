@@ -152,7 +152,7 @@ fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<V
         Scalar::Char => {
             let unit = u16::from_be_bytes(sized(scalar, order, bytes)?);
             let character = char::from_u32(u32::from(unit))
-                .ok_or_else(|| misfit(Code::OutOfRange, || "half a surrogate pair is no character".into()))?;
+                .ok_or_else(|| misfit(Code::OutOfRange, || "half of a surrogate pair is no character".into()))?;
             Ok(Value::Text(Cow::Owned(character.to_string())))
         }
         Scalar::Int8 => int!(i8),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import answers
 import numpy as np
 import pyarrow as pa
 
-import answers
 from benches import data, plain
 from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes
 from letterhead import arrow as lha
@@ -178,12 +178,7 @@ def test_cells_plain_python_to_arrow(measure: Callable[..., None], sizes: Sizes)
 
 
 def decode_blocks(
-    measure: Callable[..., None],
-    side: str,
-    column: pa.Array,
-    run: Callable[[], pa.Array],
-    buffers: str,
-    rounds: int,
+    measure: Callable[..., None], side: str, column: pa.Array, run: Callable[[], pa.Array], buffers: str, rounds: int
 ) -> None:
     """Measure one way from a column of blocks to a list column."""
     held, _ = data.store_answer(len(column))

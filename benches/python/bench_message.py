@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import answers
+
 import letterhead as lh
 from benches import data, plain
 from conftest import OBJECTS, Sizes

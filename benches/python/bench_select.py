@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import answers
 import pyarrow as pa
 
-import answers
 from benches import data, plain
 from conftest import RELEASED, Sizes
 from letterhead import arrow as lha

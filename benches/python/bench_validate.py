@@ -1,4 +1,4 @@
-"""Validate header blocks: is every row whole?"""
+"""Validate header blocks: say of every row whether it is whole."""
 
 from __future__ import annotations
 

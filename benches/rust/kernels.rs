@@ -47,7 +47,7 @@ fn regular() -> Batch {
         ];
         let headers = values.iter().enumerate().map(|(index, (key, value))| header::Header {
             index,
-            key: header::Key::Text((*key).into()),
+            key: (*key).into(),
             kind: None,
             value: *value,
             at: None,

@@ -31,6 +31,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 ROWS = 20_000 if data.QUICK else 2_000_000
 ROUNDS = 1 if data.QUICK else 7
 SLOW_ROUNDS = 1 if data.QUICK else 3
+SLOW = ("letterhead header", "Spark SQL", "plain Python")
 FILES = 4
 TIME_LIMIT_SECONDS = 300  # of one job; spec: a job that hangs must say where
 DDL = "tenant string, retry int, amount_cents bigint"
@@ -135,11 +137,7 @@ def plain_batch(rows: list[plain.HeaderList]) -> pa.RecordBatch:
 
 
 def measure(
-    spark: Any,
-    path: Path,
-    column: str,
-    answer: tuple[data.Held, data.Selected],
-    jobs: dict[str, Callable[[Any], Any]],
+    spark: Any, path: Path, column: str, answer: tuple[data.Held, data.Selected], jobs: dict[str, Callable[[Any], Any]]
 ) -> list[dict[str, Any]]:
     """Check the answers of a family, then run its jobs in turns."""
     held, selected = answer
@@ -149,13 +147,16 @@ def measure(
             check(name, job(frame), selected)
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for number in range(ROUNDS + 1):
-        for name, job in jobs.items():
-            if name == "plain Python" and number > SLOW_ROUNDS:
+        # There and back, so that no job always follows the same other one.
+        for name in list(jobs)[:: -1 if number % 2 else 1]:
+            if name in SLOW and number > SLOW_ROUNDS:
                 continue
+            job = jobs[name]
             with time_limit(f"{path.name}: {name}"):
                 started = time.perf_counter()
                 job(frame).write.format("noop").mode("overwrite").save()
                 seconds[name].append(time.perf_counter() - started)
+            print(f"{path.name} round {number}: {name} {seconds[name][-1]:.2f} s", file=sys.stderr, flush=True)
     for taken in seconds.values():
         del taken[0]  # the first round is for the JIT, the page cache and the start of the workers
     return [
@@ -227,23 +228,12 @@ def start_spark() -> Any:
     )
 
 
-class time_limit:
+@contextmanager
+def time_limit(what: str) -> Iterator[None]:
     """End the run, with the stacks of Python and Java, if the body takes too long."""
 
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.timer = threading.Timer(TIME_LIMIT_SECONDS, self.give_up)
-
-    def __enter__(self) -> None:
-        self.timer.daemon = True
-        self.timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.timer.cancel()
-
-    def give_up(self) -> None:
-        """Say where everything stands, then leave."""
-        print(f"{self.what}: no end after {TIME_LIMIT_SECONDS} s", file=sys.stderr)
+    def give_up() -> None:
+        print(f"{what}: no end after {TIME_LIMIT_SECONDS} s", file=sys.stderr)
         faulthandler.dump_traceback(all_threads=True)
         from pyspark import SparkContext
 
@@ -251,6 +241,14 @@ class time_limit:
         if gateway is not None:
             subprocess.run(["jstack", str(gateway.proc.pid)], stdout=sys.stderr, check=False, timeout=60)
         os._exit(1)
+
+    timer = threading.Timer(TIME_LIMIT_SECONDS, give_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def show(results: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArray};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::value::Value;
@@ -80,28 +80,24 @@ impl Runs {
 pub struct Validity {
     count: usize,
     nulls: usize,
-    /// As long as the column once there was a null, else empty.
-    bits: Option<BooleanBufferBuilder>,
+    /// A bit for every place, the first in the lowest bit, once there was a null.
+    bits: Option<Vec<u8>>,
 }
 
 impl Validity {
     #[inline]
     pub fn push(&mut self, valid: bool) {
-        if !valid || self.bits.is_some() {
-            self.push_bit(valid);
+        if !valid && self.bits.is_none() {
+            self.bits = Some(all_ones(self.count));
+        }
+        if let Some(bits) = &mut self.bits {
+            match bits.last_mut() {
+                Some(last) if !self.count.is_multiple_of(8) => *last |= u8::from(valid) << (self.count % 8),
+                _ => bits.push(u8::from(valid)),
+            }
+            self.nulls += usize::from(!valid);
         }
         self.count += 1;
-    }
-
-    fn push_bit(&mut self, valid: bool) {
-        let count = self.count;
-        let bits = self.bits.get_or_insert_with(|| {
-            let mut bits = BooleanBufferBuilder::new(2 * count);
-            bits.append_n(count, true);
-            bits
-        });
-        bits.append(valid);
-        self.nulls += usize::from(!valid);
     }
 
     #[inline]
@@ -110,18 +106,30 @@ impl Validity {
     }
 
     pub fn truncate(&mut self, count: usize) {
+        let count = count.min(self.count);
         if let Some(bits) = &mut self.bits {
-            let dropped = (count..self.count).filter(|place| !bits.get_bit(*place)).count();
-            self.nulls -= dropped;
-            bits.truncate(count);
+            self.nulls -= (count..self.count).filter(|place| bits[place / 8] >> (place % 8) & 1 == 0).count();
+            bits.truncate(count.div_ceil(8));
+            if let (Some(last), 1..) = (bits.last_mut(), count % 8) {
+                *last &= (1 << (count % 8)) - 1;
+            }
         }
-        self.count = self.count.min(count);
+        self.count = count;
     }
 
     pub fn finish(self) -> Option<NullBuffer> {
-        let mut bits = self.bits.filter(|_| self.nulls > 0)?;
-        Some(NullBuffer::new(bits.finish()))
+        let bits = self.bits.filter(|_| self.nulls > 0)?;
+        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, self.count)))
     }
+}
+
+/// So many set bits, and no others.
+fn all_ones(count: usize) -> Vec<u8> {
+    let mut bits = vec![0xff; count.div_ceil(8)];
+    if let (Some(last), 1..) = (bits.last_mut(), count % 8) {
+        *last = (1 << (count % 8)) - 1;
+    }
+    bits
 }
 
 enum Data {
@@ -262,4 +270,33 @@ impl Column {
 
 fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullBuffer>, of: &DataType) -> ArrayRef {
     Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(numbers), nulls).with_data_type(of.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn validity_rolls_back_to_any_length() {
+        for first_null in 0..20 {
+            for cut in 0..=30 {
+                let (mut rolled, mut straight) = (Validity::default(), Validity::default());
+                let valid = |place: usize| place != first_null && place % 7 != 3;
+                (0..30).for_each(|place| rolled.push(valid(place)));
+                rolled.truncate(cut);
+                (cut..30).for_each(|place| rolled.push(valid(place)));
+                (0..30).for_each(|place| straight.push(valid(place)));
+                assert_eq!(rolled.finish(), straight.finish(), "{first_null} {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_null_there_is_no_bitmap() {
+        let mut valid = Validity::default();
+        (0..9).for_each(|_| valid.push(true));
+        valid.push(false);
+        valid.truncate(9);
+        assert_eq!((valid.count(), valid.finish()), (9, None));
+    }
 }

@@ -99,7 +99,7 @@ impl<'a> SelectSink<'a> {
             lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             mark: Mark::default(),
         };
-        let lengths = wants.iter().fold(0, |bits, want| bits | length_bit(&want.key));
+        let lengths = wants.iter().fold(0, |bits, want| bits | length_bit(want.key.as_bytes()));
         SelectSink { slots: wants.iter().map(slot).collect(), lengths, dialect, order }
     }
 
@@ -108,7 +108,7 @@ impl<'a> SelectSink<'a> {
     }
 }
 
-fn length_bit(key: &str) -> u64 {
+fn length_bit(key: &[u8]) -> u64 {
     1 << (key.len() % 64)
 }
 
@@ -116,11 +116,12 @@ impl<'a> Sink<'a> for SelectSink<'a> {
     #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         let Key::Text(key) = &header.key else { unreachable!("no format of the table has such keys") };
+        let key = key.as_bytes();
         if self.lengths & length_bit(key) == 0 {
             return Ok(());
         }
         for slot in &mut self.slots {
-            if slot.want.key == *key {
+            if slot.want.key.as_bytes() == key {
                 let found = Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
                 slot.take(found);
             }

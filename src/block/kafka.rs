@@ -15,11 +15,9 @@
 //! a negative count and bytes after the last header are faults instead of being ignored, and a key that is not UTF-8 is
 //! a fault instead of being replaced.
 
-use std::borrow::Cow;
-
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
-use crate::header::{Header, Key, KeyForm};
+use crate::header::{Header, Key, KeyForm, Text};
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::varint;
@@ -89,7 +87,7 @@ impl Block for Kafka {
         for (index, header) in headers.iter().enumerate() {
             mode.enter_header(Some(index));
             let key = text_key(header);
-            for (field, part) in [("key", Some(key.as_bytes())), ("value", header.value)] {
+            for (field, part) in [("key", Some(key)), ("value", header.value)] {
                 let part_len = part.map_or(0, <[u8]>::len);
                 if part_len > MAX_LEN {
                     return Err(mode.hard(Code::TooLong, None, || format!("{field} of {part_len} bytes is too long")));
@@ -112,7 +110,7 @@ impl Block for Kafka {
         for header in headers {
             let key = text_key(header);
             varint::write_count(key.len(), out);
-            out.extend_from_slice(key.as_bytes());
+            out.extend_from_slice(key);
             match header.value {
                 Some(value) => {
                     varint::write_count(value.len(), out);
@@ -125,7 +123,7 @@ impl Block for Kafka {
 }
 
 /// One header; `None` when its key could not be read and the walk goes on.
-#[inline]
+#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, M: Mode>(
     cursor: &mut Cursor<'a>,
     index: usize,
@@ -135,9 +133,9 @@ fn read_header<'a, M: Mode>(
     let key_len = cursor.length("key length", lenient, mode)?;
     let key_at = cursor.at();
     let key = cursor.take(key_len, "key", mode)?;
-    let key = match std::str::from_utf8(key) {
-        Ok(text) => Some(Key::from(text)),
-        Err(_) if lenient => Some(Key::Text(Cow::Owned(replace_as_java(key)))),
+    let key = match Text::new(key) {
+        Ok(text) => Some(Key::Text(text)),
+        Err(_) if lenient => Some(Key::from(replace_as_java(key))),
         Err(error) => {
             let byte = Some(key_at + error.valid_up_to());
             mode.soft(Code::KeyNotUtf8, byte, || "the key is not UTF-8".into())?;
@@ -162,10 +160,10 @@ fn read_header<'a, M: Mode>(
     Ok(key.map(|key| Header { index, key, kind: None, value, at: Some(at) }))
 }
 
-/// A string of this block. A writer hands over text keys only: the format's `KEYS` says so.
-fn text_key<'h>(header: &'h Header<'_>) -> &'h str {
+/// The bytes of a key of this block. A writer hands over text keys only: the format's `KEYS` says so.
+fn text_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
     match &header.key {
-        Key::Text(text) => text,
+        Key::Text(text) => text.as_bytes(),
         Key::Int(_) | Key::Typed(..) => unreachable!("the rows of this format have text keys"),
     }
 }

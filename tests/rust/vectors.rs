@@ -1,6 +1,5 @@
 //! Every line of the vectors, against the core.
 
-use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
@@ -93,7 +92,7 @@ fn decode(cell: &[u8], format: &str, lenient: bool) -> Result<Message, Code> {
 fn encode(message: &Message, format: &str, on_loss: OnLoss) -> Result<Option<Vec<u8>>, Code> {
     let header = |(index, (key, value)): (usize, &(String, Option<Vec<u8>>))| Header {
         index,
-        key: Key::Text(Cow::Owned(key.clone())),
+        key: Key::from(key.clone()),
         kind: None,
         value: None.or(value.as_ref().map(|value| &*value.clone().leak())),
         at: None,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
+
 from letterhead.columns import ORDERS, SELECT_TYPES
 
 TYPES = list(SELECT_TYPES) + [

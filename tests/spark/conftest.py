@@ -17,12 +17,15 @@ from pathlib import Path
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key  # standard error before it was captured
 
+from cells import EXAMPLES
+
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
-LIMIT = 180
+LIMIT = 180 + 10 * EXAMPLES
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "spark35: runs on Spark 3.5 too, in an environment of its own")

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from frames import collected, plain
 
 import letterhead as lh
+from frames import collected, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 
@@ -23,7 +23,9 @@ COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", 
 def session(kind: str):
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "2")
+    builder = SparkSession.builder.config("spark.sql.session.timeZone", "UTC").config(
+        "spark.sql.shuffle.partitions", "2"
+    )
     if kind == "connect":
         return builder.remote("local[2]").getOrCreate()
     builder = builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
@@ -42,7 +44,9 @@ def check(spark, samples: Path) -> None:
 
     fields = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in COLUMNS.items()}
     for engine in ("spark", "arrow"):
-        columns = [lhs.header("headers", name, one.type, repeat=one.repeat, engine=engine) for name, one in fields.items()]
+        columns = [
+            lhs.header("headers", name, one.type, repeat=one.repeat, engine=engine) for name, one in fields.items()
+        ]
         assert collected(orders.select("offset", *columns).orderBy("offset")) == expected, engine
         acme = orders.where(lhs.header("headers", "tenant", "string", engine=engine) == "acme")
         assert acme.count() == expected["tenant"].count("acme"), engine
@@ -58,8 +62,12 @@ def check(spark, samples: Path) -> None:
 
     bad = latest.limit(1).selectExpr("1 id", "X'01' value")
     assert raised(bad.transform(lhs.decode_headers("value", "kafka")).collect).count("in the row with id=1 (byte 0)")
-    assert "unknown column 'valeu': did you mean 'value'?" in raised(lambda: bad.transform(lhs.decode_headers("valeu", "kafka")))
-    text = raised(bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect)
+    assert "unknown column 'valeu': did you mean 'value'?" in raised(
+        lambda: bad.transform(lhs.decode_headers("valeu", "kafka"))
+    )
+    text = raised(
+        bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect
+    )
     assert "header k: 1 byte where int32 takes 4 (wrong_size)" in text
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 
-import letterhead as lh
 import pyarrow as pa
 import pytest
-from cells import TYPES, many_rows, values
-from frames import HEADERS, collected, plain
 from hypothesis import given
 from hypothesis import strategies as st
+
+import letterhead as lh
+from cells import TYPES, many_rows, values
+from frames import HEADERS, collected, plain
 from letterhead import arrow as lha
 
 GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
@@ -24,8 +25,9 @@ def read_by_spark(spark, type: str, cells: list[bytes | None]) -> tuple[list, li
 
 
 def read_columns(type: str):
-    from letterhead.spark.expressions import reading
     from pyspark.sql import functions as F
+
+    from letterhead.spark.expressions import reading
 
     read = reading(type)(F.col(f"`{type}`"))
     fault, value = F.lit(None), read.value

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import io
 
-import letterhead as lh
 import pyarrow as pa
 import pytest
-from cells import TYPES, headers, many_rows
-from frames import HEADERS, collected, plain
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import PySparkException
+
+import letterhead as lh
+from cells import TYPES, headers, many_rows
+from frames import HEADERS, collected, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.columns import REPEATS, SELECT_TYPES
-from pyspark.errors import PySparkException
 
 GROUPS = [TYPES[start : start + 8] for start in range(0, len(TYPES), 8)]
 

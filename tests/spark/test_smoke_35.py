@@ -6,9 +6,9 @@ import struct
 from pathlib import Path
 
 import pytest
-from cells import TYPES, WIDTHS
 
 import letterhead as lh
+from cells import TYPES, WIDTHS
 from letterhead import spark as lhs
 
 pytestmark = pytest.mark.spark35
@@ -37,7 +37,7 @@ def test_headers_are_selected(orders):
         assert one.tenant == (last["tenant"].decode() if "tenant" in last else None)
         assert one.retry == (int.from_bytes(last["retry"], "big", signed=True) if "retry" in last else None)
         assert one.weight_kg == (struct.unpack(">d", last["weight_kg"])[0] if "weight_kg" in last else None)
-        assert one.route == ([value.decode() for key, value in pairs if key == "route"] if row.headers is not None else None)
+        assert one.route == [value.decode() for key, value in pairs if key == "route"]
 
 
 def test_state_is_decoded_and_written_back(spark):
@@ -73,8 +73,18 @@ def test_header_is_an_expression(spark, orders, ansi):
         for type in TYPES:
             name, _, order = type.partition(":")
             good = texts.get(name, "-0").encode() if order == "text" else b"\x81" * WIDTHS.get(name, 0) or "é".encode()
-            cells[type] = [b"\1" if name == "bool" and order != "text" else good, None, b"", b"\xff", b"9" * 41, b"\xff" * 16]
-        rows = [([(type, bytearray(values[at]) if values[at] is not None else None) for type, values in cells.items()],) for at in range(6)]
+            cells[type] = [
+                b"\1" if name == "bool" and order != "text" else good,
+                None,
+                b"",
+                b"\xff",
+                b"9" * 41,
+                b"\xff" * 16,
+            ]
+        rows = [
+            ([(type, bytearray(values[at]) if values[at] is not None else None) for type, values in cells.items()],)
+            for at in range(6)
+        ]
         df = spark.createDataFrame(rows, "headers array<struct<key:string,value:binary>>").coalesce(1)
         expected = df.transform(
             lhs.select_headers("headers", "kafka", {type: lh.field(type) for type in TYPES}, keep=[], errors="null")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
-from frames import collected
 
 import letterhead as lh
+from frames import collected
 from letterhead import spark as lhs
 
 COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}

@@ -3,8 +3,10 @@
 Examples
 --------
 >>> from letterhead import spark as lhs
->>> typed = orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}))  # doctest: +SKIP
->>> acme = orders.where(lhs.header("headers", "tenant", "string") == "acme")  # doctest: +SKIP
+>>> orders.transform(lhs.select_headers("headers", "kafka", {"tenant": "string"}, keep=["offset"]))
+DataFrame[offset: bigint, tenant: string]
+>>> orders.where(lhs.header("headers", "tenant", "string") == "acme").count()
+1390
 """
 
 from letterhead.spark.columns import header

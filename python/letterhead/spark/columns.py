@@ -75,8 +75,15 @@ def header(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> orders.where(lhs.header("headers", "tenant", "string") == "acme")  # doctest: +SKIP
-    >>> orders.select("offset", lhs.header("headers", "amount_cents", "int64"))  # doctest: +SKIP
+    >>> amount = lhs.header("headers", "amount_cents", "int64")
+    >>> orders.where(amount > 4_990_000).select("offset", amount).orderBy("offset").show(2)
+    +------+------------+
+    |offset|amount_cents|
+    +------+------------+
+    |   679|     4991187|
+    |   749|     4992848|
+    +------+------------+
+    only showing top 2 rows
     """
     if not isinstance(key, str):
         raise TypeError(f"key must be str, not {key.__class__.__name__}")
@@ -117,7 +124,8 @@ def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "nul
     # Of a null list the size is null, or -1 where ANSI mode is off.
     count = F.coalesce(F.size(named), F.lit(0))
     faults = []
-    if wanted.required:
+    if wanted.required and strict:
+        # Otherwise a header that is absent is what it always is: null, or an empty list.
         faults.append(Fault(count <= 0, "missing_key", F.lit("the header is required and absent")))
     if wanted.repeat == "error":
         faults.append(Fault(count > 1, "repeated_key", F.lit("the key stands a second time")))
@@ -148,6 +156,8 @@ def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "nul
             bad = F.when(fault.when, F.lit(True)).otherwise(bad)
         return bad
 
+    # A message without headers has none of any key.
+    named = F.coalesce(named, F.array())
     values = F.transform(named, element)
     if not strict:
         # A list with a hole could not be told from one with a null value.

@@ -75,8 +75,10 @@ def reading(type: str) -> Callable[[Column], Reading]:
 
     Examples
     --------
-    >>> reading("int64:text")
-    functools.partial(<function _integer_text at ...>, 'int64')
+    >>> from pyspark.sql import functions as F
+    >>> read = reading("int64:text")(F.lit(b"one"))
+    >>> [fault.code for fault in read.faults]
+    ['bad_text', 'out_of_range']
     """
     name, _, suffix = type.partition(":")
     if suffix == "text":

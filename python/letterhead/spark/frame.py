@@ -114,6 +114,6 @@ def crossing_columns(names: Iterable[str]) -> list[Column]:
 
 _CASTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",
-    ("string", "binary"): ": encode(column, 'utf-8') makes it one",
+    ("string", "binary"): ": a cast makes it one",
     ("int", "bigint"): ": a cast makes it one",
 }

@@ -62,7 +62,7 @@ def decode_headers(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))  # doctest: +SKIP
+    >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
     _check_bool("lenient", lenient)
@@ -126,17 +126,17 @@ def select_headers(
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
     >>> columns = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
-    >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))  # doctest: +SKIP
+    >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
     _check_bool("lenient", lenient)
     made = declared("select", format, columns=normalise(columns), errors=errors, dialect="spark")
-    bytes = _bytes_input(column, format)
+    cells = _bytes_input(column, format)
     return Transform(
         verb="select",
         format=format,
         options={"columns": dict(columns), "errors": errors, "lenient": lenient, "dialect": "spark"},
-        inputs=(bytes._replace(types=(*bytes.types, _headers_type(format))),),
+        inputs=(cells._replace(types=(*cells.types, _headers_type(format))),),
         keep=_check_keep(keep),
         made=made,
         names=tuple(field.name for field in made.spark),
@@ -190,7 +190,7 @@ def encode_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> fields = {"timestamp": "ts_ms", "payload": "value"}
-    >>> frame.transform(lhs.encode_headers("headers", "streams-timestamped", fields=fields))  # doctest: +SKIP
+    >>> frame.transform(lhs.encode_headers("headers", "streams-timestamped", fields=fields))
     DataFrame[key: binary, value: binary]
     """
     if kinds is not None:
@@ -274,7 +274,7 @@ class Transform:
         TypeError
             If a column is of a type that does not fit.
         """
-        from pyspark.sql.types import StructType
+        from pyspark.sql.types import StructField, StructType
 
         from letterhead.spark.runner import Runner
 
@@ -294,7 +294,7 @@ class Transform:
             made=self.made.arrow,
             names=self.names,
         )
-        made = [type(field)(name, field.dataType) for name, field in zip(self.names, self.made.spark, strict=True)]
+        made = [StructField(name, field.dataType) for name, field in zip(self.names, self.made.spark, strict=True)]
         schema = StructType([columns[name] for name in kept] + made)
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
 
