@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+
 from letterhead.reference import ops
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -326,6 +326,12 @@ class Recorder:
 
 def run_on(transform, batch: pa.RecordBatch, order: list[str]) -> pa.RecordBatch:
     """Run what a transform would run on a batch, without Spark."""
+    (made,) = batches_of(transform, batch, order)
+    return made
+
+
+def batches_of(transform, batch: pa.RecordBatch, order: list[str]) -> list[pa.RecordBatch]:
+    """Give all batches that come out."""
     from pyspark.sql.types import BinaryType, StructField, StructType
 
     from letterhead.spark.schemas import _spark_type
@@ -333,8 +339,8 @@ def run_on(transform, batch: pa.RecordBatch, order: list[str]) -> pa.RecordBatch
     schema = StructType([StructField(field.name, _spark_type(field.type)) for field in batch.schema])
     run, declared = transform(Recorder(schema))
     assert BinaryType() in [field.dataType for field in schema]
-    (made,) = run(iter([batch.select(order)]))
-    assert made.schema.names == [field.name for field in declared]
+    made = list(run(iter([batch.select(order)])))
+    assert all(part.schema.names == [field.name for field in declared] for part in made)
     return made
 
 
@@ -366,6 +372,18 @@ def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
             assert made.column(name).offset == offset
 
 
+def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch):
+    from functools import partial
+
+    from letterhead import _native
+
+    # As if an Arrow column could hold two bytes, which takes no 2 GiB to try.
+    monkeypatch.setattr("letterhead.arrow._native.decode_column", partial(_native.decode_column, max_offset=1))
+    parts = batches_of(lhs.decode_headers("cell", "kafka", keep=["id"]), batch, ["id", "cell"])
+    assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
+    assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
+
+
 def test_an_empty_batch_gives_an_empty_batch(spark, batch):
     made = run_on(lhs.decode_headers("cell", "kafka", keep=["id"]), batch.slice(0, 0), ["id", "cell"])
     assert (made.num_rows, made.schema.names) == (0, ["id", "headers"])
@@ -393,7 +411,7 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
     from letterhead.spark import runner
 
-    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: made)
+    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: pa.chunked_array([made]))
     with pytest.raises(RuntimeError, match=f"select of kafka made {said} on this worker where the driver declared"):
         run_on(lhs.select_headers("cell", "kafka", {"a": "int64", "b": "int64"}, keep=[]), batch, ["cell"])
 

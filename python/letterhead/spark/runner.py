@@ -51,16 +51,19 @@ class Runner:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the kernel over the batches of a partition."""
         for batch in batches:
-            yield self.run(batch)
+            yield from self.run(batch)
 
-    def run(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Run the kernel over a batch."""
+    def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Run the kernel over a batch: one batch comes out, or more where a column would pass 2 GiB."""
         try:
-            made = getattr(lha, self.verb)(self._input(batch), self.format, **self.options)
+            made = getattr(lha, self.verb)(pa.chunked_array([self._input(batch)]), self.format, **self.options)
         except HeaderError as error:
             raise _in_row(error, batch, self.kept) from None
-        columns = self._columns(made)
-        return pa.RecordBatch.from_arrays([*batch.columns[: len(self.kept)], *columns], [*self.kept, *self.names])
+        row = 0
+        for chunk in made.chunks:
+            kept = [column.slice(row, len(chunk)) for column in batch.columns[: len(self.kept)]]
+            yield pa.RecordBatch.from_arrays([*kept, *self._columns(chunk)], [*self.kept, *self.names])
+            row += len(chunk)
 
     def _input(self, batch: pa.RecordBatch) -> pa.Array:
         if isinstance(self.inputs, int):
