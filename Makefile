@@ -105,8 +105,8 @@ test-python: $(VENV)/.wheel ## Test the Python package, without Spark
 	$(PYTEST) tests/python -m "not full"
 
 .PHONY: test-doc
-test-doc: $(VENV)/.wheel ## Run the examples in docstrings and in the documentation
-	$(PYTEST) --doctest-modules --pyargs letterhead
+test-doc: $(VENV)/.wheel ## Run the examples in docstrings and in the documentation (test-spark runs those of Spark)
+	$(PYTEST) --doctest-modules --pyargs letterhead --ignore-glob='*/letterhead/spark/*'
 	$(PYTEST) --doctest-glob='*.md' docs
 
 .PHONY: test-spark

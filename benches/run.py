@@ -29,8 +29,9 @@ reused    one output buffer, written again and again
 objects   Python objects, freed before the next call
 garbage   Java objects, dropped at once; collecting them is in the time, keeping them would cost more
 Python and Java ran on one core; Spark on two, with Parquet, both transports and the noop sink in its time.
-x is the time as a multiple of letterhead's in the same group: above 1 is slower than letterhead. Take differences
-of less than 10 % for ties."""
+x is the time as a multiple of letterhead's in the same group: above 1 is slower than letterhead. In Spark it is the
+median of the ratios within a round, so it need not be the ratio of the medians. Take differences of less than 10 % for
+ties, and distrust everything that was measured under a load of more than one."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def main() -> None:
             missing.append(name)
     text = "\n".join([machine(), "", *table(rows), "", NOTES, *(f"not measured: {name}" for name in missing)])
     print(text)
+    RECORD.mkdir(exist_ok=True)
     (RECORD / "table.txt").write_text(text + "\n")
 
 
