@@ -114,9 +114,16 @@ def untyped(kind: str, bits: bytes, spelling: str) -> bytes:
     """Write the bits of a typed value for a format without kinds, as ``be``, ``le`` or ``text``."""
     if kind not in WIDTHS:  # strings, bytes, and kinds without a name: nothing to order or to spell
         return bits
+    _check_width(kind, bits)
     if spelling == "text":
         return _spell(kind, bits)
     return bits if spelling == "be" else bits[::-1]
+
+
+def _check_width(name: str, data: bytes) -> None:
+    width = WIDTHS[name]
+    if len(data) != width:
+        raise Misfit("wrong_size", f"{counted(len(data), 'byte')} where {name} takes {width}")
 
 
 def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
@@ -127,9 +134,7 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
             raise Misfit("value_not_utf8", "the value is not UTF-8", error.start) from None
     if name == "binary":
         return data
-    width = WIDTHS[name]
-    if len(data) != width:
-        raise Misfit("wrong_size", f"{counted(len(data), 'byte')} where {name} takes {width}")
+    _check_width(name, data)
     if order == "le":
         data = data[::-1]
     if name in INTEGERS:
