@@ -147,12 +147,12 @@ bench-table: $(VENV)/.wheel ## Print the table of the results that are there
 .PHONY: bench-rust
 bench-rust:
 	mkdir -p $(RECORD)
-	$(PIN) cargo bench --no-default-features --bench '*' 2>&1 | tee $(RECORD)/rust.txt
+	$(PIN) cargo bench --no-default-features --bench '*' | tee $(RECORD)/rust.txt
 
 .PHONY: bench-python
 bench-python: $(VENV)/.wheel
 	mkdir -p $(RECORD)
-	$(PIN) $(PYTEST) benches/python --benchmark-json $(abspath $(RECORD))/python.json
+	$(PIN) $(PYTEST) -c benches/python/pytest.ini benches/python --benchmark-json=$(RECORD)/python.json
 
 .PHONY: bench-jvm
 bench-jvm: target/jvm/.built $(VENV)/.wheel
@@ -169,7 +169,7 @@ bench-spark: $(VENV)/.wheel
 .PHONY: bench-quick
 bench-quick: target/jvm/.built $(VENV)/.wheel ## Run every benchmark once on small data: checks the answers, times nothing
 	cargo test --no-default-features --bench '*'
-	LETTERHEAD_BENCH=quick $(PYTEST) benches/python -q
+	LETTERHEAD_BENCH=quick $(PYTEST) -c benches/python/pytest.ini benches/python
 	answers=$$($(BIN)/python -m benches.jvm.export 500 target/jvm/blocks-quick.bin); \
 	  java -cp 'target/jvm/classes:target/jvm/lib/*' \
 	    org.apache.kafka.streams.state.internals.HeadersBenchmark quick $$answers target/jvm/quick.json \

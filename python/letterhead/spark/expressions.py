@@ -108,7 +108,7 @@ def _char(name: str, little: bool, bytes: Column) -> Reading:
     # Unicode's U+FFFE is refused by Java's own UTF-16 decoder, so the character is spelled in UTF-8 here.
     unit = _unsigned(digits)
     surrogate = unit.between(0xD800, 0xDFFF)
-    fault = _fault(surrogate, "out_of_range", "half a surrogate pair is no character")
+    fault = _fault(surrogate, "out_of_range", "half of a surrogate pair is no character")
     return Reading([_wrong_size(name, bytes), fault], _utf8_of(unit))
 
 
