@@ -340,3 +340,20 @@ def test_what_the_strict_reader_takes_the_lenient_one_takes_too(given: tuple[str
     for cell in rows:
         if cell is not None and not lh.validate(cell, format):
             assert lh.decode(cell, format, lenient=True) == lh.decode(cell, format)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bits", "text"),
+    [
+        ("float32", "4a000001", b"2097152.3"),  # 2097152.25 lies half-way between two shortest spellings
+        ("float64", "4310000000000001", b"1125899906842624.3"),  # 1125899906842624.25
+        ("float32", "80000000", b"-0"),
+        ("float32", "00000001", b"0." + b"0" * 44 + b"1"),
+        ("float64", "7fefffffffffffff", b"17976931348623157" + b"0" * 292),
+    ],
+)
+def test_a_float_is_spelt_by_the_fewest_digits_and_a_tie_goes_up(kind: str, bits: str, text: bytes) -> None:
+    headers = lh.Headers([("a", lh.Value.from_bits(kind, bytes.fromhex(bits)))])
+    cell = lh.encode(headers, "kafka", kinds="text")
+    assert lh.decode(cell, "kafka")["a"] == text
+    assert ops.encode([("a", kind, bytes.fromhex(bits))], "kafka", kinds="text") == cell

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal, localcontext
 
 from letterhead.errors import counted, unknown_name
 
@@ -231,16 +231,23 @@ def _spell_float(number: float, *, single: bool) -> str:
         return "NaN"
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
-    plain = format(Decimal(_shortest_float32(number) if single else repr(number)), "f")
-    return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    plain = format(_shortest(abs(number), single=single), "f")
+    return sign + (plain.rstrip("0").rstrip(".") if "." in plain else plain)
 
 
-def _shortest_float32(number: float) -> str:
-    for digits in range(9):
-        nearest = Decimal(f"{number:.{digits}e}")
-        last = Decimal(1).scaleb(nearest.adjusted() - digits)
-        # Below a power of two the numbers lie closer: there one further up may fit where the nearest does not.
-        for candidate in (nearest, nearest + last, nearest - last):
-            if nearest_float32(str(candidate)) == number:
-                return str(candidate)
-    raise AssertionError("nine digits are enough for every number of 32 bits")
+def _shortest(number: float, *, single: bool) -> Decimal:
+    """Give the number of fewest digits that reads back as the same; of two, the nearer; of two as near, the larger."""
+    if number == 0.0:
+        return Decimal(0)
+    reads = nearest_float32 if single else float
+    # An exact decimal of 64 bits has up to 767 digits.
+    with localcontext(prec=1100):
+        exact = Decimal(number)
+        for digits in range(17):
+            unit = Decimal(1).scaleb(exact.adjusted() - digits)
+            low = exact.quantize(unit, ROUND_DOWN)
+            for candidate in sorted((low, low + unit), key=lambda near: (abs(near - exact), -near)):
+                if reads(str(candidate)) == number:
+                    return candidate
+    raise AssertionError("seventeen digits are enough for every number of 64 bits")
