@@ -27,10 +27,6 @@ LIMIT = 180 + 10 * EXAMPLES
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "spark35: runs on Spark 3.5 too, in an environment of its own")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
