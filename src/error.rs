@@ -74,6 +74,13 @@ pub struct Fault {
     pub column: Option<String>,
 }
 
+impl Fault {
+    /// A fault of a whole message: no byte and no header to point at.
+    pub fn of_message(code: Code, message: impl Into<String>) -> Fault {
+        Fault { code, message: message.into(), byte: None, header: None, key: None, column: None }
+    }
+}
+
 /// A fault with its format and row: what an exception shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {

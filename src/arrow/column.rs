@@ -179,10 +179,6 @@ impl Column {
         Column { of, data, valid: Validity::default() }
     }
 
-    pub fn data_type(&self) -> &DataType {
-        &self.of
-    }
-
     #[inline]
     pub fn count(&self) -> usize {
         self.valid.count()

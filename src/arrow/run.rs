@@ -137,13 +137,6 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
 }
 
 fn too_large(plan: &Plan, row: usize) -> Error {
-    let fault = Fault {
-        code: Code::TooLarge,
-        message: "this row alone passes the 2 GiB of an Arrow column".into(),
-        byte: None,
-        header: None,
-        key: None,
-        column: None,
-    };
+    let fault = Fault::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
     Error::Headers(plan.direction, Box::new(Located { format: plan.format, row: Some(plan.rows_before + row), fault }))
 }

@@ -90,13 +90,11 @@ pub(super) fn seal_block<M: Mode>(
 /// A tombstone has no cell, and so no place for headers.
 pub(super) fn seal_tombstone<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<Sealed, Stop> {
     if !headers.is_empty() {
-        mode.loss(|| Fault {
-            code: Code::NullNotCarried,
-            message: format!("the payload is null, so there is no cell for its headers ({})", headers.len()),
-            byte: None,
-            header: None,
-            key: None,
-            column: None,
+        mode.loss(|| {
+            Fault::of_message(
+                Code::NullNotCarried,
+                format!("the payload is null, so there is no cell for its headers ({})", headers.len()),
+            )
         })?;
     }
     Ok(Sealed::Null)

@@ -229,15 +229,10 @@ fn apply_whole(array: &ArrayRef, format: Format, verb: &dyn AnyVerb, max_offset:
     if output.until == array.len() {
         return Ok(output.column);
     }
-    let fault = Fault {
-        code: Code::TooLarge,
-        message: "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array"
-            .into(),
-        byte: None,
-        header: None,
-        key: None,
-        column: None,
-    };
+    let fault = Fault::of_message(
+        Code::TooLarge,
+        "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
+    );
     let located = Located { format: format.info().name, row: Some(output.until), fault };
     Err(Error::Headers(Direction::Convert, Box::new(located)))
 }

@@ -20,6 +20,7 @@ import letterhead as lh
 from letterhead.cli import main
 from letterhead.cli.damage import damage_cells
 from letterhead.reference import ops
+from terminal import read_to_end
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 STORE = SAMPLES / "store-latest-0.parquet"
@@ -68,17 +69,7 @@ def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
         env=environment,
     )
     os.close(follower)
-    printed = b""
-    while True:
-        try:
-            some = os.read(leader, 65536)
-        except OSError:
-            # Linux reports the end of a pseudo-terminal this way.
-            break
-        if not some:
-            break
-        printed += some
-    os.close(leader)
+    printed = read_to_end(leader)
     return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
 
 

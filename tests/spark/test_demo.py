@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from letterhead.reference import ops
+from terminal import read_to_end
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 FORMAT = "streams-timestamped"
@@ -200,16 +201,7 @@ def test_the_screen_is_clean_and_complete(tmp_path):
         [sys.executable, "-c", COMMAND, *arguments], stdin=follower, stdout=follower, stderr=follower, env=environment
     )
     os.close(follower)
-    printed = b""
-    while True:
-        try:
-            some = os.read(leader, 65536)
-        except OSError:
-            break
-        if not some:
-            break
-        printed += some
-    os.close(leader)
+    printed = read_to_end(leader)
     assert process.wait(timeout=TIMEOUT) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", printed.decode())
     screen = text[text.rindex("letterhead 0") :]
