@@ -1,26 +1,41 @@
 //! The one checked reader. It knows where it is in its cell, names what it reads, and never reads past its end.
 
+use std::fmt::Display;
+use std::ops::Range;
+
+use crate::chunk::CHUNK;
 use crate::error::{Code, counted};
 use crate::mode::{Mode, Stop};
+use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
 /// A place in a cell and the end of what may be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
-    cell: &'a [u8],
+    buffer: &'a [u8],
+    /// Where the cell begins in the buffer.
+    start: usize,
     at: usize,
     end: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub fn new(cell: &'a [u8]) -> Self {
-        Cursor { cell, at: 0, end: cell.len() }
+        Cursor { buffer: cell, start: 0, at: 0, end: cell.len() }
+    }
+
+    /// A cursor over a cell that lies in a buffer with others.
+    #[inline]
+    pub fn within(buffer: &'a [u8], cell: Range<usize>) -> Self {
+        let end = cell.end.min(buffer.len());
+        let start = cell.start.min(end);
+        Cursor { buffer, start, at: start, end }
     }
 
     /// Where the next byte stands in the cell.
     #[inline]
     pub fn at(&self) -> usize {
-        self.at
+        self.at - self.start
     }
 
     #[inline]
@@ -28,19 +43,39 @@ impl<'a> Cursor<'a> {
         self.end - self.at
     }
 
+    /// A byte further on, which stays where it is.
+    #[inline]
+    pub fn peek(&self, ahead: usize) -> Option<u8> {
+        self.rest().get(ahead).copied()
+    }
+
+    /// All bytes that are left, which stay where they are.
+    #[inline]
+    pub fn peek_rest(&self) -> &'a [u8] {
+        self.rest()
+    }
+
     #[inline]
     fn rest(&self) -> &'a [u8] {
-        &self.cell[self.at..self.end]
+        // SAFETY: `at <= end <= buffer.len()` from the constructor on, and nothing moves either past the next.
+        unsafe { self.buffer.get_unchecked(self.at..self.end) }
+    }
+
+    /// The chunk that begins here, whatever it belongs to; `None` near the end of the buffer.
+    #[inline(always)]
+    pub fn chunk(&self) -> Option<&'a [u8; CHUNK]> {
+        self.buffer.get(self.at..)?.first_chunk()
     }
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.
     #[inline(always)]
     pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8], Stop> {
         if len > self.remaining() {
-            let (at, left) = (self.at, self.remaining());
+            let (at, left) = (self.at(), self.remaining());
             return Err(mode.hard(Code::Truncated, Some(at), || too_short(field, len, left)));
         }
-        let bytes = &self.cell[self.at..self.at + len];
+        // SAFETY: `len` bytes are left before `end`, which lies in the buffer.
+        let bytes = unsafe { self.buffer.get_unchecked(self.at..self.at + len) };
         self.at += len;
         Ok(bytes)
     }
@@ -50,7 +85,7 @@ impl<'a> Cursor<'a> {
     pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>, Stop> {
         let at = self.at;
         self.take(len, field, mode)?;
-        Ok(Cursor { cell: self.cell, at, end: at + len })
+        Ok(Cursor { at, end: at + len, ..*self })
     }
 
     /// All bytes that are left.
@@ -63,13 +98,34 @@ impl<'a> Cursor<'a> {
     /// A zig-zag varint of 32 bits. `lenient` lets bits go that the fifth byte cannot carry.
     #[inline(always)]
     pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32, Stop> {
-        let start = self.at;
+        let start = self.at();
+        // Lengths and counts below 64 take one byte: nearly all of them.
+        match self.rest() {
+            [byte, ..] if *byte < 0x80 => {
+                self.at += 1;
+                let value = varint::unzigzag((*byte).into());
+                mode.label(start, self.at(), field, || value.to_string());
+                Ok(value)
+            }
+            _ => {
+                let (value, len) = self.long_varint(field, lenient, mode)?;
+                self.at += len;
+                Ok(value)
+            }
+        }
+    }
+
+    /// A varint of any length, and how many bytes it takes. The cursor is a copy: one whose address were given away would
+    /// be kept in memory through the whole walk.
+    #[cold]
+    #[inline(never)]
+    fn long_varint<M: Mode>(self, field: &'static str, lenient: bool, mode: &mut M) -> Result<(i32, usize), Stop> {
+        let start = self.at();
         match varint::read(self.rest()) {
             Varint::Read { bits, len, lost } if lenient || !lost => {
-                self.at += len;
                 let value = varint::unzigzag(bits);
-                mode.label(start, self.at, field, || value.to_string());
-                Ok(value)
+                mode.label(start, start + len, field, || value.to_string());
+                Ok((value, len))
             }
             Varint::Read { .. } => Err(mode.hard(Code::VarintLostBits, Some(start), || {
                 format!("the varint of the {field} has bits that 32 bits cannot hold")
@@ -86,7 +142,7 @@ impl<'a> Cursor<'a> {
     /// A varint that says how many bytes follow.
     #[inline(always)]
     pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize, Stop> {
-        let start = self.at;
+        let start = self.at();
         let value = self.varint(field, lenient, mode)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, mode))
     }
@@ -99,30 +155,117 @@ impl<'a> Cursor<'a> {
         lenient: bool,
         mode: &mut M,
     ) -> Result<Option<usize>, Stop> {
-        let start = self.at;
+        let start = self.at();
         match self.varint(field, lenient, mode)? {
             -1 => Ok(None),
             value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, mode)),
         }
     }
 
-    /// Eight bytes, big-endian; `None` and a noted fault when they are not there.
-    pub fn int64_or_fault<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<i64>, Stop> {
-        let (at, left) = (self.at, self.remaining());
-        match self.rest().first_chunk::<8>() {
-            Some(bytes) => {
-                self.at += 8;
-                let value = i64::from_be_bytes(*bytes);
-                mode.label(at, self.at, field, || value.to_string());
-                Ok(Some(value))
-            }
-            None => {
-                mode.soft(Code::Truncated, Some(at), || too_short(field, 8, left))?;
-                Ok(None)
-            }
+    /// A cursor over nothing, where this one stands.
+    pub fn nothing(&self) -> Cursor<'a> {
+        Cursor { end: self.at, ..*self }
+    }
+
+    /// A number of fixed width.
+    #[inline]
+    pub fn number<N: Number, M: Mode>(
+        &mut self,
+        field: &'static str,
+        order: ByteOrder,
+        mode: &mut M,
+    ) -> Result<N, Stop> {
+        let at = self.at();
+        let value = N::from_bytes(self.take(N::WIDTH, field, mode)?, order);
+        mode.label(at, self.at(), field, || value.to_string());
+        Ok(value)
+    }
+
+    /// As `number`, where what comes after can be read without it: `None` and a noted fault when it is not there.
+    pub fn number_or_fault<N: Number, M: Mode>(
+        &mut self,
+        field: &'static str,
+        order: ByteOrder,
+        mode: &mut M,
+    ) -> Result<Option<N>, Stop> {
+        let (at, left) = (self.at(), self.remaining());
+        if left < N::WIDTH {
+            mode.soft(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
+            return Ok(None);
+        }
+        self.number(field, order, mode).map(Some)
+    }
+
+    /// As `take`, where what comes after can be read without it.
+    pub fn take_or_fault<M: Mode>(
+        &mut self,
+        len: usize,
+        field: &'static str,
+        mode: &mut M,
+    ) -> Result<Option<&'a [u8]>, Stop> {
+        let (at, left) = (self.at(), self.remaining());
+        if len > left {
+            mode.soft(Code::Truncated, Some(at), || too_short(field, len, left))?;
+            return Ok(None);
+        }
+        self.take(len, field, mode).map(Some)
+    }
+
+    /// Four bytes, big-endian, that say how many bytes follow.
+    #[inline]
+    pub fn length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<usize, Stop> {
+        let start = self.at();
+        let value: i32 = self.number(field, ByteOrder::Big, mode)?;
+        usize::try_from(value).map_err(|_| negative(value, start, field, mode))
+    }
+
+    /// Four bytes, big-endian, that say how many bytes follow, or -1 for null.
+    #[inline]
+    pub fn nullable_length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<usize>, Stop> {
+        let start = self.at();
+        match self.number(field, ByteOrder::Big, mode)? {
+            -1 => Ok(None),
+            value => usize::try_from(value).map(Some).map_err(|_| negative(value, start, field, mode)),
+        }
+    }
+
+    /// Notes that bytes are left where none should be.
+    pub fn nothing_after<M: Mode>(&self, last: &'static str, mode: &mut M) -> Result<(), Stop> {
+        match self.remaining() {
+            0 => Ok(()),
+            left => mode.soft(Code::TrailingBytes, Some(self.at()), || {
+                format!("{} left after the {last}", counted(left, "byte"))
+            }),
         }
     }
 }
+
+/// A number of fixed width on the wire.
+pub trait Number: Copy + Display {
+    const WIDTH: usize;
+
+    /// Reads just as many bytes as it takes.
+    fn from_bytes(bytes: &[u8], order: ByteOrder) -> Self;
+}
+
+macro_rules! numbers {
+    ($($of:ty)*) => {$(
+        impl Number for $of {
+            const WIDTH: usize = size_of::<$of>();
+
+            #[inline]
+            fn from_bytes(bytes: &[u8], order: ByteOrder) -> Self {
+                let bytes = bytes.first_chunk().copied().unwrap_or_default();
+                match order {
+                    ByteOrder::Big => <$of>::from_be_bytes(bytes),
+                    ByteOrder::Little => <$of>::from_le_bytes(bytes),
+                }
+            }
+        }
+    )*};
+}
+
+numbers! { u8 i8 i32 u32 i64 u64 u128 }
 
 #[cold]
 fn negative<M: Mode>(value: i32, at: usize, field: &'static str, mode: &mut M) -> Stop {

@@ -50,13 +50,18 @@ codes! {
     BadCrc "bad_crc" "a checksum does not hold"
     BadAttributes "bad_attributes" "attribute bits that the format does not define"
     UnknownCodec "unknown_codec" "a compression codec that the format does not define"
+    BadCompression "bad_compression" "compressed data cannot be read"
     DecompressedTooLarge "decompressed_too_large" "decompressed data would pass the limit"
     RepeatedKey "repeated_key" "a key stands more than once where one was asked for"
     KindNotCarried "kind_not_carried" "the target carries no kinds, and how to write the value was not said"
     NullNotCarried "null_not_carried" "the target has no way to write this null"
     LimitExceeded "limit_exceeded" "a limit set by the caller is passed"
+    NotInOrder "not_in_order" "keys that are said to be in order are not"
+    BadSignature "bad_signature" "a signature does not hold"
     MissingKey "missing_key" "a required header is absent"
     NullField "null_field" "a field of the envelope is null and the format has no null for it"
+    KeyNotCarried "key_not_carried" "the target's keys are of another kind"
+    FieldNotCarried "field_not_carried" "the target has no place for a field"
 }
 
 /// One thing wrong with one cell. Format and row are added by whoever knows them.
@@ -78,6 +83,35 @@ impl Fault {
     /// A fault of a whole message: no byte and no header to point at.
     pub fn of_message(code: Code, message: impl Into<String>) -> Fault {
         Fault { code, message: message.into(), byte: None, header: None, key: None, column: None }
+    }
+}
+
+/// Something of a message that its target cannot carry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    pub code: Code,
+    /// Lower case, no full stop, never a user's bytes.
+    pub message: String,
+    /// Header in the message, 0-based; `None` for a field.
+    pub header: Option<usize>,
+    pub key: Option<String>,
+    /// What gives the value its kind again, as a user names it.
+    pub kind: Option<String>,
+    /// What was written instead; `None` when it was left out.
+    pub written: Option<&'static str>,
+}
+
+impl Loss {
+    /// A loss of something other than a header, which is left out.
+    pub fn of_message(code: Code, message: impl Into<String>) -> Loss {
+        Loss { code, message: message.into(), header: None, key: None, kind: None, written: None }
+    }
+}
+
+impl From<Loss> for Fault {
+    fn from(loss: Loss) -> Fault {
+        let Loss { code, message, header, key, .. } = loss;
+        Fault { code, message, byte: None, header, key, column: None }
     }
 }
 

@@ -3,18 +3,35 @@
 //! A new format is its file and one row here. Nothing else in the crate matches on a format: an operation is a
 //! [`Visitor`] and is handed the type.
 
+use crate::batch::iggy_batch::IggyBatch;
+use crate::batch::iggy_polled_2023::IggyPolled2023;
+use crate::batch::kip82_messages::Kip82Messages;
 use crate::block::Bare;
+use crate::block::iggy::Iggy;
+use crate::block::iggy_2023::Iggy2023;
+use crate::block::iggy_auto::IggyAuto;
 use crate::block::kafka::Kafka;
+use crate::block::kip82_int::Kip82Int;
+use crate::block::kip82_typed::Kip82Typed;
+use crate::envelope::iggy_message::IggyMessage;
+use crate::envelope::iggy_message_2023::IggyMessage2023;
+use crate::envelope::kip82_message::{Int, Kip82Message, Typed, Wrapped};
+use crate::envelope::kip82_wrapper::Kip82Wrapper;
 use crate::envelope::streams::Streams;
 use crate::envelope::streams_timestamped::StreamsTimestamped;
 use crate::error::{Error, unknown_name};
-use crate::walk::{Envelope, Field, Is};
+use crate::header::KeyForm;
+use crate::kind::Kinds;
+use crate::value::ByteOrder;
+use crate::walk::{Batch, Block, Carries, Envelope, Field, Is};
 
 /// An operation that needs to know the type of a format.
 pub trait Visitor {
     type Out;
 
     fn visit<E: Envelope>(self) -> Self::Out;
+
+    fn visit_batch<B: Batch>(self) -> Self::Out;
 }
 
 /// What the table says of a format.
@@ -25,29 +42,58 @@ pub struct Info {
     pub source: &'static str,
     pub layout: &'static str,
     pub fields: &'static [Field],
+    pub keys: KeyForm,
+    pub kinds: Kinds,
+    pub order: ByteOrder,
+    pub carries: Carries,
+    /// It can be written, by `encode` and by `convert`.
+    pub is_target: bool,
 }
 
 macro_rules! formats {
-    ($($variant:ident $of:ty;)*) => {
+    (one { $($variant:ident $of:ty;)* } many { $($batch:ident $batch_of:ty;)* }) => {
         /// A format by its place in the table.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Format { $($variant),* }
+        pub enum Format { $($variant,)* $($batch),* }
 
         impl Format {
-            pub const ALL: &'static [Format] = &[$(Format::$variant),*];
+            pub const ALL: &'static [Format] = &[$(Format::$variant,)* $(Format::$batch),*];
 
             /// Hands the type of this format to an operation.
             pub fn visit<V: Visitor>(self, visitor: V) -> V::Out {
-                match self { $(Format::$variant => visitor.visit::<$of>()),* }
+                match self {
+                    $(Format::$variant => visitor.visit::<$of>(),)*
+                    $(Format::$batch => visitor.visit_batch::<$batch_of>()),*
+                }
             }
         }
     };
 }
 
 formats! {
+    one {
     Kafka Bare<Kafka>;
+    Kip82Typed Bare<Kip82Typed>;
+    Kip82Int Bare<Kip82Int>;
+    Iggy Bare<Iggy>;
+    Iggy2023 Bare<Iggy2023>;
+    IggyAuto Bare<IggyAuto>;
     Streams Streams;
     StreamsTimestamped StreamsTimestamped;
+    Kip82Wrapper Kip82Wrapper;
+    Kip82Message Kip82Message<Typed>;
+    Kip82MessageInt Kip82Message<Int>;
+    Kip82MessageWrapper Kip82Message<Wrapped>;
+    IggyMessage2023 IggyMessage2023;
+    IggyMessage IggyMessage;
+    }
+    many {
+    Kip82Messages Kip82Messages<Typed>;
+    Kip82MessagesInt Kip82Messages<Int>;
+    Kip82MessagesWrapper Kip82Messages<Wrapped>;
+    IggyPolled2023 IggyPolled2023;
+    IggyBatch IggyBatch;
+    }
 }
 
 impl Format {
@@ -67,7 +113,24 @@ impl Format {
             type Out = Info;
 
             fn visit<E: Envelope>(self) -> Info {
-                Info { name: E::NAME, is: E::IS, source: E::SOURCE, layout: E::LAYOUT, fields: E::FIELDS }
+                Info {
+                    name: E::NAME,
+                    is: E::IS,
+                    source: E::SOURCE,
+                    layout: E::LAYOUT,
+                    fields: E::FIELDS,
+                    keys: E::Block::KEYS,
+                    kinds: E::Block::KINDS,
+                    order: E::Block::ORDER,
+                    carries: E::Block::CARRIES,
+                    is_target: E::Block::IS_TARGET,
+                }
+            }
+
+            fn visit_batch<B: Batch>(self) -> Info {
+                let message = self.visit::<B::Message>();
+                let (name, source, layout) = (B::NAME, B::SOURCE, B::LAYOUT);
+                Info { name, is: Is::Batch, source, layout, is_target: false, ..message }
             }
         }
         self.visit(ReadInfo)

@@ -4,15 +4,66 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::Utf8Error;
 
-use crate::kind::Kind;
+use crate::error::Error;
+use crate::kind::{Kind, Scalar};
+use crate::value::{ByteOrder, Checks, Misfit, bits_of, text_of};
 
 /// The key of a header, in the three forms that formats have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key<'a> {
     Text(Text<'a>),
     Int(i32),
-    Typed(Kind, &'a [u8]),
+    Typed(TypedKey<'a>),
 }
+
+/// A key with a kind, its bytes as they lie. Where keys are typed, text and integers stand for strings and int32.
+#[derive(Debug, Clone, Copy)]
+pub struct TypedKey<'a> {
+    pub kind: Kind,
+    bytes: &'a [u8],
+    order: ByteOrder,
+}
+
+impl<'a> TypedKey<'a> {
+    pub fn new(kind: Kind, bytes: &'a [u8], order: ByteOrder) -> Self {
+        TypedKey { kind, bytes, order }
+    }
+
+    /// The bits, most significant byte first.
+    pub fn bits(self) -> Cow<'a, [u8]> {
+        bits_of(self.kind, self.bytes, self.order)
+    }
+
+    /// Whether the bytes may stand under their kind.
+    #[inline]
+    pub fn check(self, checks: Checks) -> Result<(), Box<Misfit>> {
+        checks.check(self.kind, self.bytes)
+    }
+
+    #[inline]
+    pub fn byte_len(self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The bytes of a key of kind string, which need not be UTF-8.
+    #[inline]
+    pub fn string(self) -> Option<&'a [u8]> {
+        (self.kind == Kind::Named(Scalar::String)).then_some(self.bytes)
+    }
+
+    /// The text of a key of kind string that is text.
+    pub fn text(self) -> Option<&'a str> {
+        self.string().and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+}
+
+impl PartialEq for TypedKey<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.bits() == other.bits()
+    }
+}
+
+impl Eq for TypedKey<'_> {}
 
 impl<'a> From<&'a str> for Key<'a> {
     #[inline]
@@ -39,6 +90,12 @@ impl<'a> Text<'a> {
             std::str::from_utf8(bytes)?;
         }
         Ok(Text(Cow::Borrowed(bytes)))
+    }
+
+    /// Bytes that were looked at elsewhere, or will be before anyone sees what is made of them.
+    #[inline(always)]
+    pub fn trusted(bytes: &'a [u8]) -> Self {
+        Text(Cow::Borrowed(bytes))
     }
 
     #[inline]
@@ -68,6 +125,76 @@ pub enum KeyForm {
     Typed,
 }
 
+impl KeyForm {
+    pub fn name(self) -> &'static str {
+        match self {
+            KeyForm::Text => "text",
+            KeyForm::Int => "int",
+            KeyForm::Typed => "typed",
+        }
+    }
+}
+
+/// A key that a user asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WantedKey {
+    /// Text, or a typed string.
+    Text(String),
+    Int(i32),
+    /// Of any kind but a UTF-8 string, which is `Text`.
+    Typed(Kind, Vec<u8>),
+}
+
+impl From<&Key<'_>> for WantedKey {
+    fn from(key: &Key<'_>) -> Self {
+        match key {
+            Key::Text(_) => WantedKey::Text(key.to_string()),
+            Key::Int(number) => WantedKey::Int(*number),
+            Key::Typed(typed) => match typed.text() {
+                Some(text) => WantedKey::Text(text.to_string()),
+                None => WantedKey::Typed(typed.kind, typed.bits().into_owned()),
+            },
+        }
+    }
+}
+
+impl WantedKey {
+    /// Whether a key is the one asked for.
+    #[inline]
+    pub fn is(&self, key: &Key<'_>) -> bool {
+        match (self, key) {
+            (WantedKey::Text(wanted), Key::Text(text)) => wanted.as_bytes() == text.as_bytes(),
+            (WantedKey::Text(wanted), Key::Typed(typed)) => typed.string() == Some(wanted.as_bytes()),
+            (WantedKey::Int(wanted), Key::Int(number)) => wanted == number,
+            (WantedKey::Typed(kind, wanted), Key::Typed(typed)) => *kind == typed.kind && *wanted == *typed.bits(),
+            _ => false,
+        }
+    }
+
+    /// Refuses a key that no header of a format could have.
+    pub fn check(&self, format: &str, form: KeyForm) -> Result<(), Error> {
+        let has = match (self, form) {
+            (WantedKey::Text(_), KeyForm::Text | KeyForm::Typed)
+            | (WantedKey::Int(_), KeyForm::Int)
+            | (WantedKey::Typed(..), KeyForm::Typed) => return Ok(()),
+            (_, KeyForm::Text) => "text keys",
+            (_, KeyForm::Int) => "integer keys",
+            (_, KeyForm::Typed) => "typed keys: give lh.Int32(3)",
+        };
+        Err(Error::Value(format!("key {self}: {format} has {has}")))
+    }
+}
+
+impl fmt::Display for WantedKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WantedKey::Text(text) => out.write_str(text),
+            WantedKey::Int(number) => write!(out, "{number}"),
+            WantedKey::Typed(kind, bits) => Key::Typed(TypedKey::new(*kind, bits, ByteOrder::Big)).fmt(out),
+        }
+    }
+}
+
 /// One header as a walk hands it over: its place among its fellows, and where its value begins in the cell, for faults
 /// that a sink finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +211,17 @@ impl fmt::Display for Key<'_> {
         match self {
             Key::Text(text) => out.write_str(&String::from_utf8_lossy(text.as_bytes())),
             Key::Int(number) => write!(out, "{number}"),
-            Key::Typed(kind, bytes) => write!(out, "{}", kind.show(bytes)),
+            Key::Typed(typed) => match typed.text() {
+                Some(text) => out.write_str(text),
+                None => {
+                    let bits = typed.bits();
+                    write!(out, "{}:", typed.kind.name())?;
+                    match text_of(typed.kind, &bits) {
+                        Some(text) => out.write_str(&text),
+                        None => bits.iter().try_for_each(|byte| write!(out, "{byte:02x}")),
+                    }
+                }
+            },
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The one table of value types: their name, the codes of the formats that tag values, width, Arrow and Spark type.
 
+use std::borrow::Cow;
+
 use arrow_schema::{DataType, TimeUnit};
 
 /// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
@@ -19,23 +21,33 @@ macro_rules! scalars {
         impl Scalar {
             pub const ALL: &'static [Scalar] = &[$(Scalar::$variant),*];
 
-            pub fn name(self) -> &'static str {
+            pub const fn name(self) -> &'static str {
                 match self { $(Scalar::$variant => $name),* }
             }
 
+            pub fn named(name: &str) -> Option<Scalar> {
+                match name { $($name => Some(Scalar::$variant),)* _ => None }
+            }
+
             /// The type code of the typed KIP-82 draft.
-            pub fn kip82(self) -> Option<u8> {
+            pub const fn kip82(self) -> Option<u8> {
                 match self { $(Scalar::$variant => $kip82),* }
             }
 
             /// The kind code of Apache Iggy.
-            pub fn iggy(self) -> Option<u8> {
+            pub const fn iggy(self) -> Option<u8> {
                 match self { $(Scalar::$variant => $iggy),* }
             }
 
             /// Bytes of a value; `None` when any number will do.
-            pub fn width(self) -> Option<usize> {
-                match self { $(Scalar::$variant => $width),* }
+            #[inline]
+            pub const fn width(self) -> Option<usize> {
+                // Asked for every header of a format with kinds: a small table is quicker than a jump.
+                const WIDTHS: &[u8] = &[$(match $width { Some(width) => width, None => 0 }),*];
+                match WIDTHS[self as usize] {
+                    0 => None,
+                    width => Some(width as usize),
+                }
             }
         }
     };
@@ -67,10 +79,6 @@ scalars! {
 pub const DECIMAL_PRECISION: u8 = 38;
 
 impl Scalar {
-    pub fn named(name: &str) -> Option<Scalar> {
-        Scalar::ALL.iter().copied().find(|scalar| scalar.name() == name)
-    }
-
     /// Scalars that a format may tag a value with; the others are only ways to read one.
     pub fn is_kind(self) -> bool {
         self.kip82().is_some() || self.iggy().is_some()
@@ -115,10 +123,28 @@ const LAST_NAMED: u8 = 15;
 
 impl Kind {
     /// `int32`, or `kind-200` for a code without a name.
-    pub fn name(self) -> String {
+    pub fn name(self) -> Cow<'static, str> {
         match self {
-            Kind::Named(scalar) => scalar.name().to_string(),
-            Kind::Unnamed(code) => format!("{UNNAMED}{code}"),
+            Kind::Named(scalar) => Cow::Borrowed(scalar.name()),
+            Kind::Unnamed(code) => Cow::Owned(format!("{UNNAMED}{code}")),
+        }
+    }
+
+    /// The name with zeros after it, and its length: what is copied faster than a name of any length.
+    #[inline]
+    pub fn padded_name(self) -> ([u8; MAX_NAME_LEN], usize) {
+        match self {
+            Kind::Named(scalar) => PADDED[scalar as usize],
+            Kind::Unnamed(_) => padded(&self.name()),
+        }
+    }
+
+    /// Bytes of a value; `None` when any number will do.
+    #[inline]
+    pub fn width(self) -> Option<usize> {
+        match self {
+            Kind::Named(scalar) => scalar.width(),
+            Kind::Unnamed(_) => None,
         }
     }
 
@@ -131,17 +157,94 @@ impl Kind {
         }
         Scalar::named(name).filter(|scalar| scalar.is_kind()).map(Kind::Named)
     }
+}
 
-    /// A typed key in words: its text where it is text, else its kind and bytes.
-    pub fn show(self, bytes: &[u8]) -> String {
-        match (self, std::str::from_utf8(bytes)) {
-            (Kind::Named(Scalar::String), Ok(text)) => text.to_string(),
-            _ => {
-                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("{}:{hex}", self.name())
-            }
+/// The longest name of a kind: `kind-200`.
+pub const MAX_NAME_LEN: usize = 8;
+
+const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
+    let mut table = [([0; MAX_NAME_LEN], 0); Scalar::ALL.len()];
+    let mut place = 0;
+    while place < table.len() {
+        table[place] = padded(Scalar::ALL[place].name());
+        place += 1;
+    }
+    table
+};
+
+/// A name that is cut where it is longer than any kind's.
+const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
+    let bytes = name.as_bytes();
+    let mut out = [0; MAX_NAME_LEN];
+    let mut len = 0;
+    while len < MAX_NAME_LEN && len < bytes.len() {
+        out[len] = bytes[len];
+        len += 1;
+    }
+    (out, len)
+}
+
+/// How the values of a format are tagged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kinds {
+    /// They are not.
+    None,
+    /// By the ten type codes of the typed KIP-82 draft.
+    Kip82,
+    /// By the fifteen kind codes of Apache Iggy; later codes pass through.
+    Iggy,
+    /// By the fifteen, and by no other.
+    IggyNamed,
+}
+
+impl Kinds {
+    pub fn are_carried(self) -> bool {
+        self != Kinds::None
+    }
+
+    /// The code of a kind; `None` when the format has none for it.
+    #[inline]
+    pub fn code(self, kind: Kind) -> Option<u8> {
+        match (self, kind) {
+            (Kinds::Kip82, Kind::Named(scalar)) => scalar.kip82(),
+            (Kinds::Iggy | Kinds::IggyNamed, Kind::Named(scalar)) => scalar.iggy(),
+            (Kinds::Iggy, Kind::Unnamed(code)) => Some(code),
+            _ => None,
         }
     }
+
+    /// The kind of a code; `None` when the format does not define it.
+    #[inline]
+    pub fn kind(self, code: u8) -> Option<Kind> {
+        let named = |table: &[Option<Scalar>; CODES]| table.get(usize::from(code)).copied().flatten().map(Kind::Named);
+        match self {
+            Kinds::None => None,
+            Kinds::Kip82 => named(&KIP82),
+            Kinds::IggyNamed => named(&IGGY),
+            Kinds::Iggy if code > LAST_NAMED => Some(Kind::Unnamed(code)),
+            Kinds::Iggy => named(&IGGY),
+        }
+    }
+}
+
+/// Codes that may have a name.
+const CODES: usize = LAST_NAMED as usize + 1;
+
+const KIP82: [Option<Scalar>; CODES] = by_code(true);
+const IGGY: [Option<Scalar>; CODES] = by_code(false);
+
+/// The table of scalars turned round.
+const fn by_code(kip82: bool) -> [Option<Scalar>; CODES] {
+    let mut table = [None; CODES];
+    let mut place = 0;
+    while place < Scalar::ALL.len() {
+        let scalar = Scalar::ALL[place];
+        if let Some(code) = if kip82 { scalar.kip82() } else { scalar.iggy() } {
+            table[code as usize] = Some(scalar);
+        }
+        place += 1;
+    }
+    table
 }
 
 /// The type of an Arrow column as Spark writes it in DDL.
@@ -204,6 +307,32 @@ mod tests {
         iggy.sort_unstable();
         assert_eq!(kip82, (0..10).collect::<Vec<_>>());
         assert_eq!(iggy, (1..=15).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn codes_and_kinds_are_each_others_inverse() {
+        for kinds in [Kinds::Kip82, Kinds::Iggy, Kinds::IggyNamed] {
+            let known: Vec<_> = (0..=u8::MAX).filter_map(|code| kinds.kind(code).map(|kind| (code, kind))).collect();
+            assert_eq!(
+                known.len(),
+                match kinds {
+                    Kinds::Kip82 => 10,
+                    Kinds::Iggy => 255,
+                    _ => 15,
+                }
+            );
+            assert!(known.iter().all(|(code, kind)| kinds.code(*kind) == Some(*code)));
+        }
+        assert_eq!(Kinds::None.kind(4), None);
+    }
+
+    #[test]
+    fn padded_names_are_the_names() {
+        let named = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| Kind::Named(*scalar));
+        for kind in named.chain((16..=u8::MAX).map(Kind::Unnamed)) {
+            let (bytes, len) = kind.padded_name();
+            assert_eq!(&bytes[..len], kind.name().as_bytes());
+        }
     }
 
     #[test]

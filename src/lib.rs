@@ -1,7 +1,11 @@
 //! Message headers of Kafka, Kafka Streams and Iggy: bytes, Arrow columns and, with the feature `python`, Python.
 
 pub mod arrow;
+pub mod ask;
+pub mod batch;
 pub mod block;
+pub mod chunk;
+pub mod codec;
 pub mod cursor;
 pub mod envelope;
 pub mod error;

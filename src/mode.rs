@@ -4,8 +4,11 @@
 //! alone makes faults: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three are
 //! monomorphised, so the fast one carries no trace of the others.
 
-use crate::error::{Code, Fault};
-use crate::header::Key;
+use std::str::Utf8Error;
+
+use crate::chunk::{CHUNK, is_ascii};
+use crate::error::{Code, Fault, Loss};
+use crate::header::{Key, Text};
 
 /// A walk has to end here. What was wrong is with the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +34,17 @@ pub trait Mode {
     /// As `soft`, for a fault that belongs to an output column rather than to the place of the walk.
     fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result<(), Stop>;
 
-    /// Notes something the target cannot carry.
-    fn loss(&mut self, loss: impl FnOnce() -> Fault) -> Result<(), Stop>;
+    /// Notes something the target cannot carry. What the caller agreed to lose is only reported.
+    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop>;
+
+    /// Takes a key for text, if it is; `chunk` begins with it.
+    #[inline]
+    fn text<'a>(&mut self, bytes: &'a [u8], _chunk: Option<&[u8; CHUNK]>) -> Result<Text<'a>, Utf8Error> {
+        Text::new(bytes)
+    }
+
+    /// The mode as one of the two that work on columns, where a walk is not monomorphised.
+    fn either(&mut self) -> Either<'_>;
 
     /// Says which header faults belong to from here on; `None` after the last.
     fn enter_header(&mut self, _index: Option<usize>) {}
@@ -44,9 +56,68 @@ pub trait Mode {
     fn label(&mut self, _start: usize, _end: usize, _field: &'static str, _text: impl FnOnce() -> String) {}
 }
 
+/// The mode of a walk that is chosen at run time.
+pub enum Either<'m> {
+    Fast(&'m mut Fast),
+    Exact(&'m mut Exact),
+}
+
 /// Good or bad, nothing else.
 pub struct Fast {
-    pub on_loss: OnLoss,
+    on_loss: OnLoss,
+    later: Option<Later>,
+}
+
+impl Fast {
+    pub fn new(on_loss: OnLoss) -> Self {
+        Fast { on_loss, later: None }
+    }
+
+    /// Keys that are not ASCII are taken for text at first, and looked at many at a time: short ones cost more to look at
+    /// one by one than all the rest. Whoever asks for this has to ask in the end whether the keys [`Fast::were_text`].
+    pub fn trusting(on_loss: OnLoss) -> Self {
+        Fast { on_loss, later: Some(Later::default()) }
+    }
+
+    /// Whether all keys that were taken for text are.
+    pub fn were_text(&mut self) -> bool {
+        self.later.as_mut().is_none_or(Later::settle)
+    }
+
+    #[inline(never)]
+    fn other_text<'a>(&mut self, bytes: &'a [u8]) -> Result<Text<'a>, Utf8Error> {
+        match &mut self.later {
+            Some(later) => Ok(later.trust(bytes)),
+            None => Text::new(bytes),
+        }
+    }
+}
+
+/// Keys that are still to be looked at, each with a zero byte behind it: what one of them leaves open, none can close.
+#[derive(Default)]
+struct Later {
+    bytes: Vec<u8>,
+    failed: bool,
+}
+
+/// Enough for the check to be worth its beginning, and little enough to stay in the nearest cache.
+const LOOKED_AT_TOGETHER: usize = 8 << 10;
+
+impl Later {
+    fn trust<'a>(&mut self, bytes: &'a [u8]) -> Text<'a> {
+        self.bytes.extend_from_slice(bytes);
+        self.bytes.push(0);
+        if self.bytes.len() >= LOOKED_AT_TOGETHER {
+            self.settle();
+        }
+        Text::trusted(bytes)
+    }
+
+    fn settle(&mut self) -> bool {
+        self.failed |= simdutf8::basic::from_utf8(&self.bytes).is_err();
+        self.bytes.clear();
+        !self.failed
+    }
 }
 
 impl Mode for Fast {
@@ -66,11 +137,24 @@ impl Mode for Fast {
     }
 
     #[inline]
-    fn loss(&mut self, _: impl FnOnce() -> Fault) -> Result<(), Stop> {
+    fn loss(&mut self, agreed: bool, _: impl FnOnce() -> Loss) -> Result<(), Stop> {
         match self.on_loss {
             OnLoss::Drop => Ok(()),
+            OnLoss::Raise if agreed => Ok(()),
             OnLoss::Raise | OnLoss::Report => Err(Stop),
         }
+    }
+
+    #[inline(always)]
+    fn text<'a>(&mut self, bytes: &'a [u8], chunk: Option<&[u8; CHUNK]>) -> Result<Text<'a>, Utf8Error> {
+        match chunk {
+            Some(chunk) if is_ascii(chunk, bytes.len()) => Ok(Text::trusted(bytes)),
+            _ => self.other_text(bytes),
+        }
+    }
+
+    fn either(&mut self) -> Either<'_> {
+        Either::Fast(self)
     }
 }
 
@@ -79,9 +163,13 @@ impl Mode for Fast {
 pub struct Exact {
     pub on_loss: OnLoss,
     pub faults: Vec<Fault>,
-    pub losses: Vec<Fault>,
+    pub losses: Vec<Loss>,
     /// The structure broke: what comes after the break was not read.
     pub broken: bool,
+    /// Of a batch: how many messages were begun, the one at hand among them.
+    pub messages: usize,
+    /// Where every fault stands: of bytes that are in the cell in another form.
+    pub place: Option<usize>,
     header: Option<usize>,
     key: Option<String>,
 }
@@ -93,7 +181,14 @@ impl Exact {
 
     fn note(&mut self, code: Code, byte: Option<usize>, message: String) {
         let (header, key) = (self.header, self.key.clone());
-        self.faults.push(Fault { code, message, byte, header, key, column: None });
+        self.push(Fault { code, message, byte: self.place.or(byte), header, key, column: None });
+    }
+
+    fn push(&mut self, mut fault: Fault) {
+        if let Some(number) = self.messages.checked_sub(1) {
+            fault.message = format!("message {number}: {}", fault.message);
+        }
+        self.faults.push(fault);
     }
 }
 
@@ -113,17 +208,25 @@ impl Mode for Exact {
 
     #[cold]
     fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result<(), Stop> {
-        self.faults.push(fault());
+        let mut fault = fault();
+        // A column may miss a header, which has no place.
+        fault.byte = fault.byte.map(|byte| self.place.unwrap_or(byte));
+        self.push(fault);
         Ok(())
     }
 
     #[cold]
-    fn loss(&mut self, loss: impl FnOnce() -> Fault) -> Result<(), Stop> {
+    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop> {
         match self.on_loss {
             OnLoss::Drop => {}
+            OnLoss::Raise if agreed => {}
             OnLoss::Raise | OnLoss::Report => self.losses.push(loss()),
         }
         Ok(())
+    }
+
+    fn either(&mut self) -> Either<'_> {
+        Either::Exact(self)
     }
 
     fn enter_header(&mut self, index: Option<usize>) {
@@ -166,8 +269,12 @@ impl Mode for Labelled {
         self.exact.column(fault)
     }
 
-    fn loss(&mut self, loss: impl FnOnce() -> Fault) -> Result<(), Stop> {
-        self.exact.loss(loss)
+    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop> {
+        self.exact.loss(agreed, loss)
+    }
+
+    fn either(&mut self) -> Either<'_> {
+        Either::Exact(&mut self.exact)
     }
 
     fn enter_header(&mut self, index: Option<usize>) {

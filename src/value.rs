@@ -223,7 +223,7 @@ fn bad_text(scalar: Scalar) -> Box<Misfit> {
 
 fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<Misfit>> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+    if !is_digits(digits) {
         return Err(bad_text(scalar));
     }
     let (low, high) = int_range(scalar);
@@ -233,7 +233,7 @@ fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<Misfit>> {
             Ok(number) if !is_wide(scalar) => Ok(Value::Int(number)),
             _ => Ok(Value::Wide(number)),
         },
-        _ => Err(misfit(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))),
+        _ => Err(does_not_fit(scalar)),
     }
 }
 
@@ -279,6 +279,93 @@ fn uuid_from_text(text: &str) -> Option<String> {
     (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
 }
 
+/// How closely a format looks at the bytes of a value that has a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checks {
+    /// Any bytes will do.
+    Nothing,
+    /// A kind of fixed width has just as many bytes.
+    Size,
+    /// And a boolean is 0 or 1, and a string UTF-8.
+    Value,
+}
+
+impl Checks {
+    /// Whether the bytes, in whatever order, may stand under this kind.
+    #[inline]
+    pub fn check(self, kind: Kind, bytes: &[u8]) -> Result<(), Box<Misfit>> {
+        let Kind::Named(scalar) = kind else { return Ok(()) };
+        if self == Checks::Nothing {
+            return Ok(());
+        }
+        if scalar.width().is_some_and(|width| width != bytes.len()) {
+            return Err(wrong_size(scalar, bytes.len()));
+        }
+        match scalar {
+            Scalar::Bool | Scalar::String if self == Checks::Value => {
+                read_bytes(scalar, ByteOrder::Big, bytes).map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The bits of a value that lies in the given order: most significant byte first.
+#[inline]
+pub fn bits_of(kind: Kind, bytes: &[u8], order: ByteOrder) -> Cow<'_, [u8]> {
+    match order {
+        ByteOrder::Little if kind.width().is_some() && bytes.len() > 1 => {
+            Cow::Owned(bytes.iter().rev().copied().collect())
+        }
+        _ => Cow::Borrowed(bytes),
+    }
+}
+
+/// The bits of a value of the given kind that is spelled without kinds: what [`untyped`] undoes.
+pub fn typed(kind: Kind, bytes: &[u8], spelling: Spelling) -> Result<Cow<'_, [u8]>, Box<Misfit>> {
+    let Kind::Named(scalar) = kind else { return Ok(Cow::Borrowed(bytes)) };
+    match spelling {
+        Spelling::Bytes(order) => {
+            Checks::Value.check(kind, bytes)?;
+            Ok(bits_of(kind, bytes, order))
+        }
+        Spelling::Text => text_bits(scalar, bytes).map(Cow::Owned),
+    }
+}
+
+fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<Misfit>> {
+    if scalar == Scalar::Uint128
+        && let Some(number) = wide_unsigned(bytes)
+    {
+        return Ok(number.to_be_bytes().to_vec());
+    }
+    let narrowed = |number: i128| number.to_be_bytes()[16 - scalar.width().unwrap_or(16)..].to_vec();
+    Ok(match read_text(scalar, bytes)? {
+        Value::Bool(flag) => vec![u8::from(flag)],
+        Value::Int(number) => narrowed(number.into()),
+        Value::Wide(number) => narrowed(number),
+        Value::Float32(number) => number.to_be_bytes().to_vec(),
+        Value::Float64(number) => number.to_be_bytes().to_vec(),
+        // One character of at most U+FFFF: `read_text` saw to it.
+        Value::Text(text) => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+        Value::Bytes(_) => unreachable!("`Type::parse` gives binary no suffix"),
+    })
+}
+
+/// The number of a text of digits that fits 128 bits, half of which `read_text` has no room for.
+fn wide_unsigned(bytes: &[u8]) -> Option<u128> {
+    std::str::from_utf8(bytes).ok().filter(|text| is_digits(text))?.parse().ok()
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cold]
+fn does_not_fit(scalar: Scalar) -> Box<Misfit> {
+    misfit(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
+}
+
 /// The bytes of a typed value for a format without kinds. `bits` are big-endian.
 ///
 /// A misfit when the bits are not a value of the kind.
@@ -293,12 +380,19 @@ pub fn untyped<'a>(kind: Kind, bits: &'a [u8], spelling: Spelling) -> Result<Cow
     Ok(match spelling {
         Spelling::Bytes(ByteOrder::Big) => Cow::Borrowed(bits),
         Spelling::Bytes(ByteOrder::Little) => Cow::Owned(bits.iter().rev().copied().collect()),
-        Spelling::Text => Cow::Owned(text_of(scalar, bits)?.into_bytes()),
+        Spelling::Text => Cow::Owned(spell(scalar, bits)?.into_bytes()),
     })
 }
 
-/// What `name:text` reads back as the same value.
-fn text_of(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
+/// The text of a value that has one: what `name:text` reads back as the same value. `bits` are big-endian.
+pub fn text_of(kind: Kind, bits: &[u8]) -> Option<String> {
+    match kind {
+        Kind::Named(Scalar::Binary) | Kind::Unnamed(_) => None,
+        Kind::Named(scalar) => spell(scalar, bits).ok(),
+    }
+}
+
+fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
     if scalar == Scalar::Uint128 {
         // Wider than what a column can hold, but not than text.
         return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());
@@ -310,8 +404,21 @@ fn text_of(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
         Value::Float32(number) => special_float(f64::from(number)).unwrap_or_else(|| number.to_string()),
         Value::Float64(number) => special_float(number).unwrap_or_else(|| number.to_string()),
         Value::Text(text) => text.into_owned(),
-        Value::Bytes(_) => unreachable!("`untyped` writes binary as it is"),
+        Value::Bytes(_) => unreachable!("binary has no text, and nobody asks for it"),
     })
+}
+
+/// Whether bits are a NaN that its text does not give back. `bits` are big-endian.
+pub fn is_other_nan(kind: Kind, bits: &[u8]) -> bool {
+    match kind {
+        Kind::Named(Scalar::Float32) => {
+            bits.try_into().is_ok_and(|bits| f32::from_be_bytes(bits).is_nan() && bits != f32::NAN.to_be_bytes())
+        }
+        Kind::Named(Scalar::Float64) => {
+            bits.try_into().is_ok_and(|bits| f64::from_be_bytes(bits).is_nan() && bits != f64::NAN.to_be_bytes())
+        }
+        _ => false,
+    }
 }
 
 fn special_float(number: f64) -> Option<String> {

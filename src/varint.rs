@@ -78,8 +78,10 @@ pub fn unzigzag_64(bits: u64) -> i64 {
 /// The number of bytes of a written unsigned varint.
 #[inline]
 pub fn len(bits: impl Into<u64>) -> usize {
-    let significant = 64 - (bits.into() | 1).leading_zeros() as usize;
-    significant.div_ceil(7)
+    match bits.into() {
+        0..0x80 => 1,
+        bits => (64 - bits.leading_zeros() as usize).div_ceil(7),
+    }
 }
 
 /// The number of bytes of a length or count as a zig-zag varint.
@@ -92,6 +94,9 @@ pub fn count_len(count: usize) -> usize {
 #[inline]
 pub fn write(bits: impl Into<u64>, out: &mut Vec<u8>) {
     let mut bits = bits.into();
+    if bits < 0x80 {
+        return out.push(bits as u8);
+    }
     while bits >= 0x80 {
         out.push(bits as u8 | 0x80);
         bits >>= 7;

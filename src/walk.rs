@@ -7,26 +7,36 @@
 //!
 //! A walk is written once and runs in the modes of [`crate::mode`].
 
+use std::cmp::Ordering;
+
+use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::mode::{Mode, OnLoss, Stop};
-use crate::value::{ByteOrder, Spelling};
+use crate::kind::Kinds;
+use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
+use crate::value::{ByteOrder, Checks};
 
 /// What a reader may be told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     /// Read what Kafka's Java deserializers read, even where that loses data.
     pub lenient: bool,
+    /// Refuse kind codes that have no name where the format lets them pass.
+    pub strict_kinds: bool,
+    /// Refuse keys that are no text where the format has typed ones.
+    pub text_keys: bool,
 }
 
 /// What a writer may be told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteOptions {
     pub on_loss: OnLoss,
-    /// How a typed value is written into a format without kinds.
-    pub kinds: Option<Spelling>,
+    /// How values get or lose their kinds.
+    pub kinds: Asked,
     /// Refuse a null list of headers instead of writing it as none.
     pub refuse_null_headers: bool,
+    /// Write headers in the one order that the format has for them.
+    pub canonical: bool,
 }
 
 /// What takes the headers of a message.
@@ -60,18 +70,39 @@ pub enum Presence {
     Broken,
 }
 
+/// What a block can hold of a header; what it cannot is a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Carries {
+    /// A null value.
+    pub nulls: bool,
+    /// The fewest and the most bytes of a key, and of a value.
+    pub part_len: (usize, usize),
+    /// What its reader wants of the value of a kind.
+    pub checks: Checks,
+}
+
+impl Carries {
+    /// Anything, as far as lengths can be stated.
+    pub const ALL: Carries = Carries { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
+}
+
 /// The bytes of all headers of one message.
-pub trait Block {
+pub trait Block: 'static {
     const NAME: &'static str;
     /// Where the layout is specified.
     const SOURCE: &'static str;
     /// The layout in one line.
     const LAYOUT: &'static str;
     const KEYS: KeyForm;
-    /// Values carry a kind.
-    const KINDS: bool;
+    /// How values are tagged.
+    const KINDS: Kinds;
     /// The order of the bytes of a number that has a kind.
     const ORDER: ByteOrder;
+    const CARRIES: Carries;
+    /// It can be written: of a reader of several layouts, none is the one to write.
+    const IS_TARGET: bool = true;
+    /// How two headers stand to each other in the one order that the format has for them.
+    const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
 
     /// Hands every header between the cursor and its end to the sink.
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -81,7 +112,10 @@ pub trait Block {
         sink: &mut S,
     ) -> Result<(), Stop>;
 
-    /// The length of these headers when written; refuses what `walk` would reject.
+    /// The length of these headers when written; refuses a total that `walk` would reject.
+    ///
+    /// Headers to write are those that [`crate::op::write::Writer`] let through: keys in the form of this block, values
+    /// within `CARRIES`, a value that has a kind as its bits, most significant byte first.
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop>;
 
     /// Writes headers that `encoded_len` accepted.
@@ -92,8 +126,41 @@ pub trait Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
     Headers,
+    Bool,
+    Int8,
     Int64,
+    /// A number of 63 bits that is never negative.
+    Natural,
+    Uint64,
+    Text,
     Binary,
+    /// 16 bytes, most significant first.
+    Id,
+}
+
+/// What a field means, so that conversion finds its counterpart in another format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Headers,
+    Payload,
+    Key,
+    Offset,
+    Id,
+    State,
+    /// Milliseconds since the epoch.
+    Millis,
+    /// Microseconds since the epoch.
+    Micros,
+    /// Microseconds since the epoch, when the message was made.
+    Origin,
+    /// The message deletes its key, whether it has a value or not.
+    Tombstone,
+    /// The message has no value, and so deletes its key.
+    Deletes,
+    Magic,
+    Attributes,
+    /// Computed from the others.
+    Derived,
 }
 
 /// A field of an envelope as the table of formats states it.
@@ -101,14 +168,27 @@ pub enum FieldType {
 pub struct Field {
     pub name: &'static str,
     pub of: FieldType,
+    pub role: Role,
+}
+
+impl Field {
+    pub const HEADERS: Field = Field { name: "headers", of: FieldType::Headers, role: Role::Headers };
+
+    pub const fn new(name: &'static str, of: FieldType, role: Role) -> Field {
+        Field { name, of, role }
+    }
 }
 
 /// The value of a field other than the headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldValue<'a> {
     Null,
+    Bool(bool),
     Int64(i64),
+    Uint64(u64),
+    Text(&'a str),
     Binary(&'a [u8]),
+    Id([u8; 16]),
 }
 
 /// An opened envelope: where its headers are, and its other fields in the order of the table.
@@ -127,7 +207,7 @@ pub enum Sealed {
 }
 
 /// The bytes of one message: a block and the fields around it. A block alone is the envelope without fields.
-pub trait Envelope {
+pub trait Envelope: 'static {
     const NAME: &'static str;
     const IS: Is;
     /// Where the layout is specified.
@@ -142,7 +222,7 @@ pub trait Envelope {
 
     /// Finds the block and the fields of a cell.
     fn open<'a, M: Mode>(
-        cell: &'a [u8],
+        cursor: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
     ) -> Result<Opened<'a, Self::Fields<'a>>, Stop>;
@@ -156,17 +236,82 @@ pub trait Envelope {
     ) -> Result<Sealed, Stop>;
 }
 
+/// A mode that remembers faults, so that they can be taken from it.
+pub trait Noting: Mode {
+    fn noted(&mut self) -> &mut Exact;
+
+    /// Says that faults are of the next message of a batch from here on.
+    fn begin_message(&mut self) {
+        self.noted().messages += 1;
+    }
+}
+
+impl Noting for Exact {
+    fn noted(&mut self) -> &mut Exact {
+        self
+    }
+}
+
+impl Noting for Labelled {
+    fn noted(&mut self) -> &mut Exact {
+        &mut self.exact
+    }
+}
+
+/// What takes the messages of a batch. Faults of a message's frame are with the mode when it is handed over.
+pub trait Messages {
+    fn message<M: Noting>(
+        &mut self,
+        fields: &[FieldValue<'_>],
+        block: Option<Cursor<'_>>,
+        mode: &mut M,
+    ) -> Result<(), Stop>;
+
+    /// A message that broke, in a frame that goes on after it: what is wrong is with the mode.
+    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop>;
+}
+
+/// The bytes of many messages.
+pub trait Batch {
+    const NAME: &'static str;
+    /// Where the layout is specified.
+    const SOURCE: &'static str;
+    /// The layout in one line.
+    const LAYOUT: &'static str;
+    /// What one message is like: its fields and its block.
+    type Message: Envelope;
+
+    /// Hands every message of a cell over, in order; a hard fault ends the cell.
+    fn messages<M: Noting, V: Messages>(
+        cell: &[u8],
+        options: ReadOptions,
+        mode: &mut M,
+        each: &mut V,
+    ) -> Result<(), Stop>;
+}
+
 /// What a format is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Is {
     Block,
     Envelope,
+    Batch,
+}
+
+impl Is {
+    pub fn name(self) -> &'static str {
+        match self {
+            Is::Block => "block",
+            Is::Envelope => "envelope",
+            Is::Batch => "batch",
+        }
+    }
 }
 
 /// Opens one cell and walks its block.
 #[inline]
 pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
-    cell: &'a [u8],
+    cell: Cursor<'a>,
     options: ReadOptions,
     mode: &mut M,
     sink: &mut S,

@@ -116,7 +116,7 @@ fn validate(bencher: Bencher, name: &str) {
 fn select_three() -> Select {
     let want = |key: &str, of: &str| Want {
         output: key.into(),
-        key: key.into(),
+        key: header::WantedKey::Text(key.into()),
         of: Type::parse(of).unwrap(),
         repeat: Repeat::Last,
         required: false,

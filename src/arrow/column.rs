@@ -1,5 +1,6 @@
 //! Growing columns that can be rolled back to an earlier length.
 
+use std::ptr;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
@@ -11,6 +12,8 @@ use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArr
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
+use super::run::Share;
+use super::source::{MOST, Source};
 use crate::value::Value;
 
 /// Runs of bytes behind offsets.
@@ -19,9 +22,17 @@ pub struct Runs {
     bytes: Vec<u8>,
 }
 
+impl Default for Runs {
+    fn default() -> Self {
+        Runs { offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
 impl Runs {
-    pub fn with_capacity(bytes: usize) -> Self {
-        Runs { offsets: vec![0], bytes: Vec::with_capacity(bytes) }
+    /// Makes room for what will come, which cannot be more than `most` bytes.
+    pub fn expect(&mut self, share: Share, most: usize) {
+        reserve(&mut self.offsets, share, most);
+        reserve(&mut self.bytes, share, most + MOST);
     }
 
     #[inline]
@@ -31,7 +42,54 @@ impl Runs {
         self.offsets.push(self.bytes.len() as i32);
     }
 
-    /// Ends a run whose bytes were written through `bytes_mut`.
+    /// A run that may lie in the source.
+    #[inline(always)]
+    pub fn push_from<const N: usize>(&mut self, source: Source<'_>, run: &[u8]) {
+        match source.chunk::<N>(run) {
+            Some(chunk) if run.len() <= N => {
+                self.push_start(chunk, run.len());
+                self.end_run();
+            }
+            _ => self.push(run),
+        }
+    }
+
+    /// A run of at most as many bytes as the array has.
+    #[inline]
+    pub fn push_padded<const N: usize>(&mut self, (bytes, len): ([u8; N], usize)) {
+        self.push_start(&bytes, len);
+        self.end_run();
+    }
+
+    /// A run whose bytes come last first, and which may lie in the source.
+    #[inline(always)]
+    pub fn push_reversed(&mut self, source: Source<'_>, run: &[u8]) {
+        const BYTES: usize = size_of::<u128>();
+        match source.chunk(run) {
+            Some(chunk) if (1..=BYTES).contains(&run.len()) => {
+                // The first byte becomes the last that counts; what came too much is pushed out at the other end.
+                let number = u128::from_le_bytes(*chunk) << (8 * (BYTES - run.len()));
+                self.push_start(&number.to_be_bytes(), run.len());
+            }
+            _ => self.bytes.extend(run.iter().rev()),
+        }
+        self.end_run();
+    }
+
+    /// The first bytes of an array, all of which are copied: a size that is known costs less than one that fits.
+    #[inline(always)]
+    fn push_start<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
+        assert!(len <= N);
+        self.bytes.reserve(N);
+        let end = self.bytes.len() + len;
+        // SAFETY: there is room for the whole array, and the part that is kept was written.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), self.bytes.as_mut_ptr().add(self.bytes.len()), N);
+            self.bytes.set_len(end);
+        }
+    }
+
+    /// Ends a run whose bytes were written, through `bytes_mut` or here.
     #[inline]
     pub fn end_run(&mut self) {
         self.offsets.push(self.bytes.len() as i32);
@@ -59,14 +117,18 @@ impl Runs {
     }
 
     fn parts(mut self) -> (OffsetBuffer<i32>, Buffer) {
-        self.bytes.shrink_to_fit();
-        (OffsetBuffer::new(ScalarBuffer::from(self.offsets)), Buffer::from_vec(self.bytes))
+        give_back(&mut self.bytes);
+        give_back(&mut self.offsets);
+        // SAFETY: the offsets begin with 0 and are lengths of what only grew between them.
+        let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(self.offsets)) };
+        (offsets, Buffer::from_vec(self.bytes))
     }
 
     /// The runs as text; they were validated one by one, and are validated here once more as a whole.
     pub fn finish_text(self, nulls: Option<NullBuffer>) -> ArrayRef {
         let (offsets, bytes) = self.parts();
-        Arc::new(StringArray::new(offsets, bytes, nulls))
+        // SAFETY: every run was seen to be UTF-8 before it was pushed, and the last offset is the number of bytes.
+        Arc::new(unsafe { StringArray::new_unchecked(offsets, bytes, nulls) })
     }
 
     pub fn finish_bytes(self, nulls: Option<NullBuffer>) -> ArrayRef {
@@ -75,29 +137,38 @@ impl Runs {
     }
 }
 
-/// Which places of a growing column hold a value. Until the first null there is nothing to remember but a length.
+/// Makes room for what will come, which cannot be more than `most`.
+pub fn reserve<T>(column: &mut Vec<T>, share: Share, most: usize) {
+    let in_the_end = share.in_the_end(column.len()).min(most);
+    // Where there is not so much memory, there may be enough for what really comes.
+    let _ = column.try_reserve_exact(in_the_end.saturating_sub(column.len()));
+}
+
+/// Gives memory back that was not needed, if it is worth the copy.
+fn give_back<T>(column: &mut Vec<T>) {
+    if column.capacity() / 4 * 3 > column.len() {
+        column.shrink_to_fit();
+    }
+}
+
+/// Which places of a growing column hold a value: a bit for each, the first in the lowest bit.
 #[derive(Default)]
 pub struct Validity {
     count: usize,
-    nulls: usize,
-    /// A bit for every place, the first in the lowest bit, once there was a null.
-    bits: Option<Vec<u8>>,
+    words: Vec<u64>,
+    /// The places after the last whole word.
+    last: u64,
 }
 
 impl Validity {
     #[inline]
     pub fn push(&mut self, valid: bool) {
-        if !valid && self.bits.is_none() {
-            self.bits = Some(all_ones(self.count));
-        }
-        if let Some(bits) = &mut self.bits {
-            match bits.last_mut() {
-                Some(last) if !self.count.is_multiple_of(8) => *last |= u8::from(valid) << (self.count % 8),
-                _ => bits.push(u8::from(valid)),
-            }
-            self.nulls += usize::from(!valid);
-        }
+        self.last |= u64::from(valid) << (self.count % 64);
         self.count += 1;
+        if self.count.is_multiple_of(64) {
+            self.words.push(self.last);
+            self.last = 0;
+        }
     }
 
     #[inline]
@@ -106,30 +177,25 @@ impl Validity {
     }
 
     pub fn truncate(&mut self, count: usize) {
-        let count = count.min(self.count);
-        if let Some(bits) = &mut self.bits {
-            self.nulls -= (count..self.count).filter(|place| bits[place / 8] >> (place % 8) & 1 == 0).count();
-            bits.truncate(count.div_ceil(8));
-            if let (Some(last), 1..) = (bits.last_mut(), count % 8) {
-                *last &= (1 << (count % 8)) - 1;
-            }
+        if count >= self.count {
+            return;
         }
+        let last = self.words.get(count / 64).copied().unwrap_or(self.last);
+        self.last = last & ((1 << (count % 64)) - 1);
+        self.words.truncate(count / 64);
         self.count = count;
     }
 
-    pub fn finish(self) -> Option<NullBuffer> {
-        let bits = self.bits.filter(|_| self.nulls > 0)?;
-        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, self.count)))
+    pub fn finish(mut self) -> Option<NullBuffer> {
+        let valid = self.words.iter().chain([&self.last]).map(|word| word.count_ones() as usize).sum::<usize>();
+        if valid == self.count {
+            return None;
+        }
+        self.words.push(self.last);
+        // Bits are numbered from the lowest bit of the first byte on.
+        self.words.iter_mut().for_each(|word| *word = word.to_le());
+        Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(self.words), 0, self.count)))
     }
-}
-
-/// So many set bits, and no others.
-fn all_ones(count: usize) -> Vec<u8> {
-    let mut bits = vec![0xff; count.div_ceil(8)];
-    if let (Some(last), 1..) = (bits.last_mut(), count % 8) {
-        *last = (1 << (count % 8)) - 1;
-    }
-    bits
 }
 
 enum Data {
@@ -172,8 +238,8 @@ impl Column {
             DataType::Decimal128(..) => Data::Decimal(Vec::new()),
             DataType::Float32 => Data::Float32(Vec::new()),
             DataType::Float64 => Data::Float64(Vec::new()),
-            DataType::Utf8 => Data::Text(Runs::with_capacity(0)),
-            DataType::Binary => Data::Bytes(Runs::with_capacity(0)),
+            DataType::Utf8 => Data::Text(Runs::default()),
+            DataType::Binary => Data::Bytes(Runs::default()),
             other => unreachable!("no scalar has the type {other}"),
         };
         Column { of, data, valid: Validity::default() }
@@ -274,14 +340,14 @@ mod tests {
 
     #[test]
     fn validity_rolls_back_to_any_length() {
-        for first_null in 0..20 {
-            for cut in 0..=30 {
+        for first_null in [0, 1, 62, 63, 64, 65, 127, 128] {
+            for cut in 0..=130 {
                 let (mut rolled, mut straight) = (Validity::default(), Validity::default());
                 let valid = |place: usize| place != first_null && place % 7 != 3;
-                (0..30).for_each(|place| rolled.push(valid(place)));
+                (0..130).for_each(|place| rolled.push(valid(place)));
                 rolled.truncate(cut);
-                (cut..30).for_each(|place| rolled.push(valid(place)));
-                (0..30).for_each(|place| straight.push(valid(place)));
+                (cut..130).for_each(|place| rolled.push(valid(place)));
+                (0..130).for_each(|place| straight.push(valid(place)));
                 assert_eq!(rolled.finish(), straight.finish(), "{first_null} {cut}");
             }
         }
@@ -294,5 +360,32 @@ mod tests {
         valid.push(false);
         valid.truncate(9);
         assert_eq!((valid.count(), valid.finish()), (9, None));
+    }
+
+    #[test]
+    fn runs_are_copied_alike_from_anywhere() {
+        let buffer: Vec<u8> = (0..200).map(|byte: u8| byte.wrapping_mul(7)).collect();
+        for source in [Source::new(&buffer), Source::default()] {
+            for len in 0..=80 {
+                for at in [0, 1, 100, buffer.len() - len] {
+                    let run = &buffer[at..at + len];
+                    let mut runs = Runs::default();
+                    runs.push_from::<32>(source, run);
+                    runs.push_from::<64>(source, run);
+                    runs.push_reversed(source, run);
+                    let reversed: Vec<u8> = run.iter().rev().copied().collect();
+                    assert_eq!(runs.bytes, [run, run, &reversed].concat(), "{at} {len}");
+                    assert_eq!(runs.offsets, [0, len as i32, 2 * len as i32, 3 * len as i32]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn room_is_made_for_no_more_than_there_can_be() {
+        let mut runs = Runs::default();
+        runs.push(&[7; 1000]);
+        runs.expect(Share { done: 1, all: 1_000_000_000 }, 5000);
+        assert!(runs.bytes.capacity() < 10_000 && runs.offsets.capacity() < 10_000);
     }
 }

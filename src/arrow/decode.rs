@@ -1,23 +1,74 @@
 //! decode: headers into a list column, the envelope's fields beside it.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, ListArray, StructArray};
+use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
-use super::column::{Column, Runs, Validity};
-use super::run::RowSink;
+use super::column::{Column, Runs, Validity, reserve};
+use super::run::{RowSink, Share};
 use super::schema;
-use crate::header::{Header, Key};
-use crate::kind::Scalar;
+use super::source::Source;
+use crate::error::Code;
+use crate::header::{Header, Key, KeyForm};
+use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Value};
 use crate::walk::{Block, Envelope, FieldType, FieldValue, Presence, Sink};
 
+/// Keys as they grow, in the form of their format.
+enum Keys {
+    Text(Runs),
+    Int(Vec<i32>),
+    Typed { kinds: Runs, bits: Runs },
+}
+
+impl Keys {
+    fn count(&self) -> usize {
+        match self {
+            Keys::Text(runs) | Keys::Typed { bits: runs, .. } => runs.count(),
+            Keys::Int(numbers) => numbers.len(),
+        }
+    }
+
+    /// Bytes of kinds and of keys.
+    #[inline]
+    fn byte_len(&self) -> (usize, usize) {
+        match self {
+            Keys::Text(runs) => (0, runs.byte_len()),
+            Keys::Int(_) => (0, 0),
+            Keys::Typed { kinds, bits } => (kinds.byte_len(), bits.byte_len()),
+        }
+    }
+
+    fn truncate(&mut self, count: usize, (kind_bytes, bytes): (usize, usize)) {
+        match self {
+            Keys::Text(runs) => runs.truncate(count, bytes),
+            Keys::Int(numbers) => numbers.truncate(count),
+            Keys::Typed { kinds, bits } => {
+                kinds.truncate(count, kind_bytes);
+                bits.truncate(count, bytes);
+            }
+        }
+    }
+
+    fn finish(self) -> Vec<ArrayRef> {
+        match self {
+            Keys::Text(runs) => vec![runs.finish_text(None)],
+            Keys::Int(numbers) => vec![Arc::new(Int32Array::new(ScalarBuffer::from(numbers), None))],
+            Keys::Typed { kinds, bits } => vec![kinds.finish_text(None), bits.finish_bytes(None)],
+        }
+    }
+}
+
 /// The list column of all headers and the columns of the other fields, as they grow.
-pub struct ListSink<E> {
-    keys: Runs,
+pub struct ListSink<'s, E> {
+    source: Source<'s>,
+    cell_bytes: usize,
+    keys: Keys,
+    /// Of formats with kinds: their names, null beside a null value.
     kinds: Option<Runs>,
     values: Runs,
     has_value: Validity,
@@ -26,6 +77,7 @@ pub struct ListSink<E> {
     fields: Vec<Column>,
     has_message: Validity,
     mark: Mark,
+    text_keys: bool,
     format: PhantomData<E>,
 }
 
@@ -34,33 +86,35 @@ pub struct ListSink<E> {
 struct Mark {
     rows: usize,
     headers: usize,
-    key_bytes: usize,
+    key_bytes: (usize, usize),
     kind_bytes: usize,
     value_bytes: usize,
     field_bytes: Vec<usize>,
 }
 
-impl<E: Envelope> ListSink<E> {
-    /// `cell_bytes` is what the input holds: keys and values together cannot take more.
-    pub fn new(cell_bytes: usize) -> Self {
-        let fields: Vec<_> = E::FIELDS
-            .iter()
-            .filter_map(|field| match field.of {
-                FieldType::Headers => None,
-                FieldType::Int64 => Some(Column::new(Scalar::Int64.arrow(Default::default()))),
-                FieldType::Binary => Some(Column::new(Scalar::Binary.arrow(Default::default()))),
-            })
-            .collect();
+impl<'s, E: Envelope> ListSink<'s, E> {
+    /// `cell_bytes` is what the input holds: no column of the result can take more.
+    pub fn new(cell_bytes: usize, text_keys: bool, source: Source<'s>) -> Self {
+        let fields: Vec<_> =
+            E::FIELDS.iter().filter_map(|field| schema::field_type(field.of)).map(Column::new).collect();
+        let keys = match E::Block::KEYS {
+            KeyForm::Int => Keys::Int(Vec::new()),
+            KeyForm::Typed if !text_keys => Keys::Typed { kinds: Runs::default(), bits: Runs::default() },
+            KeyForm::Text | KeyForm::Typed => Keys::Text(Runs::default()),
+        };
         ListSink {
-            keys: Runs::with_capacity(cell_bytes / 2),
-            kinds: E::Block::KINDS.then(|| Runs::with_capacity(0)),
-            values: Runs::with_capacity(cell_bytes / 2),
+            source,
+            cell_bytes,
+            keys,
+            kinds: E::Block::KINDS.are_carried().then(Runs::default),
+            values: Runs::default(),
             has_value: Validity::default(),
             lists: vec![0],
             has_list: Validity::default(),
             mark: Mark { field_bytes: vec![0; fields.len()], ..Mark::default() },
             fields,
             has_message: Validity::default(),
+            text_keys,
             format: PhantomData,
         }
     }
@@ -69,10 +123,48 @@ impl<E: Envelope> ListSink<E> {
         for (column, value) in self.fields.iter_mut().zip(values) {
             column.push(match value {
                 FieldValue::Null => None,
+                FieldValue::Bool(flag) => Some(Value::Bool(*flag)),
                 FieldValue::Int64(number) => Some(Value::Int(*number)),
+                FieldValue::Uint64(number) => Some(Value::Wide((*number).into())),
+                FieldValue::Text(text) => Some(Value::Text(Cow::Borrowed(text))),
                 FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
+                FieldValue::Id(id) => Some(Value::Bytes(id)),
             });
         }
+    }
+
+    /// Takes the key; false when it is refused, which was noted.
+    #[inline]
+    fn push_key<M: Mode>(&mut self, header: &Header<'_>, mode: &mut M) -> Result<bool, Stop> {
+        match (&mut self.keys, &header.key) {
+            (Keys::Text(runs), Key::Text(text)) => runs.push_from::<32>(self.source, text.as_bytes()),
+            (Keys::Int(numbers), Key::Int(number)) => numbers.push(*number),
+            (Keys::Typed { kinds, bits }, Key::Typed(typed)) => {
+                kinds.push_padded(typed.kind.padded_name());
+                match typed.string() {
+                    Some(bytes) => bits.push_from::<32>(self.source, bytes),
+                    None => bits.push(&typed.bits()),
+                }
+            }
+            (Keys::Typed { kinds, bits }, Key::Text(text)) => {
+                kinds.push(Scalar::String.name().as_bytes());
+                bits.push(text.as_bytes());
+            }
+            (Keys::Text(runs), Key::Typed(typed)) => match (typed.text(), typed.string()) {
+                (Some(text), _) => runs.push_from::<32>(self.source, text.as_bytes()),
+                (None, Some(_)) => {
+                    mode.soft(Code::KeyNotUtf8, None, || "the key is not UTF-8".into())?;
+                    return Ok(false);
+                }
+                (None, None) => {
+                    let refused = || format!("the key is {} and text keys were asked for", typed.kind.name());
+                    mode.soft(Code::WrongKind, None, refused)?;
+                    return Ok(false);
+                }
+            },
+            _ => unreachable!("a walk hands over keys of its format's form"),
+        }
+        Ok(true)
     }
 
     fn end_list(&mut self, valid: bool, has_message: bool) {
@@ -98,10 +190,11 @@ impl<E: Envelope> ListSink<E> {
 
     /// The fields of the envelope in the order of its table, and whether there is a message at all.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
-        let mut columns = vec![self.keys.finish_text(None)];
-        columns.extend(self.kinds.map(|kinds| kinds.finish_text(None)));
-        columns.push(self.values.finish_bytes(self.has_value.finish()));
-        let headers = StructArray::new(schema::header_fields::<E::Block>(), columns, None);
+        let nulls = self.has_value.finish();
+        let mut columns = self.keys.finish();
+        columns.extend(self.kinds.map(|kinds| kinds.finish_text(nulls.clone())));
+        columns.push(self.values.finish_bytes(nulls));
+        let headers = StructArray::new(schema::header_fields::<E::Block>(self.text_keys), columns, None);
         let element = schema::nullable("element", headers.data_type().clone());
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.lists));
         let lists: ArrayRef = Arc::new(ListArray::new(element, offsets, Arc::new(headers), self.has_list.finish()));
@@ -115,23 +208,21 @@ impl<E: Envelope> ListSink<E> {
     }
 }
 
-impl<'a, E: Envelope> Sink<'a> for ListSink<E> {
+impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
-        match &header.key {
-            Key::Text(text) => self.keys.push(text.as_bytes()),
-            Key::Int(_) | Key::Typed(..) => unreachable!("no format of the table has such keys"),
+    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        if !self.push_key(&header, mode)? {
+            return Ok(());
         }
-        if let (Some(kinds), Some(kind)) = (&mut self.kinds, header.kind) {
-            kinds.push(kind.name().as_bytes());
+        if let Some(kinds) = &mut self.kinds {
+            kinds.push_padded(header.kind.map_or(([0; MAX_NAME_LEN], 0), Kind::padded_name));
         }
         let value = header.value.unwrap_or_default();
-        if header.kind.is_some() && E::Block::ORDER == ByteOrder::Little {
-            // A typed value is its bits, most significant byte first, whichever format it came from.
-            self.values.bytes_mut().extend(value.iter().rev());
-            self.values.end_run();
+        // A typed value is its bits, most significant byte first, whichever format it came from.
+        if E::Block::ORDER == ByteOrder::Little && header.kind.and_then(Kind::width).is_some() {
+            self.values.push_reversed(self.source, value);
         } else {
-            self.values.push(value);
+            self.values.push_from::<64>(self.source, value);
         }
         self.has_value.push(header.value.is_some());
         Ok(())
@@ -143,7 +234,7 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<E> {
     }
 }
 
-impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
+impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
     #[inline]
     fn begin_row(&mut self) {
         let mark = &mut self.mark;
@@ -155,6 +246,22 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
         for (bytes, column) in mark.field_bytes.iter_mut().zip(&self.fields) {
             *bytes = column.byte_len();
         }
+    }
+
+    fn expect(&mut self, share: Share) {
+        match &mut self.keys {
+            Keys::Text(runs) => runs.expect(share, self.cell_bytes),
+            Keys::Int(numbers) => reserve(numbers, share, self.cell_bytes),
+            Keys::Typed { kinds, bits } => {
+                kinds.expect(share, self.cell_bytes);
+                bits.expect(share, self.cell_bytes);
+            }
+        }
+        self.values.expect(share, self.cell_bytes);
+        if let Some(kinds) = &mut self.kinds {
+            kinds.expect(share, self.cell_bytes);
+        }
+        reserve(&mut self.lists, share, share.all + 1);
     }
 
     #[inline]
@@ -184,7 +291,9 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
     #[inline]
     fn max_offset(&self) -> usize {
         let fields = self.fields.iter().map(Column::byte_len).max().unwrap_or(0);
-        self.keys.byte_len().max(self.values.byte_len()).max(self.keys.count()).max(fields)
+        let (kinds, keys) = self.keys.byte_len();
+        let kinds = self.kinds.as_ref().map_or(0, Runs::byte_len).max(kinds);
+        keys.max(kinds).max(self.values.byte_len()).max(self.keys.count()).max(fields)
     }
 
     fn keeps_parts(&self) -> bool {

@@ -3,10 +3,11 @@
 use arrow_array::ArrayRef;
 
 use super::column::{Runs, Validity};
-use super::run::RowSink;
+use super::run::{MAX_OFFSET, RowSink, Share};
+use crate::error::Error;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
-use crate::op::write::Writer;
+use crate::op::write::{Origin, Writer};
 use crate::walk::{Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
 
 /// Cells as they grow, and the message at hand.
@@ -18,9 +19,10 @@ pub struct CellSink<'a, E> {
 }
 
 impl<E: Envelope> CellSink<'_, E> {
-    pub fn new(options: WriteOptions) -> Self {
-        let writer = Writer::new(options);
-        CellSink { writer, cells: Runs::with_capacity(0), valid: Validity::default(), mark: (0, 0) }
+    /// Refuses options that make no sense for the format.
+    pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+        let writer = Writer::new(options, origin)?;
+        Ok(CellSink { writer, cells: Runs::default(), valid: Validity::default(), mark: (0, 0) })
     }
 
     pub fn finish(self) -> ArrayRef {
@@ -53,6 +55,10 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         self.cells.end_run();
         self.valid.push(sealed == Sealed::Written);
         Ok(())
+    }
+
+    fn expect(&mut self, share: Share) {
+        self.cells.expect(share, MAX_OFFSET);
     }
 
     fn abort_row(&mut self) {

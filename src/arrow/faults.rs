@@ -1,64 +1,92 @@
-//! A growing column of faults: `list<struct<code, message, byte, header, key, column>>`, null where a row is whole.
+//! Growing columns of what is wrong with rows and of what their targets cannot carry: lists of structs, null where a row
+//! is whole.
 
 use std::sync::Arc;
 
 use arrow_array::builder::{ArrayBuilder, BooleanBufferBuilder, Int32Builder, Int64Builder, StringBuilder};
 use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::Fields;
 
 use super::schema;
-use crate::error::Fault;
+use crate::error::{Fault, Loss};
 
-pub struct FaultColumn {
+/// What a run says about its rows.
+#[derive(Default)]
+pub struct Findings {
+    pub faults: FaultColumn,
+    pub losses: LossColumn,
+}
+
+impl Findings {
+    /// Whether these would take a column past an offset.
+    pub fn would_pass(&self, faults: &[Fault], losses: &[Loss], max_offset: usize) -> bool {
+        let losses: usize = losses.iter().map(loss_text_len).sum();
+        self.faults.would_pass(faults, max_offset) || self.losses.rows.text_len + losses > max_offset
+    }
+}
+
+/// Where the lists of the rows end, and which rows have one.
+struct ListEnds {
     offsets: Vec<i32>,
     valid: BooleanBufferBuilder,
+    text_len: usize,
+}
+
+impl Default for ListEnds {
+    fn default() -> Self {
+        ListEnds { offsets: vec![0], valid: BooleanBufferBuilder::new(0), text_len: 0 }
+    }
+}
+
+impl ListEnds {
+    #[inline]
+    fn end_row(&mut self, elements: usize, valid: bool) {
+        self.offsets.push(elements as i32);
+        self.valid.append(valid);
+    }
+
+    fn finish(mut self, fields: Fields, columns: Vec<ArrayRef>) -> ArrayRef {
+        let structs = StructArray::new(fields, columns, None);
+        let element = schema::nullable("element", structs.data_type().clone());
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        let valid = NullBuffer::new(self.valid.finish());
+        Arc::new(ListArray::new(element, offsets, Arc::new(structs), Some(valid)))
+    }
+}
+
+/// `list<struct<code, message, byte, header, key, column>>`
+#[derive(Default)]
+pub struct FaultColumn {
+    rows: ListEnds,
     codes: StringBuilder,
     messages: StringBuilder,
     bytes: Int64Builder,
     headers: Int32Builder,
     keys: StringBuilder,
     columns: StringBuilder,
-    text_len: usize,
-}
-
-impl Default for FaultColumn {
-    fn default() -> Self {
-        FaultColumn {
-            offsets: vec![0],
-            valid: BooleanBufferBuilder::new(0),
-            codes: StringBuilder::new(),
-            messages: StringBuilder::new(),
-            bytes: Int64Builder::new(),
-            headers: Int32Builder::new(),
-            keys: StringBuilder::new(),
-            columns: StringBuilder::new(),
-            text_len: 0,
-        }
-    }
 }
 
 impl FaultColumn {
-    /// Whether these faults would take the column past an offset.
+    /// Whether these would take the column past an offset.
     pub fn would_pass(&self, faults: &[Fault], max_offset: usize) -> bool {
-        self.text_len + faults.iter().map(text_len).sum::<usize>() > max_offset
+        self.rows.text_len + faults.iter().map(fault_text_len).sum::<usize>() > max_offset
     }
 
-    /// The faults of one row.
     #[inline]
     pub fn push(&mut self, faults: &[Fault]) {
         for fault in faults {
             self.push_fault(fault);
         }
-        self.offsets.push(self.codes.len() as i32);
-        self.valid.append(!faults.is_empty());
+        self.rows.end_row(self.codes.len(), !faults.is_empty());
     }
 
     fn push_fault(&mut self, fault: &Fault) {
-        self.text_len += text_len(fault);
+        self.rows.text_len += fault_text_len(fault);
         self.codes.append_value(fault.code.name());
         self.messages.append_value(&fault.message);
         self.bytes.append_option(fault.byte.map(|byte| byte as i64));
-        self.headers.append_option(fault.header.and_then(|header| i32::try_from(header).ok()));
+        self.headers.append_option(index(fault.header));
         self.keys.append_option(fault.key.as_deref());
         self.columns.append_option(fault.column.as_deref());
     }
@@ -72,16 +100,68 @@ impl FaultColumn {
             Arc::new(self.keys.finish()),
             Arc::new(self.columns.finish()),
         ];
-        let faults = StructArray::new(schema::fault_fields(), columns, None);
-        let element = schema::nullable("element", faults.data_type().clone());
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        let valid = NullBuffer::new(self.valid.finish());
-        Arc::new(ListArray::new(element, offsets, Arc::new(faults), Some(valid)))
+        self.rows.finish(schema::fault_fields(), columns)
     }
 }
 
+/// `list<struct<code, message, header, key, kind, written>>`
+#[derive(Default)]
+pub struct LossColumn {
+    rows: ListEnds,
+    codes: StringBuilder,
+    messages: StringBuilder,
+    headers: Int32Builder,
+    keys: StringBuilder,
+    kinds: StringBuilder,
+    written: StringBuilder,
+}
+
+impl LossColumn {
+    #[inline]
+    pub fn push(&mut self, losses: &[Loss]) {
+        for loss in losses {
+            self.push_loss(loss);
+        }
+        self.rows.end_row(self.codes.len(), !losses.is_empty());
+    }
+
+    fn push_loss(&mut self, loss: &Loss) {
+        self.rows.text_len += loss_text_len(loss);
+        self.codes.append_value(loss.code.name());
+        self.messages.append_value(&loss.message);
+        self.headers.append_option(index(loss.header));
+        self.keys.append_option(loss.key.as_deref());
+        self.kinds.append_option(loss.kind.as_deref());
+        self.written.append_option(loss.written);
+    }
+
+    pub fn finish(mut self) -> ArrayRef {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.codes.finish()),
+            Arc::new(self.messages.finish()),
+            Arc::new(self.headers.finish()),
+            Arc::new(self.keys.finish()),
+            Arc::new(self.kinds.finish()),
+            Arc::new(self.written.finish()),
+        ];
+        self.rows.finish(schema::loss_fields(), columns)
+    }
+}
+
+fn index(header: Option<usize>) -> Option<i32> {
+    header.and_then(|header| i32::try_from(header).ok())
+}
+
 /// An upper bound of what a fault adds to any one text column.
-fn text_len(fault: &Fault) -> usize {
-    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    fault.message.len().max(optional(&fault.key)).max(optional(&fault.column)).max(1)
+fn fault_text_len(fault: &Fault) -> usize {
+    longest([Some(&fault.message), fault.key.as_ref(), fault.column.as_ref()])
+}
+
+/// An upper bound of what a loss adds to any one text column.
+fn loss_text_len(loss: &Loss) -> usize {
+    longest([Some(&loss.message), loss.key.as_ref(), loss.kind.as_ref()])
+}
+
+fn longest(texts: [Option<&String>; 3]) -> usize {
+    texts.into_iter().flatten().map(String::len).max().unwrap_or(0).max(1)
 }

@@ -7,6 +7,9 @@ use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArra
 use arrow_array::{LargeListArray, ListArray, StringViewArray, StructArray};
 use arrow_schema::DataType;
 
+use super::source::Source;
+use crate::cursor::Cursor;
+
 /// A column of bytes.
 #[derive(Clone, Copy)]
 pub enum Bytes<'a> {
@@ -33,12 +36,46 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // Asked for every value of a list.
     pub fn get(self, row: usize) -> Option<&'a [u8]> {
         match self {
             Bytes::Small(array) => array.is_valid(row).then(|| array.value(row)),
             Bytes::Large(array) => array.is_valid(row).then(|| array.value(row)),
             Bytes::View(array) => array.is_valid(row).then(|| array.value(row)),
+        }
+    }
+
+    /// The buffer that the cells lie in, where there is one.
+    pub fn source(self) -> Source<'a> {
+        match self {
+            Bytes::Small(array) => Source::new(array.value_data()),
+            Bytes::Large(array) => Source::new(array.value_data()),
+            Bytes::View(_) => Source::default(),
+        }
+    }
+
+    #[inline]
+    pub fn is_null(self, row: usize) -> bool {
+        match self {
+            Bytes::Small(array) => array.is_null(row),
+            Bytes::Large(array) => array.is_null(row),
+            Bytes::View(array) => array.is_null(row),
+        }
+    }
+
+    /// A cursor over a cell that is not null.
+    #[inline]
+    pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
+        match self {
+            Bytes::Small(array) => array.is_valid(row).then(|| {
+                let offsets = array.value_offsets();
+                Cursor::within(array.value_data(), offsets[row] as usize..offsets[row + 1] as usize)
+            }),
+            Bytes::Large(array) => array.is_valid(row).then(|| {
+                let offsets = array.value_offsets();
+                Cursor::within(array.value_data(), offsets[row] as usize..offsets[row + 1] as usize)
+            }),
+            Bytes::View(array) => array.is_valid(row).then(|| Cursor::new(array.value(row))),
         }
     }
 
@@ -75,7 +112,7 @@ impl<'a> Texts<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)] // Asked for every key of a list.
     pub fn get(self, row: usize) -> Option<&'a str> {
         match self {
             Texts::Small(array) => array.is_valid(row).then(|| array.value(row)),

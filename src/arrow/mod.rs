@@ -5,10 +5,12 @@ pub mod decode;
 pub mod encode;
 pub mod faults;
 pub mod input;
+pub mod messages;
 pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod select;
+pub mod source;
 pub mod validate;
 
 use std::sync::Arc;
@@ -18,18 +20,23 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, FieldRef};
 
 use crate::error::{Direction, Error};
-use crate::format::Visitor;
+use crate::format::{Format, Visitor};
+use crate::header::KeyForm;
 use crate::kind::Dialect;
 use crate::mode::OnLoss;
+use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
+use crate::op::inspect::Inspect;
+use crate::op::is_a_batch;
+use crate::op::write::Origin;
 use crate::value::ByteOrder;
-use crate::walk::{Block, Discard, Envelope, Is, ReadOptions, WriteOptions};
+use crate::walk::{Batch, Block, Discard, Envelope, Is, ReadOptions, WriteOptions};
 
 use decode::ListSink;
 use encode::CellSink;
 use faults::FaultColumn;
 use input::{Bytes, Lists};
-use rows::{CellRows, ListRows, Rows, StructRows};
-use run::{MAX_OFFSET, OnError, Plan, run};
+use rows::{CellRows, ConvertedRows, ListRows, Rows, StructRows};
+use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
 
 /// The column that a verb is applied to, and how far it got.
@@ -51,7 +58,7 @@ impl<'a> Input<'a> {
 
     fn plan(&self, format: &'static str, direction: Direction, on_error: OnError) -> Plan {
         let Input { rows_before, max_offset, .. } = *self;
-        Plan { format, direction, on_error, on_loss: OnLoss::Raise, rows_before, max_offset }
+        Plan { format, direction, target: None, on_error, on_loss: OnLoss::Raise, rows_before, max_offset }
     }
 }
 
@@ -63,9 +70,17 @@ pub struct Output {
 
 /// A verb on columns: what it gives, known before any row is read, and the rows themselves.
 pub trait Verb {
-    fn output_type<E: Envelope>(&self) -> DataType;
+    fn output_type<E: Envelope>(&self) -> Result<DataType, Error>;
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error>;
+
+    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
+        Err(is_a_batch::<B>())
+    }
+
+    fn apply_batch<B: Batch>(&self, _input: Input<'_>) -> Result<Output, Error> {
+        Err(is_a_batch::<B>())
+    }
 }
 
 /// [`Verb::apply`] for a format that is known by name.
@@ -77,16 +92,24 @@ impl<V: Verb> Visitor for Apply<'_, V> {
     fn visit<E: Envelope>(self) -> Self::Out {
         self.0.apply::<E>(self.1)
     }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        self.0.apply_batch::<B>(self.1)
+    }
 }
 
 /// [`Verb::output_type`] for a format that is known by name.
 pub struct TypeOf<'a, V>(pub &'a V);
 
 impl<V: Verb> Visitor for TypeOf<'_, V> {
-    type Out = DataType;
+    type Out = Result<DataType, Error>;
 
-    fn visit<E: Envelope>(self) -> DataType {
+    fn visit<E: Envelope>(self) -> Self::Out {
         self.0.output_type::<E>()
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        self.0.batch_type::<B>()
     }
 }
 
@@ -99,7 +122,7 @@ pub struct Decode {
 
 impl Decode {
     fn fields<E: Envelope>(&self) -> Vec<FieldRef> {
-        let mut fields = schema::envelope_fields::<E>();
+        let mut fields = schema::envelope_fields::<E>(self.options.text_keys);
         if self.on_error == OnError::Column {
             fields.push(schema::nullable("error", schema::faults_type()));
         }
@@ -108,28 +131,27 @@ impl Decode {
 }
 
 impl Verb for Decode {
-    fn output_type<E: Envelope>(&self) -> DataType {
-        match self.on_error {
+    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+        Ok(match self.on_error {
             OnError::Column => DataType::Struct(self.fields::<E>().into()),
-            OnError::Raise | OnError::Null => schema::decoded_type::<E>(),
-        }
+            OnError::Raise | OnError::Null => schema::decoded_type::<E>(self.options.text_keys),
+        })
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
         let cells = cells_of::<E>(input.column)?;
         let rows = CellRows::<E>::new(cells, self.options);
-        let mut sink = ListSink::<E>::new(cells.total_len());
-        let mut faults = FaultColumn::default();
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
-        let until = run(&rows, input.from, &plan, &mut sink, &mut faults)?;
+        let make = || Ok(ListSink::<E>::new(cells.total_len(), self.options.text_keys, cells.source()));
+        let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::IS) {
             (OnError::Raise | OnError::Null, Is::Block) => columns.swap_remove(0),
-            (OnError::Raise | OnError::Null, Is::Envelope) => {
+            (OnError::Raise | OnError::Null, Is::Envelope | Is::Batch) => {
                 struct_of(self.fields::<E>(), columns, has_message.finish(), until - input.from)
             }
             (OnError::Column, _) => {
-                columns.push(faults.finish());
+                columns.push(findings.faults.finish());
                 // A row that failed is a row all the same: its faults stand in it.
                 let nulls = nulls_without_faults(has_message, &columns);
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
@@ -140,48 +162,123 @@ impl Verb for Decode {
 }
 
 /// Headers → bytes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Encode {
     pub options: WriteOptions,
 }
 
 impl Verb for Encode {
-    fn output_type<E: Envelope>(&self) -> DataType {
-        match self.options.on_loss {
-            OnLoss::Report => DataType::Struct(
-                vec![schema::nullable("data", DataType::Binary), schema::nullable("losses", schema::faults_type())]
-                    .into(),
-            ),
-            OnLoss::Raise | OnLoss::Drop => DataType::Binary,
-        }
+    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+        Ok(written_type(self.options.on_loss, OnError::Raise))
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let plan = Plan { on_loss: self.options.on_loss, ..input.plan(E::NAME, Direction::Encode, OnError::Raise) };
         match E::IS {
             Is::Block => {
-                let rows = ListRows::new(input.column, E::Block::KEYS, &schema::headers_type::<E::Block>())?;
-                self.run_rows::<E, _>(&rows, input)
+                let rows = list_rows::<E>(input.column)?;
+                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
-            Is::Envelope => self.run_rows::<E, _>(&StructRows::new::<E>(input.column)?, input),
+            Is::Envelope | Is::Batch => {
+                let rows = StructRows::new::<E>(input.column)?;
+                write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
+            }
         }
     }
 }
 
-impl Encode {
-    fn run_rows<'a, E: Envelope, R: Rows<'a>>(&self, rows: &R, input: Input<'a>) -> Result<Output, Error> {
-        let mut sink = CellSink::<E>::new(self.options);
-        let mut losses = FaultColumn::default();
-        let plan = Plan { on_loss: self.options.on_loss, ..input.plan(E::NAME, Direction::Encode, OnError::Raise) };
-        let until = run(rows, input.from, &plan, &mut sink, &mut losses)?;
-        let data = sink.finish();
-        let column = match self.output_type::<E>() {
-            DataType::Struct(fields) => {
-                struct_of(fields.iter().cloned().collect(), vec![data, losses.finish()], None, until - input.from)
-            }
-            _ => data,
-        };
-        Ok(Output { column, until })
+/// Bytes → bytes of another format.
+#[derive(Debug, Clone)]
+pub struct Convert {
+    pub target: Format,
+    pub read: ReadOptions,
+    pub write: WriteOptions,
+    pub on_error: OnError,
+}
+
+impl Verb for Convert {
+    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+        Ok(written_type(self.write.on_loss, self.on_error))
     }
+
+    fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let cells = cells_of::<E>(input.column)?;
+        self.target.visit(ConvertInto { verb: self, cells, source: reader::<E>(), input })
+    }
+
+    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
+        Err(not_one_by_one(B::NAME))
+    }
+
+    fn apply_batch<B: Batch>(&self, _input: Input<'_>) -> Result<Output, Error> {
+        Err(not_one_by_one(B::NAME))
+    }
+}
+
+/// The half of convert that knows its target.
+struct ConvertInto<'a> {
+    verb: &'a Convert,
+    cells: Bytes<'a>,
+    source: Box<dyn Reader>,
+    input: Input<'a>,
+}
+
+impl Visitor for ConvertInto<'_> {
+    type Out = Result<Output, Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
+        let ConvertInto { verb, cells, source, input } = self;
+        let plan = Plan {
+            target: Some(E::NAME),
+            on_loss: verb.write.on_loss,
+            ..input.plan(source.name(), Direction::Decode, verb.on_error)
+        };
+        let origin = Origin { order: source.order(), keys: source.keys(), direction: Direction::Convert };
+        let rows = ConvertedRows { cells, options: verb.read, source, target: E::FIELDS };
+        write_rows::<E, _>(&rows, input, &plan, verb.write.clone(), origin)
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        Err(no_target(B::NAME))
+    }
+}
+
+/// What writing gives: cells, and beside them what was lost and what was wrong, if asked for.
+fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
+    let mut fields = vec![schema::nullable("data", DataType::Binary)];
+    if on_loss == OnLoss::Report {
+        fields.push(schema::nullable("losses", schema::losses_type()));
+    }
+    if on_error == OnError::Column {
+        fields.push(schema::nullable("error", schema::faults_type()));
+    }
+    match fields.len() {
+        1 => DataType::Binary,
+        _ => DataType::Struct(fields.into()),
+    }
+}
+
+fn write_rows<'a, E: Envelope, R: Rows<'a>>(
+    rows: &R,
+    input: Input<'a>,
+    plan: &Plan,
+    options: WriteOptions,
+    origin: Origin,
+) -> Result<Output, Error> {
+    let make = || CellSink::<E>::new(options.clone(), origin);
+    let Ran { sink, findings, until } = run(rows, input.from, plan, make)?;
+    let mut columns = vec![sink.finish()];
+    if plan.on_loss == OnLoss::Report {
+        columns.push(findings.losses.finish());
+    }
+    if plan.on_error == OnError::Column {
+        columns.push(findings.faults.finish());
+    }
+    let column = match written_type(plan.on_loss, plan.on_error) {
+        DataType::Struct(fields) => struct_of(fields.iter().cloned().collect(), columns, None, until - input.from),
+        _ => columns.swap_remove(0),
+    };
+    Ok(Output { column, until })
 }
 
 /// Bytes or lists → typed columns.
@@ -210,24 +307,25 @@ impl Select {
         format: &'static str,
         order: ByteOrder,
     ) -> Result<Output, Error> {
-        let mut sink = SelectSink::new(&self.wants, self.dialect, order);
-        let mut faults = FaultColumn::default();
         let plan = input.plan(format, Direction::Decode, self.on_error);
-        let until = run(rows, input.from, &plan, &mut sink, &mut faults)?;
+        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order));
+        let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
-            columns.push(faults.finish());
+            columns.push(findings.faults.finish());
         }
         Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until })
     }
 }
 
 impl Verb for Select {
-    fn output_type<E: Envelope>(&self) -> DataType {
-        DataType::Struct(self.fields().into())
+    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+        check_keys(&self.wants, E::NAME, E::Block::KEYS)?;
+        Ok(DataType::Struct(self.fields().into()))
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
+        check_keys(&self.wants, E::NAME, E::Block::KEYS)?;
         match Lists::of(input.column) {
             // A typed value in a list is its bits, most significant byte first.
             Some(_) => self.run_rows(&list_rows::<E>(input.column)?, input, E::NAME, ByteOrder::Big),
@@ -247,16 +345,30 @@ pub struct Validate {
 
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
-        let mut faults = FaultColumn::default();
         let plan = input.plan(format, Direction::Decode, OnError::Column);
-        let until = run(rows, input.from, &plan, &mut Discard, &mut faults)?;
-        Ok(Output { column: faults.finish(), until })
+        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Discard))?;
+        Ok(Output { column: findings.faults.finish(), until })
     }
 }
 
 impl Verb for Validate {
-    fn output_type<E: Envelope>(&self) -> DataType {
-        schema::faults_type()
+    fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
+        Ok(schema::faults_type())
+    }
+
+    fn batch_type<B: Batch>(&self) -> Result<DataType, Error> {
+        Ok(schema::faults_type())
+    }
+
+    fn apply_batch<B: Batch>(&self, input: Input<'_>) -> Result<Output, Error> {
+        let cells = cells_of::<B::Message>(input.column)?;
+        let mut column = FaultColumn::default();
+        for row in input.from..cells.row_count() {
+            let cell = cells.get(row);
+            let faults = cell.map(|cell| Inspect { cell, options: self.options }.visit_batch::<B>().faults);
+            column.push(&faults.unwrap_or_default());
+        }
+        Ok(Output { column: column.finish(), until: cells.row_count() })
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -275,7 +387,11 @@ fn cells_of<E: Envelope>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
 }
 
 fn list_rows<E: Envelope>(column: &dyn Array) -> Result<ListRows<'_>, Error> {
-    ListRows::new(column, E::Block::KEYS, &schema::headers_type::<E::Block>())
+    ListRows::new(column, E::Block::KEYS, &schema::headers_type::<E::Block>(false))
+}
+
+fn check_keys(wants: &[Want], format: &str, form: KeyForm) -> Result<(), Error> {
+    wants.iter().try_for_each(|want| want.key.check(format, form))
 }
 
 fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> ArrayRef {

@@ -1,19 +1,23 @@
 //! Rows that can be walked: cells of a format, lists of headers, and envelopes as structs.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, Int64Array, StructArray};
+use arrow_array::types::Decimal128Type;
+use arrow_array::{Array, BooleanArray, Decimal128Array, Int8Array, Int32Array, Int64Array, StructArray};
 use arrow_schema::DataType;
 
 use super::input::{Bytes, Lists, Texts};
 use super::schema;
 use crate::error::{Code, Error};
-use crate::header::{Header, Key, KeyForm};
+use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::Kind;
 use crate::mode::{Mode, Stop};
-use crate::walk::{Block, Envelope, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
+use crate::op::convert::{Reader, hand_over};
+use crate::op::values::MessageSink;
+use crate::value::ByteOrder;
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
 
 /// Rows of a column, each a message's headers and fields.
 pub trait Rows<'a> {
@@ -46,13 +50,60 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
 
     #[inline]
     fn is_null(&self, row: usize) -> bool {
-        self.cells.get(row).is_none()
+        self.cells.is_null(row)
     }
 
     #[inline]
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
-        let Some(cell) = self.cells.get(row) else { return Ok(Presence::Absent) };
+        let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
         walk_cell::<E, M, S>(cell, self.options, mode, sink)
+    }
+}
+
+/// Cells of bytes in a format, with the fields of another.
+pub struct ConvertedRows<'a> {
+    pub cells: Bytes<'a>,
+    pub options: ReadOptions,
+    pub source: Box<dyn Reader>,
+    pub target: &'static [Field],
+}
+
+impl<'a> Rows<'a> for ConvertedRows<'a> {
+    fn row_count(&self) -> usize {
+        self.cells.row_count()
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.cells.is_null(row)
+    }
+
+    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+        let Some(cell) = self.cells.get(row) else { return Ok(Presence::Absent) };
+        let mut message = MessageSink::default();
+        let presence = self.source.gather(cell, self.options, mode.either(), &mut message)?;
+        hand_over(message, self.source.fields(), self.target, mode, sink)?;
+        Ok(presence)
+    }
+}
+
+/// A column of keys in one of their forms.
+#[derive(Clone, Copy)]
+enum Keys<'a> {
+    Text(Texts<'a>),
+    Int(&'a Int32Array),
+    Typed { kinds: Texts<'a>, bits: Bytes<'a> },
+}
+
+impl<'a> Keys<'a> {
+    /// Finds keys that a format with keys of this form can have; text also does where they are typed.
+    fn of(elements: &'a StructArray, form: KeyForm) -> Option<Self> {
+        let key = elements.column_by_name("key")?;
+        match (form, elements.column_by_name("key_kind")) {
+            (KeyForm::Text | KeyForm::Typed, None) => Texts::of(key).map(Keys::Text),
+            (KeyForm::Int, None) => key.as_primitive_opt().map(Keys::Int),
+            (KeyForm::Typed, Some(kinds)) => Some(Keys::Typed { kinds: Texts::of(kinds)?, bits: Bytes::of(key)? }),
+            (KeyForm::Text | KeyForm::Int, Some(_)) => None,
+        }
     }
 }
 
@@ -60,7 +111,7 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
 pub struct ListRows<'a> {
     lists: Lists<'a>,
     elements: &'a StructArray,
-    keys: Texts<'a>,
+    keys: Keys<'a>,
     kinds: Option<Texts<'a>>,
     values: Bytes<'a>,
 }
@@ -71,11 +122,11 @@ impl<'a> ListRows<'a> {
         let misfit = || schema::misfit(wanted, array.data_type());
         let lists = Lists::of(array).ok_or_else(misfit)?;
         let elements = lists.elements().ok_or_else(misfit)?;
-        let known = ["key", "kind", "value"];
-        if elements.column_names().iter().any(|name| !known.contains(name)) || keys != KeyForm::Text {
+        let known = ["key_kind", "key", "kind", "value"];
+        if elements.column_names().iter().any(|name| !known.contains(name)) {
             return Err(misfit());
         }
-        let keys = elements.column_by_name("key").and_then(|column| Texts::of(column)).ok_or_else(misfit)?;
+        let keys = Keys::of(elements, keys).ok_or_else(misfit)?;
         let values = elements.column_by_name("value").and_then(|column| Bytes::of(column)).ok_or_else(misfit)?;
         let kinds = match elements.column_by_name("kind") {
             Some(column) => Some(Texts::of(column).ok_or_else(misfit)?),
@@ -84,26 +135,60 @@ impl<'a> ListRows<'a> {
         Ok(ListRows { lists, elements, keys, kinds, values })
     }
 
-    fn header<M: Mode>(&self, index: usize, place: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
-        let key = if self.elements.is_valid(place) { self.keys.get(place) } else { None };
-        let Some(key) = key else {
-            mode.soft(Code::NullKey, None, || "the key is null".into())?;
-            return Ok(None);
-        };
-        let key = Key::from(key);
-        mode.name_header(&key);
-        let kind = match self.kinds.and_then(|kinds| kinds.get(place)) {
-            None => None,
-            Some(name) => match Kind::parse(name) {
-                Some(kind) => Some(kind),
-                None => {
-                    mode.soft(Code::UnknownKind, None, || format!("unknown kind '{name}'"))?;
-                    return Ok(None);
-                }
-            },
-        };
-        Ok(Some(Header { index, key, kind, value: self.values.get(place), at: None }))
+    /// The headers of a row, whose keys are got one by one: in one of a few ways, so that no loop has to ask which.
+    #[inline(always)]
+    fn walk_keys<K: Copy, M: Mode, S: Sink<'a>>(
+        &self,
+        places: Range<usize>,
+        mode: &mut M,
+        sink: &mut S,
+        get: impl Fn(usize, &mut M) -> Result<Option<K>, Stop>,
+        key: impl Fn(K) -> Key<'a>,
+    ) -> Result<(), Stop> {
+        for (index, place) in places.enumerate() {
+            mode.enter_header(Some(index));
+            if self.elements.is_null(place) {
+                null_key(mode)?;
+                continue;
+            }
+            let Some(found) = get(place, mode)? else { continue };
+            // Made where it stays: a key that is passed through memory costs more than finding it.
+            let mut header = Header { index, key: key(found), kind: None, value: self.values.get(place), at: None };
+            mode.name_header(&header.key);
+            header.kind = match self.kinds.and_then(|kinds| kinds.get(place)) {
+                None => None,
+                Some(name) => match Kind::parse(name) {
+                    Some(kind) => Some(kind),
+                    None => {
+                        unknown_kind(name, mode)?;
+                        continue;
+                    }
+                },
+            };
+            sink.header(header, mode)?;
+        }
+        mode.enter_header(None);
+        Ok(())
     }
+}
+
+#[cold]
+fn null_key<M: Mode>(mode: &mut M) -> Result<(), Stop> {
+    mode.soft(Code::NullKey, None, || "the key is null".into())
+}
+
+#[cold]
+fn unknown_kind<M: Mode>(name: &str, mode: &mut M) -> Result<(), Stop> {
+    mode.soft(Code::UnknownKind, None, || format!("unknown kind '{name}'"))
+}
+
+/// A key, or that there is none.
+#[inline(always)]
+fn or_null<K, M: Mode>(key: Option<K>, mode: &mut M) -> Result<Option<K>, Stop> {
+    if key.is_none() {
+        null_key(mode)?;
+    }
+    Ok(key)
 }
 
 impl<'a> Rows<'a> for ListRows<'a> {
@@ -119,13 +204,28 @@ impl<'a> Rows<'a> for ListRows<'a> {
     #[inline]
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
-        for (index, place) in places.enumerate() {
-            mode.enter_header(Some(index));
-            if let Some(header) = self.header(index, place, mode)? {
-                sink.header(header, mode)?;
+        match self.keys {
+            Keys::Text(texts) => {
+                self.walk_keys(places, mode, sink, |place, mode| or_null(texts.get(place), mode), Key::from)?;
+            }
+            Keys::Int(numbers) => {
+                let get = |place| numbers.is_valid(place).then(|| numbers.value(place));
+                self.walk_keys(places, mode, sink, |place, mode| or_null(get(place), mode), Key::Int)?;
+            }
+            Keys::Typed { kinds, bits } => {
+                let get = |place, mode: &mut M| {
+                    let (Some(name), Some(bits)) = (kinds.get(place), bits.get(place)) else {
+                        return or_null(None, mode);
+                    };
+                    match Kind::parse(name) {
+                        Some(kind) => Ok(Some((kind, bits))),
+                        None => unknown_kind(name, mode).map(|()| None),
+                    }
+                };
+                let key = |(kind, bits)| Key::Typed(TypedKey::new(kind, bits, ByteOrder::Big));
+                self.walk_keys(places, mode, sink, get, key)?;
             }
         }
-        mode.enter_header(None);
         Ok(Presence::Whole)
     }
 }
@@ -138,14 +238,52 @@ pub struct StructRows<'a> {
 }
 
 enum FieldColumn<'a> {
+    Bool(&'a BooleanArray),
+    Int8(&'a Int8Array),
     Int64(&'a Int64Array),
-    Binary(Bytes<'a>),
+    Decimal(&'a Decimal128Array),
+    Text(Texts<'a>),
+    Bytes(Bytes<'a>),
+}
+
+impl<'a> FieldColumn<'a> {
+    fn of(of: FieldType, column: &'a dyn Array) -> Option<Self> {
+        match of {
+            FieldType::Headers => None,
+            FieldType::Bool => column.as_boolean_opt().map(FieldColumn::Bool),
+            FieldType::Int8 => column.as_primitive_opt().map(FieldColumn::Int8),
+            FieldType::Int64 | FieldType::Natural => column.as_primitive_opt().map(FieldColumn::Int64),
+            FieldType::Uint64 => {
+                column.as_primitive_opt::<Decimal128Type>().filter(|array| array.scale() == 0).map(FieldColumn::Decimal)
+            }
+            FieldType::Text => Texts::of(column).map(FieldColumn::Text),
+            FieldType::Binary | FieldType::Id => Bytes::of(column).map(FieldColumn::Bytes),
+        }
+    }
+
+    fn get<M: Mode>(&self, row: usize, mode: &mut M) -> Result<FieldValue<'a>, Stop> {
+        let value = match self {
+            FieldColumn::Bool(array) => array.is_valid(row).then(|| FieldValue::Bool(array.value(row))),
+            FieldColumn::Int8(array) => array.is_valid(row).then(|| FieldValue::Int64(array.value(row).into())),
+            FieldColumn::Int64(array) => array.is_valid(row).then(|| FieldValue::Int64(array.value(row))),
+            FieldColumn::Decimal(array) if array.is_valid(row) => match u64::try_from(array.value(row)) {
+                Ok(number) => Some(FieldValue::Uint64(number)),
+                Err(_) => {
+                    return Err(mode.hard(Code::OutOfRange, None, || "the number does not fit uint64".into()));
+                }
+            },
+            FieldColumn::Decimal(_) => None,
+            FieldColumn::Text(texts) => texts.get(row).map(FieldValue::Text),
+            FieldColumn::Bytes(bytes) => bytes.get(row).map(FieldValue::Binary),
+        };
+        Ok(value.unwrap_or(FieldValue::Null))
+    }
 }
 
 impl<'a> StructRows<'a> {
     /// Finds the fields of `E` by their names.
     pub fn new<E: Envelope>(array: &'a dyn Array) -> Result<Self, Error> {
-        let wanted = schema::decoded_type::<E>();
+        let wanted = schema::decoded_type::<E>(false);
         let misfit = || schema::misfit(&wanted, array.data_type());
         let structs = array.as_struct_opt().ok_or_else(misfit)?;
         if structs.num_columns() != E::FIELDS.len() {
@@ -156,12 +294,10 @@ impl<'a> StructRows<'a> {
             let column = structs.column_by_name(field.name).ok_or_else(misfit)?;
             match field.of {
                 FieldType::Headers => {
-                    headers = Some(ListRows::new(column, E::Block::KEYS, &schema::headers_type::<E::Block>())?);
+                    let wanted = schema::headers_type::<E::Block>(false);
+                    headers = Some(ListRows::new(column, E::Block::KEYS, &wanted)?);
                 }
-                FieldType::Int64 => {
-                    fields.push(FieldColumn::Int64(column.as_primitive_opt::<Int64Type>().ok_or_else(misfit)?));
-                }
-                FieldType::Binary => fields.push(FieldColumn::Binary(Bytes::of(column).ok_or_else(misfit)?)),
+                of => fields.push(FieldColumn::of(of, column).ok_or_else(misfit)?),
             }
         }
         Ok(StructRows { structs, headers: headers.ok_or_else(misfit)?, fields })
@@ -180,11 +316,7 @@ impl<'a> Rows<'a> for StructRows<'a> {
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
-            *value = match column {
-                FieldColumn::Int64(array) if array.is_valid(row) => FieldValue::Int64(array.value(row)),
-                FieldColumn::Int64(_) => FieldValue::Null,
-                FieldColumn::Binary(bytes) => bytes.get(row).map_or(FieldValue::Null, FieldValue::Binary),
-            };
+            *value = column.get(row, mode)?;
         }
         sink.fields(&fields[..self.fields.len()]);
         self.headers.walk(row, mode, sink)

@@ -1,8 +1,8 @@
 //! One run over rows: fast walk, roll back and exact walk of a row that fails, error policy, cutting. Written once.
 
-use super::faults::FaultColumn;
+use super::faults::Findings;
 use super::rows::Rows;
-use crate::error::{Code, Direction, Error, Fault, Located};
+use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::walk::{Presence, Sink};
 
@@ -18,11 +18,31 @@ pub enum OnError {
 /// The largest offset that a 32-bit column can hold.
 pub const MAX_OFFSET: usize = i32::MAX as usize;
 
+/// Rows after which the rest is taken to be like them.
+const SAMPLE: usize = 128;
+
+/// How many of all rows are done.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    pub done: usize,
+    pub all: usize,
+}
+
+impl Share {
+    /// How much there will be in the end of what there is so much of now, and a little more.
+    pub fn in_the_end(self, now: usize) -> usize {
+        let each = now as f64 / self.done as f64;
+        (each * self.all as f64 * 1.05) as usize + 64
+    }
+}
+
 /// What a run is told.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub format: &'static str,
     pub direction: Direction,
+    /// The format and direction of what goes wrong when a row ends, where that is another one.
+    pub target: Option<&'static str>,
     pub on_error: OnError,
     pub on_loss: OnLoss,
     /// Rows that came before this column, in chunks of the same stream.
@@ -42,6 +62,9 @@ pub trait RowSink<'a>: Sink<'a> {
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
+    /// Makes room for all rows, when so many of them are done.
+    fn expect(&mut self, _share: Share) {}
+
     /// The largest offset used so far.
     fn max_offset(&self) -> usize;
 
@@ -49,45 +72,81 @@ pub trait RowSink<'a>: Sink<'a> {
     fn keeps_parts(&self) -> bool;
 }
 
-/// Runs from row `from` on; gives the row at which the output is full, or the number of rows.
+/// What a run made, and the row at which the output was full, or the number of rows.
+pub struct Ran<S> {
+    pub sink: S,
+    pub findings: Findings,
+    pub until: usize,
+}
+
+/// Runs from row `from` on into a new sink.
 pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     rows: &R,
     from: usize,
     plan: &Plan,
-    sink: &mut S,
-    faults: &mut FaultColumn,
-) -> Result<usize, Error> {
+    make: impl Fn() -> Result<S, Error>,
+) -> Result<Ran<S>, Error> {
+    let mut fast = Fast::trusting(plan.on_loss);
+    let ran = run_in(&mut fast, rows, from, plan, make()?);
+    if fast.were_text() {
+        return ran;
+    }
+    // Some key is no text: from the beginning once more, looking at each.
+    run_in(&mut Fast::new(plan.on_loss), rows, from, plan, make()?)
+}
+
+fn run_in<'a, R: Rows<'a>, S: RowSink<'a>>(
+    fast: &mut Fast,
+    rows: &R,
+    from: usize,
+    plan: &Plan,
+    mut sink: S,
+) -> Result<Ran<S>, Error> {
+    let mut findings = Findings::default();
+    let all = rows.row_count() - from;
     for row in from..rows.row_count() {
+        if row == from + SAMPLE {
+            sink.expect(Share { done: SAMPLE, all });
+        }
         sink.begin_row();
-        let found = run_row(rows, row, plan, sink)?;
-        if sink.max_offset() > plan.max_offset || faults.would_pass(&found, plan.max_offset) {
+        let found = run_row(fast, rows, row, plan, &mut sink)?;
+        let (faults, losses) = found.as_deref().map_or((&[][..], &[][..]), |(faults, losses)| (faults, losses));
+        if sink.max_offset() > plan.max_offset || findings.would_pass(faults, losses, plan.max_offset) {
             sink.abort_row();
             if row == from {
                 return Err(too_large(plan, row));
             }
-            return Ok(row);
+            return Ok(Ran { sink, findings, until: row });
         }
-        faults.push(&found);
+        if plan.on_error == OnError::Column {
+            findings.faults.push(faults);
+        }
+        if plan.on_loss == OnLoss::Report {
+            findings.losses.push(losses);
+        }
     }
-    Ok(rows.row_count())
+    Ok(Ran { sink, findings, until: rows.row_count() })
 }
 
-/// One row. What comes back is for the column of faults; what the policy raises is an error.
+/// What is said about one row in its columns of faults and losses; nothing about nearly all of them.
+type Found = Option<Box<(Vec<Fault>, Vec<Loss>)>>;
+
+/// One row. What comes back is for the columns of findings; what the policy raises is an error.
 #[inline]
 fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
+    fast: &mut Fast,
     rows: &R,
     row: usize,
     plan: &Plan,
     sink: &mut S,
-) -> Result<Vec<Fault>, Error> {
+) -> Result<Found, Error> {
     if rows.is_null(row) {
         sink.null_row();
-        return Ok(Vec::new());
+        return Ok(None);
     }
-    let mut fast = Fast { on_loss: plan.on_loss };
-    let walked = rows.walk(row, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
+    let walked = rows.walk(row, fast, sink).and_then(|headers| sink.end_row(headers, fast));
     match walked {
-        Ok(()) => Ok(Vec::new()),
+        Ok(()) => Ok(None),
         Err(Stop) => run_row_exactly(rows, row, plan, sink),
     }
 }
@@ -98,7 +157,7 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
     row: usize,
     plan: &Plan,
     sink: &mut S,
-) -> Result<Vec<Fault>, Error> {
+) -> Result<Found, Error> {
     sink.abort_row();
     let mut exact = Exact::new(plan.on_loss);
     let headers = match rows.walk(row, &mut exact, sink) {
@@ -107,31 +166,43 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
         Ok(headers) => headers,
     };
     exact.enter_header(None);
-    let ended = sink.end_row(headers, &mut exact);
-    let raise = |direction, fault: Fault| {
+    let walked = exact.faults.len();
+    // What is written in another format has to be read first: of a message that was not there is nothing to end.
+    let ended = match plan.target {
+        Some(_) if walked > 0 => Err(Stop),
+        _ => sink.end_row(headers, &mut exact),
+    };
+    let fail = |direction, format, fault: Fault| {
         let row = Some(plan.rows_before + row);
-        Err(Error::Headers(direction, Box::new(Located { format: plan.format, row, fault })))
+        Err(Error::Headers(direction, Box::new(Located { format, row, fault })))
     };
     if exact.faults.is_empty() {
         return match (plan.on_loss, exact.losses.is_empty()) {
-            (OnLoss::Raise, false) => raise(Direction::Convert, exact.losses.swap_remove(0)),
-            _ => Ok(exact.losses),
+            (OnLoss::Raise, false) => {
+                let format = plan.target.unwrap_or(plan.format);
+                fail(Direction::Convert, format, exact.losses.swap_remove(0).into())
+            }
+            _ => Ok(Some(Box::new((Vec::new(), exact.losses)))),
         };
     }
     match plan.on_error {
-        OnError::Raise => raise(plan.direction, exact.faults.swap_remove(0)),
+        OnError::Raise => match plan.target {
+            Some(target) if walked == 0 => fail(Direction::Encode, target, exact.faults.swap_remove(0)),
+            _ => fail(plan.direction, plan.format, exact.faults.swap_remove(0)),
+        },
         OnError::Null if exact.broken || !sink.keeps_parts() => {
             sink.abort_row();
             sink.null_row();
-            Ok(Vec::new())
+            Ok(None)
         }
-        OnError::Null => Ok(Vec::new()),
+        OnError::Null => Ok(None),
         OnError::Column => {
-            if ended.is_err() {
+            // Of a message that was only partly read there is nothing to write.
+            if ended.is_err() || plan.target.is_some() {
                 sink.abort_row();
                 sink.null_row();
             }
-            Ok(exact.faults)
+            Ok(Some(Box::new((exact.faults, Vec::new()))))
         }
     }
 }

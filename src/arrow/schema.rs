@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::error::Error;
 use crate::header::KeyForm;
+use crate::kind::{Dialect, Scalar};
 use crate::walk::{self, Block, Envelope, FieldType, Is};
 
 pub fn nullable(name: &str, of: DataType) -> FieldRef {
@@ -18,10 +19,11 @@ pub fn list_of(of: DataType) -> DataType {
     DataType::List(nullable("element", of))
 }
 
-/// The fields of one header.
-pub fn header_fields<B: Block>() -> Fields {
+/// The fields of one header, with typed keys as text if asked for.
+pub fn header_fields<B: Block>(text_keys: bool) -> Fields {
     let mut fields = Vec::new();
     match B::KEYS {
+        KeyForm::Typed if text_keys => fields.push(nullable("key", DataType::Utf8)),
         KeyForm::Text => fields.push(nullable("key", DataType::Utf8)),
         KeyForm::Int => fields.push(nullable("key", DataType::Int32)),
         KeyForm::Typed => {
@@ -29,7 +31,7 @@ pub fn header_fields<B: Block>() -> Fields {
             fields.push(nullable("key", DataType::Binary));
         }
     }
-    if B::KINDS {
+    if B::KINDS.are_carried() {
         fields.push(nullable("kind", DataType::Utf8));
     }
     fields.push(nullable("value", DataType::Binary));
@@ -37,25 +39,35 @@ pub fn header_fields<B: Block>() -> Fields {
 }
 
 /// A column of headers.
-pub fn headers_type<B: Block>() -> DataType {
-    list_of(DataType::Struct(header_fields::<B>()))
+pub fn headers_type<B: Block>(text_keys: bool) -> DataType {
+    list_of(DataType::Struct(header_fields::<B>(text_keys)))
+}
+
+/// The type of a field other than the headers.
+pub fn field_type(of: FieldType) -> Option<DataType> {
+    Some(match of {
+        FieldType::Headers => return None,
+        FieldType::Bool => DataType::Boolean,
+        FieldType::Int8 => DataType::Int8,
+        FieldType::Int64 | FieldType::Natural => DataType::Int64,
+        // What Spark can hold of 64 bits without a sign.
+        FieldType::Uint64 => Scalar::Uint64.arrow(Dialect::Spark),
+        FieldType::Text => DataType::Utf8,
+        FieldType::Binary | FieldType::Id => DataType::Binary,
+    })
 }
 
 /// The fields of a decoded envelope; of a block, its one.
-pub fn envelope_fields<E: Envelope>() -> Vec<FieldRef> {
-    let of = |field: &walk::Field| match field.of {
-        FieldType::Headers => headers_type::<E::Block>(),
-        FieldType::Int64 => DataType::Int64,
-        FieldType::Binary => DataType::Binary,
-    };
+pub fn envelope_fields<E: Envelope>(text_keys: bool) -> Vec<FieldRef> {
+    let of = |field: &walk::Field| field_type(field.of).unwrap_or_else(|| headers_type::<E::Block>(text_keys));
     E::FIELDS.iter().map(|field| nullable(field.name, of(field))).collect()
 }
 
 /// What decoding gives for a cell that is whole.
-pub fn decoded_type<E: Envelope>() -> DataType {
+pub fn decoded_type<E: Envelope>(text_keys: bool) -> DataType {
     match E::IS {
-        Is::Block => headers_type::<E::Block>(),
-        Is::Envelope => DataType::Struct(envelope_fields::<E>().into()),
+        Is::Block => headers_type::<E::Block>(text_keys),
+        Is::Envelope | Is::Batch => DataType::Struct(envelope_fields::<E>(text_keys).into()),
     }
 }
 
@@ -70,6 +82,24 @@ pub fn fault_fields() -> Fields {
         nullable("column", DataType::Utf8),
     ]
     .into()
+}
+
+/// The fields of one loss.
+pub fn loss_fields() -> Fields {
+    vec![
+        nullable("code", DataType::Utf8),
+        nullable("message", DataType::Utf8),
+        nullable("header", DataType::Int32),
+        nullable("key", DataType::Utf8),
+        nullable("kind", DataType::Utf8),
+        nullable("written", DataType::Utf8),
+    ]
+    .into()
+}
+
+/// A column of losses: null where nothing was lost.
+pub fn losses_type() -> DataType {
+    list_of(DataType::Struct(loss_fields()))
 }
 
 /// A column of faults: null where a row is whole.
@@ -96,6 +126,7 @@ pub fn spelled(of: &DataType) -> String {
         DataType::Utf8View => "string_view".into(),
         DataType::LargeBinary => "large_binary".into(),
         DataType::BinaryView => "binary_view".into(),
+        DataType::Boolean => "bool".into(),
         other => other.to_string().to_lowercase(),
     }
 }

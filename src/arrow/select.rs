@@ -10,8 +10,8 @@ use super::column::{Column, Validity};
 use super::run::RowSink;
 use super::schema;
 use crate::error::{Code, Error, Fault, unknown_name};
-use crate::header::{Header, Key};
-use crate::kind::{Dialect, Kind};
+use crate::header::{Header, Key, WantedKey};
+use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Spelling, Type, Value};
 use crate::walk::{Presence, Sink};
@@ -39,7 +39,7 @@ impl Repeat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Want {
     pub output: String,
-    pub key: String,
+    pub key: WantedKey,
     pub of: Type,
     pub repeat: Repeat,
     pub required: bool,
@@ -65,6 +65,8 @@ struct Found<'a> {
 /// A wanted header, what the row at hand has of it, and its column.
 struct Slot<'a> {
     want: Want,
+    /// Its key where that is text.
+    text: Option<Vec<u8>>,
     found: Vec<Found<'a>>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
@@ -83,8 +85,9 @@ struct Mark {
 /// Typed columns as they grow.
 pub struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
-    /// A bit for every key length that is wanted, modulo 64: most headers are passed over by this alone.
-    lengths: u64,
+    /// Of the slots whose keys are text: a few bits of the key and the place of the slot. Nearly every header that nobody
+    /// wants is passed over by them, without a look at the key.
+    glances: Vec<(u32, usize)>,
     dialect: Dialect,
     /// The byte order of values that carry a kind.
     order: ByteOrder,
@@ -92,38 +95,69 @@ pub struct SelectSink<'a> {
 
 impl<'a> SelectSink<'a> {
     pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder) -> Self {
+        let text = |want: &Want| match &want.key {
+            WantedKey::Text(text) => Some(text.clone().into_bytes()),
+            WantedKey::Typed(Kind::Named(Scalar::String), bytes) => Some(bytes.clone()),
+            WantedKey::Int(_) | WantedKey::Typed(..) => None,
+        };
         let slot = |want: &Want| Slot {
             want: want.clone(),
+            text: text(want),
             found: Vec::new(),
             column: Column::new(want.of.scalar.arrow(dialect)),
             lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             mark: Mark::default(),
         };
-        let lengths = wants.iter().fold(0, |bits, want| bits | length_bit(want.key.as_bytes()));
-        SelectSink { slots: wants.iter().map(slot).collect(), lengths, dialect, order }
+        let slots: Vec<_> = wants.iter().map(slot).collect();
+        let glance_at = |(place, slot): (usize, &Slot<'_>)| Some((glance(slot.text.as_deref()?), place));
+        let glances = slots.iter().enumerate().filter_map(glance_at).collect();
+        SelectSink { slots, glances, dialect, order }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
         self.slots.into_iter().map(Slot::finish).collect()
     }
+
+    /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
+    pub fn rebind<'b>(self) -> SelectSink<'b> {
+        let SelectSink { slots, glances, dialect, order } = self;
+        SelectSink { slots: slots.into_iter().map(Slot::rebind).collect(), glances, dialect, order }
+    }
 }
 
-fn length_bit(key: &[u8]) -> u64 {
-    1 << (key.len() % 64)
+/// What tells most keys apart: the length, the first byte and the last.
+#[inline(always)]
+fn glance(key: &[u8]) -> u32 {
+    match (key.first(), key.last()) {
+        (Some(first), Some(last)) => u32::from(*first) | u32::from(*last) << 8 | (key.len() as u32) << 16,
+        _ => 0,
+    }
 }
 
 impl<'a> Sink<'a> for SelectSink<'a> {
-    #[inline]
+    #[inline(always)] // Into the walk: a header passed through memory costs more than finding that nobody wants it.
     fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
-        let Key::Text(key) = &header.key else { unreachable!("no format of the table has such keys") };
-        let key = key.as_bytes();
-        if self.lengths & length_bit(key) == 0 {
-            return Ok(());
-        }
-        for slot in &mut self.slots {
-            if slot.want.key.as_bytes() == key {
-                let found = Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
-                slot.take(found);
+        let text = match &header.key {
+            Key::Text(text) => Some(text.as_bytes()),
+            Key::Typed(typed) => typed.string(),
+            Key::Int(_) => None,
+        };
+        let found = || Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
+        match text {
+            Some(text) => {
+                let seen = glance(text);
+                for (wanted, place) in &self.glances {
+                    if *wanted == seen && self.slots[*place].text.as_deref() == Some(text) {
+                        self.slots[*place].take(found());
+                    }
+                }
+            }
+            None => {
+                for slot in &mut self.slots {
+                    if slot.want.key.is(&header.key) {
+                        slot.take(found());
+                    }
+                }
             }
         }
         Ok(())
@@ -174,6 +208,12 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 }
 
 impl<'a> Slot<'a> {
+    fn rebind<'b>(mut self) -> Slot<'b> {
+        self.found.clear();
+        let found = self.found.into_iter().map(|_| unreachable!("it was cleared")).collect();
+        Slot { want: self.want, text: self.text, found, column: self.column, lists: self.lists, mark: self.mark }
+    }
+
     #[inline]
     fn take(&mut self, found: Found<'a>) {
         match (self.want.repeat, self.found.len()) {
@@ -255,7 +295,8 @@ impl<'a> Slot<'a> {
         let of = match found.kind {
             None => self.want.of,
             Some(kind) if self.want.of.accepts(kind) => {
-                Type { scalar: self.want.of.scalar, spelling: Spelling::Bytes(order) }
+                let spelling = if kind.width().is_some() { Spelling::Bytes(order) } else { self.want.of.spelling };
+                Type { scalar: self.want.of.scalar, spelling }
             }
             Some(kind) => {
                 let message = format!("the value is {} and {} was asked for", kind.name(), self.want.of.scalar.name());
@@ -275,7 +316,7 @@ impl<'a> Slot<'a> {
 
     #[cold]
     fn fault(&self, code: Code, message: String, header: Option<usize>, byte: Option<usize>) -> Fault {
-        let (key, column) = (Some(self.want.key.clone()), Some(self.want.output.clone()));
+        let (key, column) = (Some(self.want.key.to_string()), Some(self.want.output.clone()));
         Fault { code, message, byte, header, key, column }
     }
 

@@ -18,18 +18,18 @@
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, Text};
+use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::varint;
-use crate::walk::{Block, ReadOptions, Sink};
+use crate::walk::{Block, Carries, ReadOptions, Sink};
+
+use super::{check_len, check_total, describe, text_of_key};
 
 pub struct Kafka;
 
 /// A key length and a value length: the least that a header takes.
 const MIN_HEADER_LEN: usize = 2;
-
-/// The longest run that a signed 32-bit length can state.
-const MAX_LEN: usize = i32::MAX as usize;
 
 impl Block for Kafka {
     const NAME: &'static str = "kafka";
@@ -37,8 +37,9 @@ impl Block for Kafka {
     const LAYOUT: &'static str =
         "varint count, then varint key_len, key UTF-8, varint value_len or -1, value; zig-zag varints";
     const KEYS: KeyForm = KeyForm::Text;
-    const KINDS: bool = false;
+    const KINDS: Kinds = Kinds::None;
     const ORDER: ByteOrder = ByteOrder::Big;
+    const CARRIES: Carries = Carries::ALL;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -86,20 +87,15 @@ impl Block for Kafka {
         let mut len = varint::count_len(headers.len());
         for (index, header) in headers.iter().enumerate() {
             mode.enter_header(Some(index));
-            let key = text_key(header);
+            let key = text_of_key(header);
             for (field, part) in [("key", Some(key)), ("value", header.value)] {
                 let part_len = part.map_or(0, <[u8]>::len);
-                if part_len > MAX_LEN {
-                    return Err(mode.hard(Code::TooLong, None, || format!("{field} of {part_len} bytes is too long")));
-                }
+                check_len(field, part_len, mode)?;
                 len += part_len + part.map_or(1, |part| varint::count_len(part.len()));
             }
         }
         mode.enter_header(None);
-        if len > MAX_LEN {
-            return Err(mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB")));
-        }
-        Ok(len)
+        check_total(len, mode)
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -108,7 +104,7 @@ impl Block for Kafka {
         }
         varint::write_count(headers.len(), out);
         for header in headers {
-            let key = text_key(header);
+            let key = text_of_key(header);
             varint::write_count(key.len(), out);
             out.extend_from_slice(key);
             match header.value {
@@ -132,8 +128,10 @@ fn read_header<'a, M: Mode>(
 ) -> Result<Option<Header<'a>>, Stop> {
     let key_len = cursor.length("key length", lenient, mode)?;
     let key_at = cursor.at();
+    let chunk = cursor.chunk();
     let key = cursor.take(key_len, "key", mode)?;
-    let key = match Text::new(key) {
+    let text = if lenient { Text::new(key) } else { mode.text(key, chunk) };
+    let key = match text {
         Ok(text) => Some(Key::Text(text)),
         Err(_) if lenient => Some(Key::from(replace_as_java(key))),
         Err(error) => {
@@ -158,22 +156,6 @@ fn read_header<'a, M: Mode>(
         mode.label(at, cursor.at(), "value", || describe(value));
     }
     Ok(key.map(|key| Header { index, key, kind: None, value, at: Some(at) }))
-}
-
-/// The bytes of a key of this block. A writer hands over text keys only: the format's `KEYS` says so.
-fn text_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
-    match &header.key {
-        Key::Text(text) => text.as_bytes(),
-        Key::Int(_) | Key::Typed(..) => unreachable!("the rows of this format have text keys"),
-    }
-}
-
-/// What a value looks like, for a person: its text where it is printable, else its length.
-fn describe(value: &[u8]) -> String {
-    match std::str::from_utf8(value) {
-        Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),
-        _ => counted(value.len(), "byte"),
-    }
 }
 
 /// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded
@@ -211,12 +193,5 @@ mod tests {
         assert_eq!(replace_as_java(b"\xed\x20"), "\u{fffd} ");
         assert_eq!(replace_as_java(b"\xff\xfe"), "\u{fffd}\u{fffd}");
         assert_eq!(replace_as_java(b"\xe2\x82"), "\u{fffd}");
-    }
-
-    #[test]
-    fn a_value_is_described_without_control_characters() {
-        assert_eq!(describe(b"acme"), "\"acme\"");
-        assert_eq!(describe(b"\x1b[2J"), "4 bytes");
-        assert_eq!(describe(&[0xff]), "1 byte");
     }
 }

@@ -1,13 +1,22 @@
 //! One file per block. A block alone is the envelope without fields.
 
+pub mod iggy;
+pub mod iggy_2023;
+pub mod iggy_auto;
 pub mod kafka;
+pub mod kip82_int;
+pub mod kip82_typed;
 
 use std::marker::PhantomData;
 
 use crate::cursor::Cursor;
-use crate::header::Header;
+use crate::error::{Code, counted};
+use crate::header::{Header, Key};
+use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, Stop};
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Sealed};
+use crate::op::gate::{longer, no_bytes};
+use crate::value::{ByteOrder, bits_of, text_of};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -17,13 +26,13 @@ impl<B: Block> Envelope for Bare<B> {
     const IS: Is = Is::Block;
     const SOURCE: &'static str = B::SOURCE;
     const LAYOUT: &'static str = B::LAYOUT;
-    const FIELDS: &'static [Field] = &[Field { name: "headers", of: FieldType::Headers }];
+    const FIELDS: &'static [Field] = &[Field::HEADERS];
 
     type Block = B;
     type Fields<'a> = [FieldValue<'a>; 0];
 
-    fn open<'a, M: Mode>(cell: &'a [u8], _: ReadOptions, _: &mut M) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
-        Ok(Opened { block: Some(Cursor::new(cell)), fields: [] })
+    fn open<'a, M: Mode>(cursor: Cursor<'a>, _: ReadOptions, _: &mut M) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+        Ok(Opened { block: Some(cursor), fields: [] })
     }
 
     fn seal<M: Mode>(
@@ -35,5 +44,136 @@ impl<B: Block> Envelope for Bare<B> {
         out.reserve(B::encoded_len(headers, mode)?);
         B::encode_into(headers, out);
         Ok(Sealed::Written)
+    }
+}
+
+/// The bytes of a text key. A writer hands over keys of the block's form only.
+fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
+    match &header.key {
+        Key::Text(text) => text.as_bytes(),
+        Key::Int(_) | Key::Typed(..) => unreachable!("the gate hands over keys of this block's form"),
+    }
+}
+
+/// The longest run that a signed 32-bit length can state.
+const MAX_LEN: usize = i32::MAX as usize;
+
+fn check_len<M: Mode>(field: &str, len: usize, mode: &mut M) -> Result<(), Stop> {
+    match len <= MAX_LEN {
+        true => Ok(()),
+        false => Err(mode.hard(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
+    }
+}
+
+fn check_total<M: Mode>(len: usize, mode: &mut M) -> Result<usize, Stop> {
+    match len <= MAX_LEN {
+        true => Ok(len),
+        false => Err(mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
+    }
+}
+
+/// What a value looks like, for a person: its text where it is printable, else its length.
+fn describe(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),
+        _ => counted(value.len(), "byte"),
+    }
+}
+
+/// What a value that has a kind looks like, for a person.
+fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
+    match (kind.width(), text_of(kind, &bits_of(kind, value, order))) {
+        (Some(_), Some(text)) => text,
+        _ => describe(value),
+    }
+}
+
+/// The fewest and the most bytes of a key and of a value in Iggy.
+const LEAST_PART: usize = 1;
+const MOST_PART: usize = 255;
+
+#[cold]
+fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result<(), Stop> {
+    mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
+}
+
+/// A kind byte of Iggy; `None` and a noted fault when it is not one.
+#[inline(always)]
+fn read_iggy_kind<M: Mode>(
+    cursor: &mut Cursor<'_>,
+    kinds: Kinds,
+    field: &'static str,
+    mode: &mut M,
+) -> Result<Option<Kind>, Stop> {
+    let at = cursor.at();
+    let code = cursor.take(1, field, mode)?[0];
+    let kind = kinds.kind(code);
+    mode.label(at, at + 1, field, || kind.map_or_else(|| code.to_string(), |kind| kind.name().into_owned()));
+    if kind.is_none() {
+        unknown_kind(field, code, at, mode)?;
+    }
+    Ok(kind)
+}
+
+/// A length of Iggy, and whether it is one that a key or value may have.
+#[inline(always)]
+fn iggy_len<M: Mode>(
+    cursor: &mut Cursor<'_>,
+    part: &'static str,
+    field: &'static str,
+    empty: Code,
+    mode: &mut M,
+) -> Result<(usize, bool), Stop> {
+    let at = cursor.at();
+    let len = cursor.number::<u32, _>(field, ByteOrder::Little, mode)? as usize;
+    let fits = (LEAST_PART..=MOST_PART).contains(&len);
+    if !fits {
+        match len {
+            0 => mode.soft(empty, Some(at), || no_bytes(part))?,
+            _ => mode.soft(Code::TooLong, Some(at), || longer(part, len, MOST_PART))?,
+        }
+    }
+    Ok((len, fits))
+}
+
+/// A value of Iggy and where it begins; `None` when its length is none that a value may have.
+#[inline(always)]
+fn read_iggy_value<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    kind: Option<Kind>,
+    mode: &mut M,
+) -> Result<Option<(&'a [u8], usize)>, Stop> {
+    let (len, fits) = iggy_len(cursor, "value", "value length", Code::EmptyValue, mode)?;
+    let at = cursor.at();
+    let value = cursor.take(len, "value", mode)?;
+    mode.label(at, cursor.at(), "value", || match kind {
+        Some(kind) => describe_typed(kind, value, ByteOrder::Little),
+        None => describe(value),
+    });
+    Ok(fits.then_some((value, at)))
+}
+
+/// Writes `u8 kind, u32 len, value` of Iggy from bits, most significant byte first.
+fn write_bits(kinds: Kinds, kind: Option<Kind>, bits: &[u8], out: &mut Vec<u8>) {
+    let Some((kind, code)) = kind.and_then(|kind| Some((kind, kinds.code(kind)?))) else {
+        unreachable!("the gate hands over values with a kind of this block's")
+    };
+    out.push(code);
+    out.extend_from_slice(&(bits.len() as u32).to_le_bytes());
+    match kind.width() {
+        Some(_) => out.extend(bits.iter().rev()),
+        None => out.extend_from_slice(bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_described_without_control_characters() {
+        assert_eq!(describe(b"acme"), "\"acme\"");
+        assert_eq!(describe(b"\x1b[2J"), "4 bytes");
+        assert_eq!(describe(&[0xff]), "1 byte");
     }
 }

@@ -1,4 +1,94 @@
 //! One file per envelope.
 
+pub mod iggy_message;
+pub mod iggy_message_2023;
+pub mod kip82_message;
+pub mod kip82_wrapper;
 pub mod streams;
 pub mod streams_timestamped;
+
+use crate::cursor::Cursor;
+use crate::error::{Code, Loss, counted};
+use crate::mode::{Mode, Stop};
+use crate::walk::FieldValue;
+
+/// The number in a field, or what stands for null.
+fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
+    match field {
+        FieldValue::Int64(number) => number,
+        _ => null,
+    }
+}
+
+/// A number that the format has no sign for; null is 0.
+fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<u64, Stop> {
+    match field {
+        FieldValue::Uint64(number) => Ok(number),
+        FieldValue::Int64(number) => u64::try_from(number)
+            .map_err(|_| mode.hard(Code::OutOfRange, None, || format!("{name} {number} is negative"))),
+        _ => Ok(0),
+    }
+}
+
+/// An id, most significant byte first; null is 0.
+fn id_of<M: Mode>(field: FieldValue<'_>, mode: &mut M) -> Result<[u8; 16], Stop> {
+    match field {
+        FieldValue::Id(id) => Ok(id),
+        FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
+            let given = counted(bytes.len(), "byte");
+            mode.hard(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
+        }),
+        _ => Ok([0; 16]),
+    }
+}
+
+/// A payload where the format has no null for it.
+fn payload_of<'a, M: Mode>(field: FieldValue<'a>, mode: &mut M) -> Result<&'a [u8], Stop> {
+    match field {
+        FieldValue::Binary(payload) => Ok(payload),
+        _ => {
+            let lost = || Loss::of_message(Code::NullNotCarried, "the payload is null");
+            mode.loss(false, || Loss { written: Some("empty"), ..lost() })?;
+            Ok(&[])
+        }
+    }
+}
+
+/// A number of 64 bits without a sign, as the column of signed ones that it goes into.
+pub fn signed<M: Mode>(number: u64, field: &'static str, at: usize, mode: &mut M) -> Result<FieldValue<'static>, Stop> {
+    match i64::try_from(number) {
+        Ok(number) => Ok(FieldValue::Int64(number)),
+        Err(_) => {
+            mode.soft(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
+            Ok(FieldValue::Null)
+        }
+    }
+}
+
+/// `int32 length or -1, bytes` after the block: `None` and a noted fault when they cannot be read.
+fn nullable_bytes<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    length: &'static str,
+    field: &'static str,
+    mode: &mut M,
+) -> Result<Option<Option<&'a [u8]>>, Stop> {
+    let at = cursor.at();
+    match cursor.number_or_fault::<i32, _>(length, crate::value::ByteOrder::Big, mode)? {
+        None => Ok(None),
+        Some(-1) => Ok(Some(None)),
+        Some(len) => match usize::try_from(len) {
+            Ok(len) => {
+                let start = cursor.at();
+                let bytes = cursor.take_or_fault(len, field, mode)?;
+                if bytes.is_some() {
+                    mode.label(start, cursor.at(), field, || counted(len, "byte"));
+                }
+                Ok(bytes.map(Some))
+            }
+            Err(_) => {
+                mode.soft(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
+                Ok(None)
+            }
+        },
+    }
+}

@@ -13,11 +13,11 @@
 
 use crate::block::kafka::Kafka;
 use crate::cursor::Cursor;
-use crate::error::{Code, Fault, counted};
+use crate::error::{Code, Loss, counted};
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::varint;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
 
 pub struct Streams;
 
@@ -26,18 +26,16 @@ impl Envelope for Streams {
     const IS: Is = Is::Envelope;
     const SOURCE: &'static str = "KIP-1271: session aggregations and versioned values";
     const LAYOUT: &'static str = "varint size, kafka block, payload";
-    const FIELDS: &'static [Field] =
-        &[Field { name: "headers", of: FieldType::Headers }, Field { name: "payload", of: FieldType::Binary }];
+    const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("payload", FieldType::Binary, Role::Payload)];
 
     type Block = Kafka;
     type Fields<'a> = [FieldValue<'a>; 1];
 
     fn open<'a, M: Mode>(
-        cell: &'a [u8],
+        mut cursor: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
     ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
-        let mut cursor = Cursor::new(cell);
         let block = open_block(&mut cursor, options, mode)?;
         Ok(Opened { block: Some(block), fields: [FieldValue::Binary(open_payload(&mut cursor, mode))] })
     }
@@ -90,8 +88,8 @@ pub(super) fn seal_block<M: Mode>(
 /// A tombstone has no cell, and so no place for headers.
 pub(super) fn seal_tombstone<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<Sealed, Stop> {
     if !headers.is_empty() {
-        mode.loss(|| {
-            Fault::of_message(
+        mode.loss(false, || {
+            Loss::of_message(
                 Code::NullNotCarried,
                 format!("the payload is null, so there is no cell for its headers ({})", headers.len()),
             )

@@ -15,7 +15,8 @@ use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
-use crate::walk::{Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Sealed};
+use crate::value::ByteOrder;
+use crate::walk::{Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
 
 pub struct StreamsTimestamped;
 
@@ -27,22 +28,21 @@ impl Envelope for StreamsTimestamped {
     const SOURCE: &'static str = "KIP-1271: key-value and window values";
     const LAYOUT: &'static str = "varint size, kafka block, int64 timestamp (ms, big-endian), payload";
     const FIELDS: &'static [Field] = &[
-        Field { name: "headers", of: FieldType::Headers },
-        Field { name: "timestamp", of: FieldType::Int64 },
-        Field { name: "payload", of: FieldType::Binary },
+        Field::HEADERS,
+        Field::new("timestamp", FieldType::Int64, Role::Millis),
+        Field::new("payload", FieldType::Binary, Role::Payload),
     ];
 
     type Block = Kafka;
     type Fields<'a> = [FieldValue<'a>; 2];
 
     fn open<'a, M: Mode>(
-        cell: &'a [u8],
+        mut cursor: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
     ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
-        let mut cursor = Cursor::new(cell);
         let block = open_block(&mut cursor, options, mode)?;
-        let fields = match cursor.int64_or_fault("timestamp", mode)? {
+        let fields = match cursor.number_or_fault("timestamp", ByteOrder::Big, mode)? {
             Some(timestamp) => [FieldValue::Int64(timestamp), FieldValue::Binary(open_payload(&mut cursor, mode))],
             None => [FieldValue::Null, FieldValue::Null],
         };

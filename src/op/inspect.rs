@@ -1,9 +1,12 @@
 //! inspect: every byte of a cell with the field it belongs to, and what is wrong with it.
 
+use std::marker::PhantomData;
+
+use crate::cursor::Cursor;
 use crate::error::Fault;
 use crate::format::Visitor;
-use crate::mode::{Label, Labelled};
-use crate::walk::{Discard, Envelope, ReadOptions, walk_cell};
+use crate::mode::{Label, Labelled, Stop};
+use crate::walk::{Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_cell};
 
 /// A cell taken apart. The labels cover it without a gap, in order.
 #[derive(Debug)]
@@ -27,8 +30,39 @@ impl Visitor for Inspect<'_> {
     fn visit<E: Envelope>(self) -> Inspection {
         let mut mode = Labelled::default();
         // A walk that stops has said why: the faults are the answer.
-        let _ = walk_cell::<E, _, _>(self.cell, self.options, &mut mode, &mut Discard);
+        let _ = walk_cell::<E, _, _>(Cursor::new(self.cell), self.options, &mut mode, &mut Discard);
         Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
+    }
+
+    fn visit_batch<B: Batch>(self) -> Inspection {
+        let mut mode = Labelled::default();
+        // A walk that stops has said why: the faults are the answer.
+        let _ = B::messages(self.cell, self.options, &mut mode, &mut Walked::<B>(self.options, PhantomData));
+        Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
+    }
+}
+
+/// Walks the block of every message.
+struct Walked<B>(ReadOptions, PhantomData<B>);
+
+impl<B: Batch> Messages for Walked<B> {
+    fn message<M: Noting>(
+        &mut self,
+        _fields: &[FieldValue<'_>],
+        block: Option<Cursor<'_>>,
+        mode: &mut M,
+    ) -> Result<(), Stop> {
+        if let Some(cursor) = block {
+            // A block that breaks does not hide the message after it.
+            let _ = <B::Message as Envelope>::Block::walk(cursor, self.0, mode, &mut Discard);
+        }
+        mode.enter_header(None);
+        Ok(())
+    }
+
+    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
+        mode.enter_header(None);
+        Ok(())
     }
 }
 

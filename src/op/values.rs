@@ -1,10 +1,11 @@
 //! One message as values: its headers and fields in memory of their own.
 
+use crate::cursor::Cursor;
 use crate::error::{Direction, Error, Located};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::mode::{Exact, Mode, Stop};
-use crate::walk::{Envelope, FieldValue, Presence, ReadOptions, Sink, walk_cell};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::walk::{Batch, Envelope, FieldValue, Opened, Presence, ReadOptions, Sink, walk_cell};
 
 /// The headers and fields of one message.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,22 +26,51 @@ impl<'a> Visitor for DecodeMessage<'a> {
     type Out = Result<Message<'a>, Error>;
 
     fn visit<E: Envelope>(self) -> Self::Out {
+        let cell = Cursor::new(self.cell);
+        // Nearly every message is whole. What is wrong with one that is not is looked for in a second go.
+        let mut sink = MessageSink::default();
+        let fast = walk_cell::<E, _, _>(cell, self.options, &mut Fast::new(OnLoss::Raise), &mut sink);
+        if let Ok(presence) = fast {
+            return Ok(sink.message(presence));
+        }
         let mut sink = MessageSink::default();
         let mut mode = Exact::default();
-        let headers = walk_cell::<E, _, _>(self.cell, self.options, &mut mode, &mut sink);
-        if !mode.faults.is_empty() {
-            let fault = mode.faults.swap_remove(0);
-            return Err(Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, fault })));
+        match walk_cell::<E, _, _>(cell, self.options, &mut mode, &mut sink) {
+            Ok(presence) if mode.faults.is_empty() => Ok(sink.message(presence)),
+            _ => Err(first_fault::<E>(mode)),
         }
-        let headers = (headers != Ok(Presence::Absent)).then_some(sink.headers);
-        Ok(Message { headers, fields: sink.fields })
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        Err(super::is_a_batch::<B>())
     }
 }
 
+/// Opens one cell and leaves its headers unread, or says what is wrong with the frame.
+pub fn open_message<E: Envelope>(cell: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
+    let mut mode = Exact::default();
+    match E::open(Cursor::new(cell), ReadOptions::default(), &mut mode) {
+        Ok(opened) if mode.faults.is_empty() => Ok(opened),
+        _ => Err(first_fault::<E>(mode)),
+    }
+}
+
+fn first_fault<E: Envelope>(mut mode: Exact) -> Error {
+    let fault = mode.faults.swap_remove(0);
+    Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, fault }))
+}
+
+/// The headers and fields of a message as they come.
 #[derive(Default)]
-struct MessageSink<'a> {
-    headers: Vec<Header<'a>>,
-    fields: Vec<FieldValue<'a>>,
+pub struct MessageSink<'a> {
+    pub headers: Vec<Header<'a>>,
+    pub fields: Vec<FieldValue<'a>>,
+}
+
+impl<'a> MessageSink<'a> {
+    fn message(self, presence: Presence) -> Message<'a> {
+        Message { headers: (presence != Presence::Absent).then_some(self.headers), fields: self.fields }
+    }
 }
 
 impl<'a> Sink<'a> for MessageSink<'a> {

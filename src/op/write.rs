@@ -3,32 +3,92 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::ops::Range;
 
-use crate::error::{Code, Direction, Error, Fault, Located};
-use crate::format::Visitor;
-use crate::header::Header;
-use crate::mode::{Exact, Mode, OnLoss, Stop};
-use crate::value::untyped;
-use crate::walk::{Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
+use super::gate;
+use crate::ask::{Asked, Spelled};
+use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::header::{Header, Key, KeyForm, WantedKey};
+use crate::kind::{Kind, Scalar};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::value::{ByteOrder, Checks, Misfit, Spelling, bits_of, is_other_nan, typed, untyped};
+use crate::walk::{Batch, Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
+
+/// Where the headers of a writer come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The order of the bytes of values that have a kind.
+    pub order: ByteOrder,
+    /// The form of their keys.
+    pub keys: KeyForm,
+    /// Encode or convert: a value that is none of its kind is the caller's fault in one and a loss in the other.
+    pub direction: Direction,
+}
+
+impl Origin {
+    /// Headers that a user gave: typed values are their bits.
+    pub const GIVEN: Origin = Origin { order: ByteOrder::Big, keys: KeyForm::Text, direction: Direction::Encode };
+}
+
+/// What gives a value its kind again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Back {
+    /// The key as it was written.
+    pub key: WantedKey,
+    /// As a user names it.
+    pub kind: String,
+    /// The kind was lost.
+    pub lost: bool,
+}
 
 /// The message at hand, on its way into the format `E`.
 pub struct Writer<'a, E> {
     options: WriteOptions,
+    origin: Origin,
     headers: Vec<Header<'a>>,
-    /// Values that had to be spelled anew, by the place of their header.
-    spelled: Vec<(usize, Vec<u8>)>,
+    /// Values that had to be spelled anew, one behind the other, and the places of their headers.
+    spelled: Vec<u8>,
+    places: Vec<(usize, Range<usize>)>,
+    /// How often each key that something was said of stood so far.
+    seen: Vec<usize>,
+    /// Of a report: what gives the values that were written their kinds again.
+    backs: Vec<Back>,
     fields: Vec<FieldValue<'a>>,
     format: PhantomData<E>,
 }
 
-impl<E: Envelope> Writer<'_, E> {
-    pub fn new(options: WriteOptions) -> Self {
-        Writer { options, headers: Vec::new(), spelled: Vec::new(), fields: Vec::new(), format: PhantomData }
+impl<'a, E: Envelope> Writer<'a, E> {
+    /// Refuses options that make no sense for the format.
+    pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
+        if !E::Block::IS_TARGET {
+            return Err(Error::Value(format!(
+                "{} reads either layout and is no target: name iggy or iggy-2023",
+                E::NAME
+            )));
+        }
+        if options.canonical && E::Block::CANONICAL.is_none() {
+            return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
+        }
+        options.kinds.check(E::NAME, E::Block::KINDS)?;
+        Ok(Writer {
+            options,
+            origin,
+            headers: Vec::new(),
+            spelled: Vec::new(),
+            places: Vec::new(),
+            seen: Vec::new(),
+            backs: Vec::new(),
+            fields: Vec::new(),
+            format: PhantomData,
+        })
     }
 
     pub fn clear(&mut self) {
         self.headers.clear();
         self.spelled.clear();
+        self.places.clear();
+        self.seen.clear();
+        self.backs.clear();
         self.fields.clear();
     }
 
@@ -38,47 +98,257 @@ impl<E: Envelope> Writer<'_, E> {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
             return Err(mode.hard(Code::NullNotCarried, None, refused));
         }
-        if self.spelled.is_empty() {
+        let canonical = E::Block::CANONICAL.filter(|_| self.options.canonical);
+        if self.places.is_empty() && canonical.is_none() {
             return E::seal(&self.fields, &self.headers, mode, out);
         }
         let mut headers: Vec<Header<'_>> = self.headers.clone();
-        for (place, value) in &self.spelled {
-            headers[*place].value = Some(value);
+        for (place, range) in &self.places {
+            headers[*place].value = Some(&self.spelled[range.clone()]);
+        }
+        if let Some(compare) = canonical {
+            headers.sort_by(compare);
         }
         E::seal(&self.fields, &headers, mode, out)
+    }
+
+    /// What gives the values their kinds again, in the order of their headers.
+    pub fn into_backs(self) -> Vec<Back> {
+        self.backs
+    }
+
+    fn remember(&mut self, key: &Key<'_>, kind: String, lost: bool) {
+        if self.options.on_loss == OnLoss::Report {
+            self.backs.push(Back { key: key.into(), kind, lost });
+        }
+    }
+
+    /// A value whose kind changes, or that has to be spelled anew; `None` when its header is left out.
+    fn retype<M: Mode>(
+        &mut self,
+        header: &mut Header<'a>,
+        source: &Key<'a>,
+        bytes: &'a [u8],
+        mode: &mut M,
+    ) -> Result<Option<Cow<'a, [u8]>>, Stop> {
+        let (index, key) = (header.index, header.key.clone());
+        let lost = |code, message: String| gate::lost(index, &key, code, message);
+        let bits = match header.kind {
+            Some(kind) => bits_of(kind, bytes, self.origin.order),
+            None => Cow::Borrowed(bytes),
+        };
+        // A kind that is lost can only be given back to bits that are a value of it.
+        if let Some(kind) = header.kind
+            && !E::Block::KINDS.are_carried()
+            && matches!(self.options.kinds, Asked::Spelled(_))
+            && let Err(misfit) = Checks::Value.check(kind, &bits)
+        {
+            return self.misfit(index, &key, *misfit, mode);
+        }
+        if !E::Block::KINDS.are_carried() {
+            let Some(kind) = header.kind.take() else { return Ok(Some(bits)) };
+            let Asked::Spelled(spelling) = self.options.kinds else {
+                mode.loss(false, || {
+                    let how = "kinds=\"be\", \"le\" or \"text\"";
+                    let name = kind.name();
+                    lost(
+                        Code::KindNotCarried,
+                        format!("{} carries no kinds, and how to write {name} was not said: {how}", E::NAME),
+                    )
+                })?;
+                return Ok(None);
+            };
+            let written = match &bits {
+                Cow::Borrowed(bits) => untyped(kind, bits, spelling),
+                Cow::Owned(bits) => untyped(kind, bits, spelling).map(|written| Cow::Owned(written.into_owned())),
+            };
+            let written = match written {
+                Ok(written) => written,
+                Err(misfit) => return self.misfit(index, &key, *misfit, mode),
+            };
+            // All NaNs are spelled alike: only one of them comes back as it was.
+            let comes_back = spelling != Spelling::Text || !is_other_nan(kind, &bits);
+            let back = || Spelled { kind, spelling }.name();
+            mode.loss(true, || Loss {
+                kind: comes_back.then(back),
+                written: Some(spelled_as(kind, spelling)),
+                ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
+            })?;
+            if gate::length_fits(E::Block::CARRIES, written.len()) {
+                self.remember(&key, back(), true);
+            }
+            return Ok(Some(written));
+        }
+        let asked = self.options.kinds.of([source, &header.key], &mut self.seen);
+        let (kind, bits) = match (asked, header.kind) {
+            (Some(asked), None | Some(Kind::Named(Scalar::Binary | Scalar::String)))
+                if header.kind != Some(asked.kind) =>
+            {
+                match typed(asked.kind, &bits, asked.spelling) {
+                    Ok(made) => (asked.kind, Cow::Owned(made.into_owned())),
+                    Err(misfit) => {
+                        mode.loss(false, || lost(misfit.code, misfit.message.clone()))?;
+                        return Ok(None);
+                    }
+                }
+            }
+            (Some(asked), Some(kind)) if kind != asked.kind => {
+                mode.loss(false, || {
+                    let (has, name) = (kind.name(), asked.kind.name());
+                    lost(Code::WrongKind, format!("the value is {has} and {name} was asked for"))
+                })?;
+                return Ok(None);
+            }
+            (_, Some(kind)) => (kind, bits),
+            (_, None) if self.options.kinds == Asked::Binary => (Kind::Named(Scalar::Binary), bits),
+            (_, None) => {
+                mode.loss(false, || lost(Code::UnknownKind, format!("{} wants a kind beside every value", E::NAME)))?;
+                return Ok(None);
+            }
+        };
+        if E::Block::KINDS.code(kind).is_none()
+            && let Err(misfit) = Checks::Value.check(kind, &bits)
+        {
+            return self.misfit(index, &key, *misfit, mode);
+        }
+        let (kind, bits, back, is_lost) = match gate::kind_for(E::Block::KINDS, kind, bits) {
+            gate::Kinded::Same(bits) => (kind, bits, kind.name().into_owned(), false),
+            gate::Kinded::Other { scalar, bits, back } => {
+                mode.loss(false, || Loss {
+                    kind: Some(back.clone()),
+                    written: Some(scalar.name()),
+                    ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
+                })?;
+                (Kind::Named(scalar), bits, back, true)
+            }
+            gate::Kinded::Nothing => {
+                mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into()))?;
+                return Ok(None);
+            }
+        };
+        if let Err(misfit) = E::Block::CARRIES.checks.check(kind, &bits) {
+            return self.misfit(index, &key, *misfit, mode);
+        }
+        if gate::length_fits(E::Block::CARRIES, bits.len()) {
+            self.remember(&key, back, is_lost);
+        }
+        header.kind = Some(kind);
+        Ok(Some(bits))
+    }
+
+    /// Bits that are no value of their kind.
+    #[cold]
+    fn misfit<T, M: Mode>(&self, index: usize, key: &Key<'a>, misfit: Misfit, mode: &mut M) -> Result<Option<T>, Stop> {
+        match self.origin.direction {
+            Direction::Convert => mode.loss(false, || gate::lost(index, key, misfit.code, misfit.message))?,
+            _ => mode.soft(misfit.code, None, || misfit.message)?,
+        }
+        Ok(None)
+    }
+}
+
+/// What is written of a value whose kind is lost.
+fn spelled_as(kind: Kind, spelling: Spelling) -> &'static str {
+    match (kind.width(), spelling) {
+        (None, _) => "as it is",
+        (_, Spelling::Bytes(ByteOrder::Big)) => "big-endian",
+        (_, Spelling::Bytes(ByteOrder::Little)) => "little-endian",
+        (_, Spelling::Text) => "text",
+    }
+}
+
+impl<'a, E: Envelope> Writer<'a, E> {
+    /// Whether a header can be written as it is: what nearly all of them are.
+    #[inline(always)]
+    fn is_plain(&self, header: &Header<'a>) -> bool {
+        if self.options.on_loss == OnLoss::Report {
+            return false; // What every value was is part of the report.
+        }
+        let carries = E::Block::CARRIES;
+        let fits = |len: usize| gate::length_fits(carries, len);
+        let key_fits = match (E::Block::KEYS, &header.key) {
+            (KeyForm::Text | KeyForm::Typed, Key::Text(text)) => fits(text.as_bytes().len()),
+            (KeyForm::Int | KeyForm::Typed, Key::Int(_)) => true,
+            (KeyForm::Typed, Key::Typed(typed)) => {
+                fits(typed.byte_len())
+                    && E::Block::KINDS.code(typed.kind).is_some()
+                    && typed.check(carries.checks).is_ok()
+            }
+            _ => false,
+        };
+        let value_fits = match (header.value, header.kind) {
+            (None, None) => carries.nulls,
+            (Some(value), None) => !E::Block::KINDS.are_carried() && fits(value.len()),
+            (Some(value), Some(kind)) => {
+                let turned = self.origin.order == ByteOrder::Little && kind.width().is_some();
+                E::Block::KINDS.code(kind).is_some()
+                    && !turned
+                    && !matches!(self.options.kinds, Asked::Each(_))
+                    && fits(value.len())
+                    && carries.checks.check(kind, value).is_ok()
+            }
+            (None, Some(_)) => false,
+        };
+        key_fits && value_fits
+    }
+
+    /// A header that the target may not be able to carry as it is.
+    #[inline(never)]
+    fn gated<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        let source = match gate::is_key_of(E::Block::KEYS, E::Block::KINDS, &header.key) {
+            true => None,
+            false => {
+                let Some(key) = gate::key_for(E::Block::KEYS, self.origin.keys, &header, mode)? else { return Ok(()) };
+                Some(std::mem::replace(&mut header.key, key))
+            }
+        };
+        let carries = E::Block::CARRIES;
+        if !gate::key_fits(carries, &header, mode)? {
+            return Ok(());
+        }
+        if let Key::Typed(typed) = header.key
+            && let Err(mut misfit) = typed.check(carries.checks)
+        {
+            misfit.message = format!("key of {}", misfit.message);
+            return self.misfit::<(), M>(header.index, &header.key, *misfit, mode).map(|_| ());
+        }
+        match header.value {
+            None if carries.nulls => header.kind = None,
+            None => {
+                let lost = || gate::lost(header.index, &header.key, Code::NullNotCarried, "the value is null".into());
+                return mode.loss(false, lost);
+            }
+            Some(bytes) if header.kind.is_some() || E::Block::KINDS.are_carried() => {
+                let source = source.unwrap_or_else(|| header.key.clone());
+                let Some(bits) = self.retype(&mut header, &source, bytes, mode)? else { return Ok(()) };
+                if !gate::value_fits(carries, &header, bits.len(), mode)? {
+                    return Ok(());
+                }
+                match bits {
+                    Cow::Borrowed(bits) => header.value = Some(bits),
+                    Cow::Owned(bits) => {
+                        let start = self.spelled.len();
+                        self.spelled.extend_from_slice(&bits);
+                        self.places.push((self.headers.len(), start..self.spelled.len()));
+                    }
+                }
+            }
+            Some(bytes) => {
+                if !gate::value_fits(carries, &header, bytes.len(), mode)? {
+                    return Ok(());
+                }
+            }
+        }
+        self.headers.push(header);
+        Ok(())
     }
 }
 
 impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        match (header.kind, header.value) {
-            (Some(kind), Some(bits)) if !E::Block::KINDS => {
-                let Some(spelling) = self.options.kinds else {
-                    return mode.loss(|| Fault {
-                        code: Code::KindNotCarried,
-                        message: format!(
-                            "{} carries no kinds, and how to write {} was not said: kinds=\"be\", \"le\" or \"text\"",
-                            E::NAME,
-                            kind.name()
-                        ),
-                        byte: None,
-                        header: Some(header.index),
-                        key: Some(header.key.to_string()),
-                        column: None,
-                    });
-                };
-                header.kind = None;
-                match untyped(kind, bits, spelling) {
-                    Ok(Cow::Borrowed(value)) => header.value = Some(value),
-                    Ok(Cow::Owned(value)) => self.spelled.push((self.headers.len(), value)),
-                    Err(misfit) => mode.soft(misfit.code, None, || misfit.message)?,
-                }
-            }
-            (None, _) if E::Block::KINDS => {
-                mode.soft(Code::UnknownKind, None, || format!("{} wants a kind beside every value", E::NAME))?;
-            }
-            _ => {}
+    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        if !self.is_plain(&header) {
+            return self.gated(header, mode);
         }
         self.headers.push(header);
         Ok(())
@@ -98,31 +368,47 @@ pub struct EncodeMessage<'a> {
     pub options: WriteOptions,
 }
 
-impl Visitor for EncodeMessage<'_> {
-    type Out = Result<Option<Vec<u8>>, Error>;
-
-    fn visit<E: Envelope>(self) -> Self::Out {
-        let mut mode = Exact::new(self.options.on_loss);
-        let mut writer = Writer::<E>::new(self.options);
+impl EncodeMessage<'_> {
+    fn write<E: Envelope, M: Mode>(&self, mode: &mut M) -> Result<Result<Option<Vec<u8>>, Stop>, Error> {
+        let mut writer = Writer::<E>::new(self.options.clone(), Origin::GIVEN)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);
-        // A walk that stops has said why: the faults are looked at below.
-        let _ = self.headers.into_iter().flatten().try_for_each(|header| {
+        writer.headers.reserve(self.headers.as_ref().map_or(0, Vec::len));
+        let gathered = self.headers.iter().flatten().try_for_each(|header| {
             mode.enter_header(Some(header.index));
             mode.name_header(&header.key);
-            writer.header(header, &mut mode)
+            writer.header(header.clone(), mode)
         });
         mode.enter_header(None);
         let mut out = Vec::new();
-        let sealed = writer.seal(presence, &mut mode, &mut out);
-        let fail =
-            |direction, fault| Err(Error::Headers(direction, Box::new(Located { format: E::NAME, row: None, fault })));
+        let sealed = gathered.and_then(|()| writer.seal(presence, mode, &mut out));
+        Ok(sealed.map(|sealed| (sealed == Sealed::Written).then_some(out)))
+    }
+}
+
+impl crate::format::Visitor for EncodeMessage<'_> {
+    type Out = Result<Option<Vec<u8>>, Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
+        // Nearly every message can be written. What is wrong with one that cannot is looked for in a second go.
+        if let Ok(made) = self.write::<E, _>(&mut Fast::new(self.options.on_loss))? {
+            return Ok(made);
+        }
+        let mut mode = Exact::new(self.options.on_loss);
+        let made = self.write::<E, _>(&mut mode)?;
+        let fail = |direction, fault: Fault| {
+            Err(Error::Headers(direction, Box::new(Located { format: E::NAME, row: None, fault })))
+        };
         if !mode.faults.is_empty() {
             return fail(Direction::Encode, mode.faults.swap_remove(0));
         }
-        if self.options.on_loss == OnLoss::Raise && !mode.losses.is_empty() {
-            return fail(Direction::Convert, mode.losses.swap_remove(0));
+        if mode.on_loss == OnLoss::Raise && !mode.losses.is_empty() {
+            return fail(Direction::Convert, mode.losses.swap_remove(0).into());
         }
-        Ok((sealed == Ok(Sealed::Written)).then_some(out))
+        Ok(made.unwrap_or_default())
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        Err(super::is_a_batch::<B>())
     }
 }

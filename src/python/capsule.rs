@@ -127,13 +127,13 @@ fn unnamed(of: &DataType) -> FieldRef {
 
 /// A verb that is known at run time.
 pub trait AnyVerb: Send + Sync {
-    fn output_type(&self, format: Format) -> DataType;
+    fn output_type(&self, format: Format) -> Result<DataType, Error>;
 
     fn apply(&self, format: Format, input: Input<'_>) -> Result<crate::arrow::Output, Error>;
 }
 
 impl<V: Verb + Send + Sync> AnyVerb for V {
-    fn output_type(&self, format: Format) -> DataType {
+    fn output_type(&self, format: Format) -> Result<DataType, Error> {
         format.visit(TypeOf(self))
     }
 
@@ -145,6 +145,8 @@ impl<V: Verb + Send + Sync> AnyVerb for V {
 /// A verb applied to the chunks of a stream, each cut where an output column would pass its largest offset.
 struct Chunks {
     source: Box<dyn ArrayReader + Send>,
+    /// The type of what is made.
+    field: FieldRef,
     verb: Box<dyn AnyVerb>,
     format: Format,
     max_offset: usize,
@@ -193,7 +195,7 @@ impl Iterator for Unattached {
 
 impl ArrayReader for Unattached {
     fn field(&self) -> FieldRef {
-        unnamed(&self.0.verb.output_type(self.0.format))
+        Arc::clone(&self.0.field)
     }
 }
 
@@ -216,9 +218,13 @@ pub fn apply<'py>(
             let source = stream.into_reader()?;
             // A type that does not fit is said now, not when the first chunk is pulled.
             let empty = new_empty_array(source.field().data_type());
-            released(py, || verb.apply(format, Input::new(&empty)).map(|_| ()))?;
-            let field = unnamed(&verb.output_type(format));
-            let chunks = Chunks { source, verb, format, max_offset, rows_before: 0, rest: None };
+            let of = released(py, || {
+                verb.apply(format, Input::new(&empty))?;
+                verb.output_type(format)
+            })?;
+            let field = unnamed(&of);
+            let chunks =
+                Chunks { source, field: Arc::clone(&field), verb, format, max_offset, rows_before: 0, rest: None };
             Ok(Stream { field, chunks: Mutex::new(Some(chunks)) }.into_pyobject(py)?.into_any())
         }
     }

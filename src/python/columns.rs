@@ -5,50 +5,34 @@ use pyo3::prelude::*;
 
 use super::capsule::{AnyVerb, Schema, apply};
 use super::errors::to_exception;
+use super::given::{GivenKey, GivenKinds, named, write_options};
+use crate::arrow::messages::Messages;
 use crate::arrow::run::OnError;
 use crate::arrow::select::{Repeat, Want};
-use crate::arrow::{Decode, Encode, Select, Validate};
-use crate::error::{Error, unknown_name};
+use crate::arrow::{Convert, Decode, Encode, Select, Validate};
+use crate::error::Error;
 use crate::format::Format;
 use crate::kind::Dialect;
-use crate::mode::OnLoss;
-use crate::value::{ByteOrder, Spelling, Type};
-use crate::walk::{ReadOptions, WriteOptions};
+use crate::value::Type;
+use crate::walk::ReadOptions;
 
 /// `(output, key, type, repeat, required)`
-pub type Spec = (String, String, String, String, bool);
-
-/// Finds a value by the name a user gave.
-fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
-    let found = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
-    found.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
-}
+pub type Spec = (String, GivenKey, String, String, bool);
 
 fn on_error(name: &str) -> Result<OnError, Error> {
     named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
 }
 
-pub fn write_options(on_loss: &str, kinds: Option<&str>, null_headers: &str) -> Result<WriteOptions, Error> {
-    let losses = [("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)];
-    let spellings =
-        [("be", Spelling::Bytes(ByteOrder::Big)), ("le", Spelling::Bytes(ByteOrder::Little)), ("text", Spelling::Text)];
-    Ok(WriteOptions {
-        on_loss: named("on_loss value", on_loss, &losses)?,
-        kinds: kinds.map(|name| named("kinds value", name, &spellings)).transpose()?,
-        refuse_null_headers: named("null_headers value", null_headers, &[("empty", false), ("raise", true)])?,
-    })
-}
-
 pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
     let want = |(output, key, of, repeat, required): Spec| {
+        let key = key.wanted()?;
         Ok(Want { output, key, of: Type::parse(&of)?, repeat: Repeat::named(&repeat)?, required })
     };
     columns.into_iter().map(want).collect()
 }
 
-fn select_verb(columns: Vec<Spec>, errors: &str, lenient: bool, dialect: &str) -> Result<Select, Error> {
-    let dialect = named("dialect", dialect, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])?;
-    Ok(Select { wants: wants(columns)?, dialect, options: ReadOptions { lenient }, on_error: on_error(errors)? })
+fn dialect_named(name: &str) -> Result<Dialect, Error> {
+    named("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }
 
 fn or_raise<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
@@ -57,40 +41,112 @@ fn or_raise<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
 
 /// Bytes to headers and fields.
 #[pyfunction]
-#[pyo3(signature = (column, format, *, errors="raise", lenient=false, max_offset=None))]
+#[pyo3(signature = (column, format, *, errors="raise", lenient=false, strict_kinds=false, text_keys=false, max_offset=None))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn decode_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     format: &str,
     errors: &str,
     lenient: bool,
+    strict_kinds: bool,
+    text_keys: bool,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
-    let verb = Decode { options: ReadOptions { lenient }, on_error: or_raise(py, on_error(errors))? };
+    let options = ReadOptions { lenient, strict_kinds, text_keys };
+    let verb = Decode { options, on_error: or_raise(py, on_error(errors))? };
     apply(py, column, format, Box::new(verb), max_offset)
 }
 
 /// Headers and fields to bytes.
 #[pyfunction]
-#[pyo3(signature = (column, format, *, on_loss="raise", kinds=None, null_headers="empty", max_offset=None))]
+#[pyo3(signature = (
+    column, format, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, max_offset=None
+))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn encode_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     format: &str,
     on_loss: &str,
-    kinds: Option<&str>,
+    kinds: Option<GivenKinds>,
     null_headers: &str,
+    canonical: bool,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
-    let verb = Encode { options: or_raise(py, write_options(on_loss, kinds, null_headers))? };
+    let verb = Encode { options: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))? };
+    apply(py, column, format, Box::new(verb), max_offset)
+}
+
+/// Bytes to bytes of another format.
+#[pyfunction]
+#[pyo3(signature = (
+    column, format, target, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, errors="raise",
+    lenient=false, strict_kinds=false, max_offset=None
+))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
+pub fn convert_column<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    format: &str,
+    target: &str,
+    on_loss: &str,
+    kinds: Option<GivenKinds>,
+    null_headers: &str,
+    canonical: bool,
+    errors: &str,
+    lenient: bool,
+    strict_kinds: bool,
+    max_offset: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let format = or_raise(py, Format::named(format))?;
+    let verb = Convert {
+        target: or_raise(py, Format::named(target))?,
+        read: ReadOptions { lenient, strict_kinds, text_keys: false },
+        write: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))?,
+        on_error: or_raise(py, on_error(errors))?,
+    };
+    apply(py, column, format, Box::new(verb), max_offset)
+}
+
+/// Cells of many messages to a row a message.
+#[pyfunction]
+#[pyo3(signature = (
+    column, format, *, columns=None, headers=Vec::new(), errors="raise", lenient=false, strict_kinds=false,
+    text_keys=false, dialect="arrow", max_offset=None
+))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
+pub fn messages_column<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    format: &str,
+    columns: Option<Vec<String>>,
+    headers: Vec<Spec>,
+    errors: &str,
+    lenient: bool,
+    strict_kinds: bool,
+    text_keys: bool,
+    dialect: &str,
+    max_offset: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let format = or_raise(py, Format::named(format))?;
+    let verb = Messages {
+        columns,
+        wants: or_raise(py, wants(headers))?,
+        dialect: or_raise(py, dialect_named(dialect))?,
+        options: ReadOptions { lenient, strict_kinds, text_keys },
+        on_error: or_raise(py, on_error(errors))?,
+    };
     apply(py, column, format, Box::new(verb), max_offset)
 }
 
 /// Bytes or lists of headers to typed columns.
 #[pyfunction]
-#[pyo3(signature = (column, format, columns, *, errors="raise", lenient=false, dialect="arrow", max_offset=None))]
+#[pyo3(signature = (
+    column, format, columns, *, errors="raise", lenient=false, strict_kinds=false, dialect="arrow", max_offset=None
+))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn select_column<'py>(
     py: Python<'py>,
@@ -99,47 +155,73 @@ pub fn select_column<'py>(
     columns: Vec<Spec>,
     errors: &str,
     lenient: bool,
+    strict_kinds: bool,
     dialect: &str,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
-    let verb = or_raise(py, select_verb(columns, errors, lenient, dialect))?;
+    let verb = Select {
+        wants: or_raise(py, wants(columns))?,
+        dialect: or_raise(py, dialect_named(dialect))?,
+        options: ReadOptions { lenient, strict_kinds, text_keys: false },
+        on_error: or_raise(py, on_error(errors))?,
+    };
     apply(py, column, format, Box::new(verb), max_offset)
 }
 
 /// Bytes or lists of headers to their faults.
 #[pyfunction]
-#[pyo3(signature = (column, format, *, lenient=false, max_offset=None))]
+#[pyo3(signature = (column, format, *, lenient=false, strict_kinds=false, max_offset=None))]
 pub fn validate_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     format: &str,
     lenient: bool,
+    strict_kinds: bool,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
-    apply(py, column, format, Box::new(Validate { options: ReadOptions { lenient } }), max_offset)
+    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    apply(py, column, format, Box::new(Validate { options }), max_offset)
 }
 
-/// The type that a verb gives, before any row is read.
+/// The type that a verb gives, before any row is read. `columns` are those of select, and the headers of messages, whose
+/// other columns are `fields`.
 #[pyfunction]
-#[pyo3(signature = (verb, format, *, columns=None, errors="raise", dialect="arrow", on_loss="raise"))]
+#[pyo3(signature = (
+    verb, format, *, target=None, columns=None, fields=None, errors="raise", dialect="arrow", on_loss="raise",
+    text_keys=false
+))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn schema(
     py: Python<'_>,
     verb: &str,
     format: &str,
+    target: Option<&str>,
     columns: Option<Vec<Spec>>,
+    fields: Option<Vec<String>>,
     errors: &str,
     dialect: &str,
     on_loss: &str,
+    text_keys: bool,
 ) -> PyResult<Schema> {
     let format = or_raise(py, Format::named(format))?;
+    let wants = or_raise(py, wants(columns.unwrap_or_default()))?;
+    let dialect = or_raise(py, dialect_named(dialect))?;
+    let on_error = or_raise(py, on_error(errors))?;
+    let write = or_raise(py, write_options(on_loss, None, "empty", false))?;
+    let options = ReadOptions { text_keys, ..ReadOptions::default() };
     let verb: Box<dyn AnyVerb> = match verb {
-        "decode" => Box::new(Decode { options: ReadOptions::default(), on_error: or_raise(py, on_error(errors))? }),
-        "encode" => Box::new(Encode { options: or_raise(py, write_options(on_loss, None, "empty"))? }),
-        "select" => Box::new(or_raise(py, select_verb(columns.unwrap_or_default(), errors, false, dialect))?),
+        "decode" => Box::new(Decode { options, on_error }),
+        "encode" => Box::new(Encode { options: write }),
+        "convert" => {
+            let target = or_raise(py, Format::named(target.unwrap_or_default()))?;
+            Box::new(Convert { target, read: options, write, on_error })
+        }
+        "messages" => Box::new(Messages { columns: fields, wants, dialect, options, on_error }),
+        "select" => Box::new(Select { wants, dialect, options, on_error }),
         "validate" => Box::new(Validate::default()),
         other => return Err(PyValueError::new_err(format!("unknown verb '{other}'"))),
     };
-    Ok(Schema { of: verb.output_type(format) })
+    Ok(Schema { of: or_raise(py, verb.output_type(format))? })
 }

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::error::{Direction, Error, Fault, Located};
+use crate::error::{Direction, Error, Fault, Located, Loss};
 
 pub fn to_exception(py: Python<'_>, error: Error) -> PyErr {
     match error {
@@ -38,4 +38,11 @@ pub type FaultTuple = (&'static str, String, Option<usize>, Option<usize>, Optio
 
 pub fn fault_tuple(fault: Fault) -> FaultTuple {
     (fault.code.name(), fault.message, fault.byte, fault.header, fault.key, fault.column)
+}
+
+/// A loss as `(code, message, header, key, kind, written)`.
+pub type LossTuple = (&'static str, String, Option<usize>, Option<String>, Option<String>, Option<&'static str>);
+
+pub fn loss_tuple(loss: Loss) -> LossTuple {
+    (loss.code.name(), loss.message, loss.header, loss.key, loss.kind, loss.written)
 }

@@ -10,11 +10,23 @@ use crate::error::Error;
 
 /// Runs work of the core without the GIL.
 pub fn released<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
-    let done = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
-    match done {
-        Ok(result) => result.map_err(|error| to_exception(py, error)),
-        Err(panic) => Err(PyRuntimeError::new_err(format!("letterhead failed inside: {}", panic_text(&panic)))),
-    }
+    held(|| py.detach(work))?.map_err(|error| to_exception(py, error))
+}
+
+/// Runs work of the core on so many bytes of one message; for few of them, letting the GIL go would cost more.
+pub fn released_if_long<T: Send>(
+    py: Python<'_>,
+    size: usize,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    const LONG: usize = 1 << 16;
+    if size >= LONG { released(py, work) } else { held(work)?.map_err(|error| to_exception(py, error)) }
+}
+
+/// Runs work of the core that makes Python objects as it goes.
+pub fn held<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|panic| PyRuntimeError::new_err(format!("letterhead failed inside: {}", panic_text(&panic))))
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

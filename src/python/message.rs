@@ -5,162 +5,175 @@ use arrow_array::cast::AsArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::columns::{Spec, wants, write_options};
-use super::errors::{FaultTuple, fault_tuple, to_exception};
-use super::gate::released;
+use super::columns::{Spec, wants};
+use super::errors::{FaultTuple, LossTuple, fault_tuple, loss_tuple, to_exception};
+use super::gate::{held, released, released_if_long};
+use super::given::{GivenKinds, GivenMessage, given_pairs, plain_headers, write_options};
+use super::made::{fields_dict, headers_object, wanted_object};
 use super::scalar::to_object;
 use crate::arrow::{Apply, Input, Select};
 use crate::error::Error;
-use crate::format::Format;
+use crate::format::{Format, Info};
 use crate::header::Header;
-use crate::kind::{Dialect, Kind};
-use crate::op::inspect::Inspect;
+use crate::kind::Dialect;
+use crate::op::convert::convert_message;
+use crate::op::inspect::{Inspect, Inspection};
+use crate::op::messages::{ReadMessages, Take};
 use crate::op::values::DecodeMessage;
-use crate::op::write::EncodeMessage;
-use crate::walk::{FieldType, FieldValue, Is, ReadOptions};
+use crate::op::write::{Back, EncodeMessage};
+use crate::walk::{FieldValue, Is, ReadOptions};
 
-/// `(key, kind, value)`
-type HeaderTuple = (String, Option<String>, Option<Vec<u8>>);
+fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
+    Format::named(format).map_err(|error| to_exception(py, error))
+}
 
 /// A block to its headers, an envelope to its fields.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false))]
-pub fn decode<'py>(py: Python<'py>, data: &[u8], format: &str, lenient: bool) -> PyResult<Bound<'py, PyAny>> {
-    let format = Format::named(format).map_err(|error| to_exception(py, error))?;
-    let options = ReadOptions { lenient };
-    // Too short a work to let the GIL go for, but not one that may panic outside the gate.
-    let message = released(py, || format.visit(DecodeMessage { cell: data, options }))?;
-    let headers = match &message.headers {
-        None => py.None().into_bound(py),
-        Some(headers) => {
-            let tuples = headers.iter().map(|header| header_tuple(py, header)).collect::<PyResult<Vec<_>>>()?;
-            PyList::new(py, tuples)?.into_any()
-        }
-    };
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+pub fn decode<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    format: &str,
+    lenient: bool,
+    strict_kinds: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let format = named(py, format)?;
+    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let message = released_if_long(py, data.len(), || format.visit(DecodeMessage { cell: data, options }))?;
     let info = format.info();
-    if info.is == Is::Block {
-        return Ok(headers);
+    let headers = headers_object(py, message.headers.as_deref(), info.order)?;
+    match info.is {
+        Is::Block => Ok(headers),
+        Is::Envelope | Is::Batch => Ok(fields_dict(py, info, &headers, &message.fields)?.into_any()),
     }
-    let fields = PyDict::new(py);
-    let mut values = message.fields.iter();
-    for field in info.fields {
-        match field.of {
-            FieldType::Headers => fields.set_item(field.name, &headers)?,
-            FieldType::Int64 | FieldType::Binary => match values.next() {
-                Some(FieldValue::Int64(number)) => fields.set_item(field.name, number)?,
-                Some(FieldValue::Binary(bytes)) => fields.set_item(field.name, PyBytes::new(py, bytes))?,
-                Some(FieldValue::Null) | None => fields.set_item(field.name, py.None())?,
-            },
-        }
-    }
-    Ok(fields.into_any())
 }
 
-fn header_tuple<'py>(
+/// The messages of a batch as dicts of their fields, and the error that ended it, if any.
+#[pyfunction]
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+pub fn messages<'py>(
     py: Python<'py>,
-    header: &Header<'_>,
-) -> PyResult<(String, Option<String>, Option<Bound<'py, PyBytes>>)> {
-    let kind = header.kind.map(Kind::name);
-    Ok((header.key.to_string(), kind, header.value.map(|value| PyBytes::new(py, value))))
+    data: &[u8],
+    format: &str,
+    lenient: bool,
+    strict_kinds: bool,
+) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
+    struct Dicts<'py> {
+        list: Bound<'py, PyList>,
+        info: Info,
+        failed: Option<PyErr>,
+    }
+
+    impl Take for Dicts<'_> {
+        fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
+            let py = self.list.py();
+            let appended = headers_object(py, headers, self.info.order)
+                .and_then(|headers| fields_dict(py, self.info, &headers, fields))
+                .and_then(|dict| self.list.append(dict));
+            if let Err(error) = appended {
+                self.failed.get_or_insert(error);
+            }
+        }
+    }
+
+    let format = named(py, format)?;
+    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let mut take = Dicts { list: PyList::empty(py), info: format.info(), failed: None };
+    // Objects are made as messages are read, so the GIL stays.
+    let done = held(|| format.visit(ReadMessages { cell: data, options, take: &mut take }));
+    if let Some(error) = take.failed {
+        return Err(error);
+    }
+    match done? {
+        Err(Error::Value(text)) => Err(to_exception(py, Error::Value(text))),
+        ended => Ok((take.list, ended.err().map(|error| to_exception(py, error)))),
+    }
 }
 
 /// Headers, or a dict of an envelope's fields, to bytes; None where the format has no cell for it.
 #[pyfunction]
-#[pyo3(signature = (message, format, *, on_loss="raise", kinds=None, null_headers="empty"))]
+#[pyo3(signature = (message, format, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,
     format: &str,
     on_loss: &str,
-    kinds: Option<&str>,
+    kinds: Option<GivenKinds>,
     null_headers: &str,
+    canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let format = Format::named(format).map_err(|error| to_exception(py, error))?;
-    let options = write_options(on_loss, kinds, null_headers).map_err(|error| to_exception(py, error))?;
+    let format = named(py, format)?;
+    let options = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
     let info = format.info();
-    let mut owned = OwnedMessage::default();
-    if info.is == Is::Block {
-        owned.headers = message.extract()?;
-    } else {
-        let given = message.cast::<PyDict>()?;
-        for field in info.fields {
-            let value = given.get_item(field.name)?;
-            match field.of {
-                FieldType::Headers => owned.headers = value.map(|value| value.extract()).transpose()?.flatten(),
-                FieldType::Int64 => {
-                    let number = value.map(|value| value.extract::<Option<i64>>()).transpose()?.flatten();
-                    owned.fields.push(OwnedField::Int64(number));
-                }
-                FieldType::Binary => {
-                    let bytes = value.map(|value| value.extract::<Option<Vec<u8>>>()).transpose()?.flatten();
-                    owned.fields.push(OwnedField::Binary(bytes));
-                }
-            }
-        }
+    let pairs = if info.is == Is::Block { given_pairs(message) } else { None };
+    if let Some(headers) = pairs.as_deref().and_then(plain_headers) {
+        let encode = EncodeMessage { headers: Some(headers), fields: Vec::new(), options };
+        let made = held(|| format.visit(encode))?.map_err(|error| to_exception(py, error))?;
+        return Ok(made.map(|bytes| PyBytes::new(py, &bytes)));
     }
-    let made = released(py, || {
-        let headers = owned.headers()?;
-        format.visit(EncodeMessage { headers, fields: owned.fields(), options })
+    let given = match info.is {
+        Is::Block => GivenMessage::of_block(message, info.name)?,
+        Is::Envelope | Is::Batch => GivenMessage::of_envelope(message, info)?,
+    };
+    let made = released_if_long(py, given.size(), || {
+        let headers = given.headers()?;
+        format.visit(EncodeMessage { headers, fields: given.fields(), options })
     })?;
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
-/// A message as Python handed it over.
-#[derive(Default)]
-struct OwnedMessage {
-    headers: Option<Vec<HeaderTuple>>,
-    fields: Vec<OwnedField>,
+/// A message of one format to bytes of another, what was lost, and what gives values their kinds again; None where the
+/// target has no cell for it.
+#[pyfunction]
+#[pyo3(signature = (
+    data, format, target, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, lenient=false,
+    strict_kinds=false
+))]
+#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
+pub fn convert<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    format: &str,
+    target: &str,
+    on_loss: &str,
+    kinds: Option<GivenKinds>,
+    null_headers: &str,
+    canonical: bool,
+    lenient: bool,
+    strict_kinds: bool,
+) -> PyResult<ConvertedTuple<'py>> {
+    let (format, target) = (named(py, format)?, named(py, target)?);
+    let write = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
+    let read = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let made = released(py, || convert_message(data, format, target, read, write))?;
+    let losses = made.losses.into_iter().map(loss_tuple).collect();
+    let back = |back: Back| Ok((wanted_object(py, &back.key)?, back.kind, back.lost));
+    let backs = made.backs.into_iter().map(back).collect::<PyResult<_>>()?;
+    Ok((made.data.map(|bytes| PyBytes::new(py, &bytes)), losses, backs))
 }
 
-enum OwnedField {
-    Int64(Option<i64>),
-    Binary(Option<Vec<u8>>),
-}
+/// What gives a value its kind again: `(key, kind, lost)`.
+type BackTuple<'py> = (Bound<'py, PyAny>, String, bool);
 
-impl OwnedMessage {
-    fn headers(&self) -> Result<Option<Vec<Header<'_>>>, Error> {
-        let Some(headers) = &self.headers else { return Ok(None) };
-        headers.iter().enumerate().map(|(index, tuple)| header(index, tuple)).collect::<Result<_, _>>().map(Some)
-    }
-
-    fn fields(&self) -> Vec<FieldValue<'_>> {
-        self.fields.iter().map(OwnedField::value).collect()
-    }
-}
-
-impl OwnedField {
-    fn value(&self) -> FieldValue<'_> {
-        match self {
-            OwnedField::Int64(number) => number.map_or(FieldValue::Null, FieldValue::Int64),
-            OwnedField::Binary(bytes) => bytes.as_deref().map_or(FieldValue::Null, FieldValue::Binary),
-        }
-    }
-}
-
-fn header(index: usize, (key, kind, value): &HeaderTuple) -> Result<Header<'_>, Error> {
-    let kind = match kind {
-        None => None,
-        Some(name) => match Kind::parse(name) {
-            Some(kind) => Some(kind),
-            None => return Err(Error::Value(format!("header {index}: unknown kind '{name}'"))),
-        },
-    };
-    Ok(Header { index, key: key.as_str().into(), kind, value: value.as_deref(), at: None })
-}
+/// `(data, losses, kinds)`
+type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<BackTuple<'py>>);
 
 /// Some headers of a message as a dict of Python values.
 #[pyfunction]
-#[pyo3(signature = (data, format, columns, *, lenient=false))]
+#[pyo3(signature = (data, format, columns, *, lenient=false, strict_kinds=false))]
 pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
     format: &str,
     columns: Vec<Spec>,
     lenient: bool,
+    strict_kinds: bool,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let format = Format::named(format).map_err(|error| to_exception(py, error))?;
+    let format = named(py, format)?;
     let wants = wants(columns).map_err(|error| to_exception(py, error))?;
-    let verb = Select { wants, dialect: Dialect::Arrow, options: ReadOptions { lenient }, ..Select::default() };
+    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let verb = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
     let cell = BinaryArray::from_vec(vec![data]);
     let made = released(py, || format.visit(Apply(&verb, Input::new(&cell))).map_err(without_row))?;
     let row = PyDict::new(py);
@@ -184,25 +197,38 @@ fn without_row(error: Error) -> Error {
 
 /// Everything that is wrong with a message.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false))]
-pub fn validate(py: Python<'_>, data: &[u8], format: &str, lenient: bool) -> PyResult<Vec<FaultTuple>> {
-    let format = Format::named(format).map_err(|error| to_exception(py, error))?;
-    let options = ReadOptions { lenient };
-    let found = released(py, || Ok(format.visit(Inspect { cell: data, options })))?;
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+pub fn validate(
+    py: Python<'_>,
+    data: &[u8],
+    format: &str,
+    lenient: bool,
+    strict_kinds: bool,
+) -> PyResult<Vec<FaultTuple>> {
+    let found = take_apart(py, data, format, ReadOptions { lenient, strict_kinds, text_keys: false })?;
     Ok(found.faults.into_iter().map(fault_tuple).collect())
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false))]
-pub fn inspect<'py>(py: Python<'py>, data: &[u8], format: &str, lenient: bool) -> PyResult<Bound<'py, PyDict>> {
-    let format = Format::named(format).map_err(|error| to_exception(py, error))?;
-    let options = ReadOptions { lenient };
-    let found = released(py, || Ok(format.visit(Inspect { cell: data, options })))?;
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+pub fn inspect<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    format: &str,
+    lenient: bool,
+    strict_kinds: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = take_apart(py, data, format, ReadOptions { lenient, strict_kinds, text_keys: false })?;
     let labels: Vec<_> =
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);
     parts.set_item("labels", labels)?;
     parts.set_item("faults", found.faults.into_iter().map(fault_tuple).collect::<Vec<_>>())?;
     Ok(parts)
+}
+
+fn take_apart(py: Python<'_>, data: &[u8], format: &str, options: ReadOptions) -> PyResult<Inspection> {
+    let format = named(py, format)?;
+    released(py, || Ok(format.visit(Inspect { cell: data, options })))
 }

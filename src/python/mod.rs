@@ -4,8 +4,11 @@ mod capsule;
 mod columns;
 mod errors;
 mod gate;
+mod given;
+mod made;
 mod message;
 mod scalar;
+mod state;
 mod tables;
 
 use pyo3::prelude::*;
@@ -20,11 +23,15 @@ mod _native {
     #[pymodule_export]
     use super::capsule::{Column, Schema, Stream, buffer_addresses};
     #[pymodule_export]
-    use super::columns::{decode_column, encode_column, schema, select_column, validate_column};
+    use super::columns::{
+        convert_column, decode_column, encode_column, messages_column, schema, select_column, validate_column,
+    };
     #[pymodule_export]
-    use super::message::{decode, encode, inspect, select, validate};
+    use super::message::{convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]
-    use super::tables::{codes, formats, kinds, select_types};
+    use super::state::{join_value, split_value};
+    #[pymodule_export]
+    use super::tables::{codes, formats, kinds, select_types, xxh3_64};
 
     use super::*;
 

@@ -7,9 +7,10 @@ use crate::arrow::schema;
 use crate::error::Code;
 use crate::format::{Format, Visitor};
 use crate::kind::{Dialect, Scalar, ddl};
-use crate::walk::{Envelope, Is};
+use crate::walk::{Batch, Envelope};
 
-/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`.
+/// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its block carries: `keys`,
+/// `kinds`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     struct Fields;
@@ -17,18 +18,27 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         type Out = Vec<(String, String)>;
 
         fn visit<E: Envelope>(self) -> Self::Out {
-            let fields = schema::envelope_fields::<E>();
+            let fields = schema::envelope_fields::<E>(false);
             fields.iter().map(|field| (field.name().clone(), schema::spelled(field.data_type()))).collect()
+        }
+
+        fn visit_batch<B: Batch>(self) -> Self::Out {
+            self.visit::<B::Message>()
         }
     }
     let row = |format: &Format| {
         let info = format.info();
         let row = PyDict::new(py);
         row.set_item("name", info.name)?;
-        row.set_item("is_", if info.is == Is::Block { "block" } else { "envelope" })?;
+        row.set_item("is_", info.is.name())?;
         row.set_item("source", info.source)?;
         row.set_item("layout", info.layout)?;
         row.set_item("fields", format.visit(Fields))?;
+        row.set_item("keys", info.keys.name())?;
+        row.set_item("kinds", info.kinds.are_carried())?;
+        row.set_item("nulls", info.carries.nulls)?;
+        row.set_item("part_len", info.carries.part_len)?;
+        row.set_item("is_target", info.is_target)?;
         Ok(row)
     };
     Format::ALL.iter().map(row).collect()
@@ -60,4 +70,10 @@ pub fn select_types() -> Vec<&'static str> {
 #[pyfunction]
 pub fn codes() -> Vec<(&'static str, &'static str)> {
     Code::ALL.iter().map(|code| (code.name(), code.meaning())).collect()
+}
+
+/// The checksum of Apache Iggy's batches and frames.
+#[pyfunction]
+pub fn xxh3_64(data: &[u8]) -> u64 {
+    twox_hash::XxHash3_64::oneshot(data)
 }

@@ -2,10 +2,11 @@
 
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
-    use letterhead::header::{Header, KeyForm};
+    use letterhead::header::{Header, Key, KeyForm, Text};
+    use letterhead::kind::Kinds;
     use letterhead::mode::{Mode, Stop};
-    use letterhead::walk::{Block, ReadOptions, Sink};
-    use letterhead::{cursor::Cursor, error::Code, value::ByteOrder};
+    use letterhead::walk::{Block, Carries, ReadOptions, Sink};
+    use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
 
     pub struct Tiny;
     impl Block for Tiny {
@@ -13,8 +14,9 @@ mod tiny {
         const SOURCE: &'static str = "this test";
         const LAYOUT: &'static str = "u8 key_len, key UTF-8, u8 value_len, value";
         const KEYS: KeyForm = KeyForm::Text;
-        const KINDS: bool = false;
+        const KINDS: Kinds = Kinds::None;
         const ORDER: ByteOrder = ByteOrder::Big;
+        const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
         fn walk<'a, M: Mode, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,
@@ -32,9 +34,10 @@ mod tiny {
                     mode.label(*at, cursor.at(), field, String::new);
                 }
                 let [(_, key_at, key), (_, at, value)] = parts;
-                match std::str::from_utf8(key) {
-                    Ok(k) => sink
-                        .header(Header { index, key: k.into(), kind: None, value: Some(value), at: Some(at) }, mode)?,
+                match Text::new(key).map(Key::Text) {
+                    Ok(key) => {
+                        sink.header(Header { index, key, kind: None, value: Some(value), at: Some(at) }, mode)?
+                    }
                     Err(_) => mode.soft(Code::KeyNotUtf8, Some(key_at), || "the key is not UTF-8".into())?,
                 }
                 index += 1;
@@ -42,12 +45,8 @@ mod tiny {
             Ok(())
         }
 
-        fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
-            let lens = || headers.iter().flat_map(|h| [h.key.to_string().len(), h.value.map_or(0, <[u8]>::len)]);
-            match lens().find(|len| *len > 255) {
-                Some(len) => Err(mode.hard(Code::TooLong, None, || format!("{len} bytes pass 255"))),
-                None => Ok(lens().map(|len| 1 + len).sum()),
-            }
+        fn encoded_len<M: Mode>(headers: &[Header<'_>], _mode: &mut M) -> Result<usize, Stop> {
+            Ok(headers.iter().map(|h| 2 + h.key.to_string().len() + h.value.map_or(0, <[u8]>::len)).sum())
         }
 
         fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
@@ -66,13 +65,16 @@ use arrow_array::types::Int16Type;
 use arrow_array::{Array, BinaryArray};
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Decode, Encode, Input, Select, Validate, Verb};
+use letterhead::arrow::{Convert, Decode, Encode, Input, Select, Validate, Verb};
 use letterhead::block::Bare;
-use letterhead::format::Visitor;
+use letterhead::error::Error;
+use letterhead::format::{Format, Visitor};
+use letterhead::header::{Header, Key, WantedKey};
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::DecodeMessage;
+use letterhead::op::write::EncodeMessage;
 use letterhead::value::Type;
-use letterhead::walk::ReadOptions;
+use letterhead::walk::{ReadOptions, WriteOptions};
 
 /// The row of the table: the type that the dispatch hands out.
 type Row = Bare<tiny::Tiny>;
@@ -95,7 +97,7 @@ fn it_selects() {
     let cells = BinaryArray::from_vec(vec![GOOD]);
     let want = Want {
         output: "number".into(),
-        key: "a".into(),
+        key: WantedKey::Text("a".into()),
         of: Type::parse("int16").unwrap(),
         repeat: Repeat::Last,
         required: true,
@@ -123,4 +125,29 @@ fn it_is_inspected_and_read_as_one_message() {
     assert_eq!(found.labels.last().unwrap().field, "not read");
     let message = DecodeMessage { cell: GOOD, options: ReadOptions::default() }.visit::<Row>().unwrap();
     assert_eq!(message.headers.unwrap().len(), 3);
+}
+
+#[test]
+fn it_is_converted_to_what_there_is() {
+    let cells = BinaryArray::from_vec(vec![GOOD]);
+    let (read, write) = (ReadOptions::default(), WriteOptions::default());
+    let verb = Convert { target: Format::Kafka, read, write, on_error: OnError::Raise };
+    let made = verb.apply::<Row>(Input::new(&cells)).unwrap().column;
+    assert_eq!(made.as_binary::<i32>().value(0), b"\x06\x02a\x04\x00\x07\x02b\x02x\x02a\x04\x00\x09");
+}
+
+#[test]
+fn it_refuses_what_it_cannot_carry() {
+    let long = "k".repeat(256);
+    let write = |key: &str, value: Option<&[u8]>| {
+        let header = Header { index: 0, key: Key::from(key), kind: None, value, at: None };
+        let options = WriteOptions::default();
+        match (EncodeMessage { headers: Some(vec![header]), fields: vec![], options }).visit::<Row>() {
+            Err(Error::Headers(_, located)) => located.fault.message,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(write("k", None), "the value is null");
+    assert_eq!(write(&long, Some(b"")), "key of 256 bytes is longer than 255");
+    assert_eq!(write("k", Some(long.as_bytes())), "value of 256 bytes is longer than 255");
 }

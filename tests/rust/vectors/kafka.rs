@@ -1,32 +1,17 @@
-//! Every line of the vectors, against the core.
+//! The lines that Kafka 4.3.1 made.
 
-use std::fs;
-use std::path::Path;
-
-use letterhead::error::{Code, Error};
+use letterhead::error::Code;
 use letterhead::format::Format;
-use letterhead::header::{Header, Key};
 use letterhead::mode::OnLoss;
-use letterhead::op::values::DecodeMessage;
-use letterhead::op::write::EncodeMessage;
 use letterhead::varint::{self, Varint};
-use letterhead::walk::{FieldValue, ReadOptions, WriteOptions};
+use letterhead::walk::{ReadOptions, WriteOptions};
 use serde_json::Value;
 
-type Pairs = Vec<(String, Option<Vec<u8>>)>;
-
-/// A message in memory of its own, comparable with what a vector says.
-#[derive(Debug, Clone, PartialEq)]
-struct Message {
-    headers: Pairs,
-    timestamp: Option<i64>,
-    payload: Option<Vec<u8>>,
-}
+use crate::common::{self, Head, Held, LENIENT, Message, STRICT};
+use crate::{array, bytes, hex, json, text};
 
 fn lines(name: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(format!("{name}.jsonl"));
-    let text = fs::read_to_string(path).expect("the vectors are part of the project");
-    text.lines().map(|line| serde_json::from_str(&without_lone_surrogates(line)).expect("JSON")).collect()
+    text(name).lines().map(|line| json(&without_lone_surrogates(line))).collect()
 }
 
 /// Java strings may hold half of a surrogate pair, which Java then writes as a question mark. No Rust string can.
@@ -51,74 +36,41 @@ fn without_lone_surrogates(line: &str) -> String {
     out
 }
 
-fn hex(value: &Value) -> Option<Vec<u8>> {
-    let digits = value.as_str()?;
-    Some((0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect())
-}
-
-fn bytes(value: &Value) -> Vec<u8> {
-    hex(value).expect("bytes in hex")
-}
-
+/// A number written as text.
 fn number(value: &Value) -> i64 {
     value.as_str().expect("a number as text").parse().expect("a number")
 }
 
-fn pairs(value: &Value) -> Pairs {
-    let pair = |header: &Value| (header["key"].as_str().unwrap().to_string(), hex(&header["value"]));
-    value.as_array().expect("headers").iter().map(pair).collect()
+fn heads(value: &Value) -> Vec<Head> {
+    let head = |header: &Value| {
+        let key = header["key"].as_str().expect("a key").into();
+        Head { key, kind: None, value: hex(&header["value"]) }
+    };
+    array(value).iter().map(head).collect()
 }
 
-fn decode(cell: &[u8], format: &str, lenient: bool) -> Result<Message, Code> {
-    let options = ReadOptions { lenient };
-    let read = match Format::named(format).unwrap().visit(DecodeMessage { cell, options }) {
-        Ok(read) => read,
-        Err(Error::Headers(_, located)) => return Err(located.fault.code),
-        Err(other) => panic!("{other}"),
-    };
-    let headers = read.headers.expect("these formats always have a headers field");
-    let headers = headers.iter().map(|header| (header.key.to_string(), header.value.map(<[u8]>::to_vec))).collect();
-    let mut message = Message { headers, timestamp: None, payload: None };
-    for field in read.fields {
-        match field {
-            FieldValue::Int64(number) => message.timestamp = Some(number),
-            FieldValue::Binary(bytes) => message.payload = Some(bytes.to_vec()),
-            FieldValue::Null => panic!("no field of these is null when it is read"),
-        }
-    }
-    Ok(message)
+fn payload(bytes: Option<Vec<u8>>) -> Held {
+    bytes.map_or(Held::Null, Held::Bytes)
 }
 
-fn encode(message: &Message, format: &str, on_loss: OnLoss) -> Result<Option<Vec<u8>>, Code> {
-    let header = |(index, (key, value)): (usize, &(String, Option<Vec<u8>>))| Header {
-        index,
-        key: Key::from(key.clone()),
-        kind: None,
-        value: None.or(value.as_ref().map(|value| &*value.clone().leak())),
-        at: None,
-    };
-    let payload = message.payload.as_deref().map_or(FieldValue::Null, FieldValue::Binary);
-    let fields = match format {
-        "kafka" => vec![],
-        "streams" => vec![payload],
-        _ => vec![message.timestamp.map_or(FieldValue::Null, FieldValue::Int64), payload],
-    };
-    let headers = Some(message.headers.iter().enumerate().map(header).collect());
+/// An envelope of Streams; only one of the two layouts has a timestamp.
+fn envelope(headers: Vec<Head>, timestamp: Option<i64>, bytes: Option<Vec<u8>>) -> Message {
+    let timestamp = timestamp.map(|number| Held::Number(number.into()));
+    Message { headers: Some(headers), fields: timestamp.into_iter().chain([payload(bytes)]).collect() }
+}
+
+fn decode(cell: &[u8], format: Format, options: ReadOptions) -> Result<Message, Code> {
+    common::read(format, cell, options).map(|mut messages| messages.remove(0)).map_err(|fault| fault.code)
+}
+
+fn encode(message: &Message, format: Format, on_loss: OnLoss) -> Result<Option<Vec<u8>>, Code> {
     let options = WriteOptions { on_loss, ..WriteOptions::default() };
-    match Format::named(format).unwrap().visit(EncodeMessage { headers, fields, options }) {
-        Ok(written) => Ok(written),
-        Err(Error::Headers(_, located)) => Err(located.fault.code),
-        Err(other) => panic!("{other}"),
-    }
+    common::write(format, message, options).map_err(|fault| fault.code)
 }
 
-fn block(headers: Pairs) -> Message {
-    Message { headers, timestamp: None, payload: None }
-}
-
-fn assert_read_by_both(cell: &[u8], format: &str, expected: &Message) {
-    assert_eq!(decode(cell, format, false).as_ref(), Ok(expected));
-    assert_eq!(decode(cell, format, true).as_ref(), Ok(expected));
+fn assert_read_by_both(cell: &[u8], format: Format, expected: &Message) {
+    assert_eq!(decode(cell, format, STRICT).as_ref(), Ok(expected));
+    assert_eq!(decode(cell, format, LENIENT).as_ref(), Ok(expected));
 }
 
 #[test]
@@ -184,22 +136,23 @@ fn headers() {
             raw_key(line);
             continue;
         }
-        let headers = if line["headers"].is_null() { vec![] } else { pairs(&line["headers"]) };
+        let headers = if line["headers"].is_null() { vec![] } else { heads(&line["headers"]) };
         let expected = bytes(&line["hex"]);
-        assert_eq!(encode(&block(headers.clone()), "kafka", OnLoss::Raise), Ok(Some(expected.clone())), "{line}");
-        let decoded = if line["decoded"].is_null() { headers } else { pairs(&line["decoded"]) };
-        assert_read_by_both(&expected, "kafka", &block(decoded));
+        let message = Message::block(headers.clone());
+        assert_eq!(encode(&message, Format::Kafka, OnLoss::Raise), Ok(Some(expected.clone())), "{line}");
+        let decoded = if line["decoded"].is_null() { headers } else { heads(&line["decoded"]) };
+        assert_read_by_both(&expected, Format::Kafka, &Message::block(decoded));
     }
 }
 
 fn raw_key(line: &Value) {
     let data = bytes(&line["decode_hex"]);
     let whole = line["reencoded"] == line["decode_hex"];
-    let strict = decode(&data, "kafka", false).err();
+    let strict = decode(&data, Format::Kafka, STRICT).err();
     assert_eq!(strict, (!whole).then_some(Code::KeyNotUtf8), "{line}");
-    let read = decode(&data, "kafka", true).unwrap();
-    assert_eq!(read.headers, pairs(&line["decoded"]), "{line}");
-    assert_eq!(encode(&read, "kafka", OnLoss::Raise), Ok(hex(&line["reencoded"])), "{line}");
+    let read = decode(&data, Format::Kafka, LENIENT).unwrap();
+    assert_eq!(read.heads(), heads(&line["decoded"]), "{line}");
+    assert_eq!(encode(&read, Format::Kafka, OnLoss::Raise), Ok(hex(&line["reencoded"])), "{line}");
 }
 
 #[test]
@@ -207,7 +160,7 @@ fn value_timestamp_headers() {
     let lines = lines("value_timestamp_headers");
     assert_eq!(lines.len(), 271);
     for line in &lines {
-        envelope_line(line, "streams-timestamped", "value");
+        envelope_line(line, Format::StreamsTimestamped, "value");
     }
 }
 
@@ -216,21 +169,22 @@ fn aggregation_with_headers() {
     let lines = lines("aggregation_with_headers");
     assert_eq!(lines.len(), 172);
     for line in lines.iter().filter(|line| line["error"].is_null()) {
-        envelope_line(line, "streams", "aggregation");
+        envelope_line(line, Format::Streams, "aggregation");
     }
 }
 
-fn envelope_line(line: &Value, format: &str, payload: &str) {
+fn envelope_line(line: &Value, format: Format, payload: &str) {
+    let timed = format == Format::StreamsTimestamped;
     let Some(expected) = hex(&line["hex"]) else {
-        let tombstone = Message { headers: vec![], timestamp: Some(0), payload: None };
+        let tombstone = envelope(vec![], timed.then_some(0), None);
         assert_eq!(encode(&tombstone, format, OnLoss::Raise), Ok(None), "{line}");
         return;
     };
-    let timestamp = (format == "streams-timestamped").then(|| number(&line["timestamp"]));
-    let mut message = Message { headers: pairs(&line["headers"]), timestamp, payload: hex(&line[payload]) };
+    let timestamp = timed.then(|| number(&line["timestamp"]));
+    let mut message = envelope(heads(&line["headers"]), timestamp, hex(&line[payload]));
     assert_eq!(encode(&message, format, OnLoss::Raise), Ok(Some(expected.clone())), "{line}");
     if line["decoded_headers"].is_array() {
-        message.headers = pairs(&line["decoded_headers"]);
+        message.headers = Some(heads(&line["decoded_headers"]));
     }
     assert_read_by_both(&expected, format, &message);
 }
@@ -238,9 +192,9 @@ fn envelope_line(line: &Value, format: &str, payload: &str) {
 #[test]
 fn malformed() {
     let models = [
-        ("HeadersDeserializer.deserialize", "kafka", None),
-        ("ValueTimestampHeadersDeserializer.deserialize", "streams-timestamped", Some("value")),
-        ("AggregationWithHeadersDeserializer.deserialize", "streams", Some("aggregation")),
+        ("HeadersDeserializer.deserialize", Format::Kafka, None),
+        ("ValueTimestampHeadersDeserializer.deserialize", Format::StreamsTimestamped, Some("value")),
+        ("AggregationWithHeadersDeserializer.deserialize", Format::Streams, Some("aggregation")),
     ];
     let lines = lines("malformed");
     assert_eq!(lines.len(), 402);
@@ -249,15 +203,17 @@ fn malformed() {
         let input = bytes(&line["input"]);
         for (model, format, payload) in models {
             let java = &line["targets"][model];
-            let (strict, lenient) = (decode(&input, format, false), decode(&input, format, true));
+            let (strict, lenient) = (decode(&input, format, STRICT), decode(&input, format, LENIENT));
             let Some(ok) = java.get("ok") else {
                 assert!(java["error"].is_object(), "{line}");
                 assert!(strict.is_err() && lenient.is_err(), "{model} throws: {line}");
                 continue;
             };
-            let timestamp = ok.get("timestamp").map(number);
-            let payload = payload.and_then(|name| hex(&ok[name]));
-            let expected = Message { headers: pairs(&ok["headers"]), timestamp, payload };
+            let headers = heads(&ok["headers"]);
+            let expected = match payload {
+                None => Message::block(headers),
+                Some(name) => envelope(headers, ok.get("timestamp").map(number), hex(&ok[name])),
+            };
             assert_eq!(lenient.as_ref(), Ok(&expected), "{model}: {line}");
             match strict {
                 Ok(strict) => assert_eq!(strict, expected, "{model}: {line}"),
@@ -283,14 +239,14 @@ fn conversions() {
         } else {
             ["HeadersBytesStore.convertFromPlainToHeaderFormat", "HeadersBytesStore.convertToHeaderFormat"]
         };
-        let message = Message {
-            headers: if record { pairs(&line["headers"]) } else { vec![] },
-            timestamp: Some(if record { number(&line["timestamp"]) } else { -1 }),
-            payload: hex(&line[if record { "value" } else { "input" }]),
-        };
-        for (format, name) in ["streams-timestamped", "streams"].into_iter().zip(names) {
+        let headers = if record { heads(&line["headers"]) } else { vec![] };
+        let timestamp = if record { number(&line["timestamp"]) } else { -1 };
+        let payload = hex(&line[if record { "value" } else { "input" }]);
+        let loses = payload.is_none() && !headers.is_empty();
+        for (format, name) in [Format::StreamsTimestamped, Format::Streams].into_iter().zip(names) {
+            let timestamp = (format == Format::StreamsTimestamped).then_some(timestamp);
+            let message = envelope(headers.clone(), timestamp, payload.clone());
             assert_eq!(encode(&message, format, OnLoss::Drop), Ok(hex(&line[name])), "{line}");
-            let loses = message.payload.is_none() && !message.headers.is_empty();
             let raised = if loses { Err(Code::NullNotCarried) } else { Ok(hex(&line[name])) };
             assert_eq!(encode(&message, format, OnLoss::Raise), raised, "{line}");
         }

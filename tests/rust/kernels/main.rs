@@ -1,5 +1,13 @@
 //! What the kernels do with columns: nulls, slices, layouts, policies, cutting.
 
+#[path = "../columns.rs"]
+mod columns;
+#[path = "../common.rs"]
+mod common;
+mod messages;
+mod refusals;
+mod typed;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,8 +18,10 @@ use arrow_array::{
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
 use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
+use letterhead::ask::Asked;
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
+use letterhead::header::WantedKey;
 use letterhead::mode::OnLoss;
 use letterhead::value::{Spelling, Type};
 use letterhead::walk::WriteOptions;
@@ -48,7 +58,7 @@ fn apply<V: Verb>(verb: &V, column: &dyn Array) -> Result<ArrayRef, Error> {
 fn wants() -> Vec<Want> {
     let want = |output: &str, of: &str, repeat| Want {
         output: output.into(),
-        key: output.into(),
+        key: WantedKey::Text(output.into()),
         of: Type::parse(of).unwrap(),
         repeat,
         required: false,
@@ -89,6 +99,24 @@ fn the_first_bad_row_is_raised() {
     assert_eq!(located(apply(&Decode::default(), &cells()).unwrap_err()), (Code::NegativeLength, Some(6)));
     let select = Select { wants: wants(), ..Select::default() };
     assert_eq!(located(apply(&select, &cells()).unwrap_err()), (Code::WrongSize, Some(3)));
+}
+
+#[test]
+fn a_key_that_is_no_text_is_found_before_what_is_wrong_after_it() {
+    // Keys that are not ASCII are looked at long after they were read.
+    let mut blocks: Vec<Vec<u8>> = (0..400).map(|row| block(row % 8)).collect();
+    blocks[3] = vec![2, 4, 0xc3, 0x28, 1];
+    blocks[5] = vec![2, 4, 0xc3, 0xa9, 1];
+    blocks[9] = vec![2];
+    let cells = BinaryArray::from_vec(blocks.iter().map(Vec::as_slice).collect());
+    assert_eq!(located(apply(&Decode::default(), &cells).unwrap_err()), (Code::KeyNotUtf8, Some(3)));
+    let options = Decode { on_error: OnError::Null, ..Decode::default() };
+    let made = apply(&options, &cells).unwrap();
+    let null: Vec<usize> = (0..made.len()).filter(|row| made.is_null(*row)).collect();
+    assert_eq!(null, [3, 9]);
+    let faults = apply(&Validate::default(), &cells).unwrap();
+    let whole: Vec<usize> = (0..faults.len()).filter(|row| faults.is_valid(*row)).collect();
+    assert_eq!(whole, [3, 9]);
 }
 
 #[test]
@@ -225,10 +253,10 @@ fn a_typed_value_needs_a_spelling_where_there_are_no_kinds() {
         arrow_array::ListArray::new(element, arrow_buffer::OffsetBuffer::from_lengths([1]), Arc::new(headers), None);
     let encode =
         |kinds, on_loss| apply(&Encode { options: WriteOptions { kinds, on_loss, ..WriteOptions::default() } }, &lists);
-    assert_eq!(located(encode(None, OnLoss::Raise).unwrap_err()), (Code::KindNotCarried, Some(0)));
+    assert_eq!(located(encode(Asked::Nothing, OnLoss::Raise).unwrap_err()), (Code::KindNotCarried, Some(0)));
     let bytes = |made: ArrayRef| made.as_binary::<i32>().value(0).to_vec();
-    assert_eq!(bytes(encode(Some(Spelling::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");
+    assert_eq!(bytes(encode(Asked::Spelled(Spelling::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");
     let little = Spelling::Bytes(letterhead::value::ByteOrder::Little);
-    assert_eq!(bytes(encode(Some(little), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x04\x02\x01");
-    assert_eq!(bytes(encode(None, OnLoss::Drop).unwrap()), b"");
+    assert_eq!(bytes(encode(Asked::Spelled(little), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x04\x02\x01");
+    assert_eq!(bytes(encode(Asked::Nothing, OnLoss::Drop).unwrap()), b"");
 }

@@ -1,0 +1,112 @@
+//! What a user says about kinds where a message goes from a format that has them to one that has not, or back.
+
+use crate::error::{Error, unknown_name};
+use crate::header::{Key, WantedKey};
+use crate::kind::{Kind, Kinds, Scalar};
+use crate::value::{ByteOrder, Spelling, Type};
+
+/// How values get or lose their kinds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Asked {
+    #[default]
+    Nothing,
+    /// How a value with a kind is written where there are none.
+    Spelled(Spelling),
+    /// Values without a kind become `binary`.
+    Binary,
+    /// What the values of these keys are.
+    Each(Vec<(WantedKey, Times)>),
+}
+
+/// What the values of one key are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Times {
+    /// However often the key stands.
+    Every(Spelled),
+    /// One for each time.
+    Nth(Vec<Spelled>),
+}
+
+/// A kind, and how the bytes that are to have it spell the value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spelled {
+    pub kind: Kind,
+    pub spelling: Spelling,
+}
+
+impl Spelled {
+    /// Reads `name[:be|le|text]` or `kind-200`.
+    pub fn parse(text: &str) -> Result<Spelled, Error> {
+        if let Some(kind @ Kind::Unnamed(_)) = Kind::parse(text) {
+            return Ok(Spelled { kind, spelling: Spelling::Bytes(ByteOrder::Big) });
+        }
+        let of = Type::parse(text)?;
+        if !of.scalar.is_kind() {
+            let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
+            return Err(unknown_name("kind", of.scalar.name(), kinds));
+        }
+        Ok(Spelled { kind: Kind::Named(of.scalar), spelling: of.spelling })
+    }
+
+    /// What `parse` reads back.
+    pub fn name(self) -> String {
+        let name = self.kind.name();
+        match (self.kind.width(), self.spelling) {
+            (None, _) | (_, Spelling::Bytes(ByteOrder::Big)) => name.into_owned(),
+            (_, Spelling::Bytes(ByteOrder::Little)) => format!("{name}:le"),
+            (_, Spelling::Text) => format!("{name}:text"),
+        }
+    }
+}
+
+impl Asked {
+    /// Refuses what makes no sense for a target.
+    pub fn check(&self, target: &str, kinds: Kinds) -> Result<(), Error> {
+        match (self, kinds.are_carried()) {
+            (Asked::Spelled(_), true) => Err(Error::Value(format!(
+                "kinds=\"be\", \"le\" and \"text\" write values without their kinds, and {target} has kinds: give \
+                 kinds={{key: kind}} or kinds=\"binary\""
+            ))),
+            (Asked::Binary | Asked::Each(_), false) => Err(Error::Value(format!(
+                "kinds={{key: kind}} and kinds=\"binary\" give values a kind, and {target} carries none: give \
+                 kinds=\"be\", \"le\" or \"text\""
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was said of a key, as it was and as it will be written, at its n-th standing in the message.
+    pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<Spelled> {
+        let Asked::Each(entries) = self else { return None };
+        seen.resize(entries.len(), 0);
+        let texts = keys.map(ToString::to_string);
+        let is = |wanted: &WantedKey| match wanted {
+            // The reports of losses show keys as text, and can be handed back.
+            WantedKey::Text(text) => texts.contains(text),
+            other => keys.iter().any(|key| other.is(key)),
+        };
+        let place = entries.iter().position(|(wanted, _)| is(wanted))?;
+        let time = seen[place];
+        seen[place] += 1;
+        match &entries[place].1 {
+            Times::Every(spelled) => Some(*spelled),
+            Times::Nth(each) => each.get(time).copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_with_its_spelling_is_named_and_read_back() {
+        for name in ["int32", "int32:le", "int32:text", "char:text", "string", "binary", "kind-200", "bool"] {
+            assert_eq!(Spelled::parse(name).unwrap().name(), name);
+        }
+        assert_eq!(Spelled::parse("int32:be").unwrap().name(), "int32");
+        for wrong in ["uuid", "timestamp_ms", "int33", "string:le", "kind-3"] {
+            assert!(Spelled::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! `kip82-messages`, `kip82-messages-int`, `kip82-messages-wrapper`: message sets, as the KIP-82 drafts would have them
+//! in a log and in a request, and as Kafka has them in formats 0 and 1.
+//!
+//! ```text
+//!   ┌─────────┬─────────┬ ─ ─            a compressed message: the codec in its attributes, a set in its value
+//!   │ message │ message │
+//!   └─────────┴─────────┴ ─ ─
+//! ```
+//!
+//! Offsets inside a compressed set are absolute in magic 0 and relative to its first message from magic 1 on, where the
+//! outer offset is that of the last one. With log append time the outer timestamp is that of all.
+//!
+//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1, magic 0 and 1): a message that is cut
+//! off at the end is a fault, which `lenient` lets go.
+
+use std::marker::PhantomData;
+
+use crate::codec::{Codec, CodecFault, decompress};
+use crate::cursor::Cursor;
+use crate::envelope::kip82_message::{
+    CODEC_BITS, FRAME_LEN, Fields, Int, Kip82Message, LOG_APPEND_BIT, Layout, Message, Typed, Wrapped, open_frame,
+    open_message,
+};
+use crate::error::Code;
+use crate::mode::{Exact, Mode, Stop};
+use crate::walk::{Batch, FieldValue, Messages, Noting, Opened, ReadOptions};
+
+/// A set of messages in one of the layouts.
+pub struct Kip82Messages<L>(PhantomData<L>);
+
+/// What the names of the sets are.
+pub trait SetLayout: Layout {
+    const SET_NAME: &'static str;
+    const SET_SOURCE: &'static str;
+    const SET_LAYOUT: &'static str;
+}
+
+impl SetLayout for Typed {
+    const SET_NAME: &'static str = "kip82-messages";
+    const SET_SOURCE: &'static str = "KIP-82 draft, typed string keys: message set";
+    const SET_LAYOUT: &'static str = "kip82-message, repeated to the end; a compressed one holds a set of its own";
+}
+
+impl SetLayout for Int {
+    const SET_NAME: &'static str = "kip82-messages-int";
+    const SET_SOURCE: &'static str = "KIP-82 draft, integer keys: message set";
+    const SET_LAYOUT: &'static str = "kip82-message-int, repeated to the end; a compressed one holds a set of its own";
+}
+
+impl SetLayout for Wrapped {
+    const SET_NAME: &'static str = "kip82-messages-wrapper";
+    const SET_SOURCE: &'static str = "KIP-82 alternative, value message wrapper: message set";
+    const SET_LAYOUT: &'static str =
+        "kip82-message-wrapper, repeated to the end; a compressed one holds a set of its own";
+}
+
+/// The most bytes that a compressed set may become.
+const MAX_DECOMPRESSED: usize = 64 << 20;
+
+// Places of fields, in the order of the envelope's table without its headers.
+const OFFSET: usize = 0;
+const MAGIC: usize = 2;
+const ATTRIBUTES: usize = 3;
+const TIMESTAMP: usize = 4;
+const VALUE: usize = 6;
+
+impl<L: SetLayout> Batch for Kip82Messages<L> {
+    const NAME: &'static str = L::SET_NAME;
+    const SOURCE: &'static str = L::SET_SOURCE;
+    const LAYOUT: &'static str = L::SET_LAYOUT;
+    type Message = Kip82Message<L>;
+
+    fn messages<M: Noting, V: Messages>(
+        cell: &[u8],
+        options: ReadOptions,
+        mode: &mut M,
+        each: &mut V,
+    ) -> Result<(), Stop> {
+        let mut cursor = Cursor::new(cell);
+        while cursor.remaining() > 0 {
+            if options.lenient && is_cut_off(&cursor) {
+                return Ok(());
+            }
+            mode.begin_message();
+            let frame = open_frame(&mut cursor, mode)?;
+            let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
+            match open_message::<L, M>(frame, mode) {
+                Err(Stop) => each.unreadable(mode)?,
+                Ok(Message { opened, value_at }) => match number(opened.fields[ATTRIBUTES]) as u8 & CODEC_BITS {
+                    0 => each.message(&opened.fields, opened.block, mode)?,
+                    codec => match decompressed(&opened, codec, attributes_at, value_at, mode) {
+                        Err(Stop) => each.unreadable(mode)?,
+                        Ok(set) => expand::<L, M, V>(&set, &opened, value_at, mode, each)?,
+                    },
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the attributes stand in a message: after its checksum and its magic.
+const ATTRIBUTES_WITHIN: usize = 5;
+
+/// Whether the cell ends inside the next message.
+fn is_cut_off(cursor: &Cursor<'_>) -> bool {
+    let rest = cursor.peek_rest();
+    let size = rest.get(8..FRAME_LEN).and_then(|size| size.first_chunk()).map(|size| i32::from_be_bytes(*size));
+    match size.map(usize::try_from) {
+        None => true,
+        Some(Ok(size)) => rest.len() - FRAME_LEN < size,
+        Some(Err(_)) => false,
+    }
+}
+
+/// The bytes of a compressed message's set.
+fn decompressed<M: Noting>(
+    outer: &Opened<'_, Fields<'_>>,
+    codec: u8,
+    attributes_at: usize,
+    value_at: usize,
+    mode: &mut M,
+) -> Result<Vec<u8>, Stop> {
+    let codec = match Codec::from_attributes(codec) {
+        Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
+        _ => return Err(mode.hard(Code::UnknownCodec, Some(attributes_at), || format!("codec {codec} is unknown"))),
+    };
+    let value = if let FieldValue::Binary(value) = outer.fields[VALUE] { value } else { &[] };
+    let magic = number(outer.fields[MAGIC]);
+    decompress(codec, value, magic == 0, MAX_DECOMPRESSED).map_err(|fault| {
+        let code = match fault {
+            CodecFault::Corrupt(_) => Code::BadCompression,
+            CodecFault::TooLarge { .. } => Code::DecompressedTooLarge,
+        };
+        mode.hard(code, Some(value_at), || fault.to_string())
+    })
+}
+
+/// Hands over the messages of a compressed one.
+fn expand<L: Layout, M: Noting, V: Messages>(
+    set: &[u8],
+    outer: &Opened<'_, Fields<'_>>,
+    value_at: usize,
+    mode: &mut M,
+    each: &mut V,
+) -> Result<(), Stop> {
+    // Places inside the set mean nothing to who has the cell: its faults stand where the set does.
+    let mut inner = Exact::new(mode.noted().on_loss);
+    inner.place = Some(value_at);
+    // What is wrong with the outer message is wrong with the first one in it, which takes its number.
+    inner.faults = std::mem::take(&mut mode.noted().faults);
+    inner.messages = mode.noted().messages - 1;
+    let done = expand_set::<L, V>(set, outer, &mut inner, each);
+    mode.noted().messages = inner.messages;
+    mode.noted().faults = std::mem::take(&mut inner.faults);
+    done
+}
+
+fn expand_set<L: Layout, V: Messages>(
+    set: &[u8],
+    outer: &Opened<'_, Fields<'_>>,
+    mode: &mut Exact,
+    each: &mut V,
+) -> Result<(), Stop> {
+    let magic = number(outer.fields[MAGIC]);
+    let base = match magic {
+        0 => 0,
+        _ => number(outer.fields[OFFSET]).wrapping_sub(last_offset(set)),
+    };
+    let appended = magic > 0 && number(outer.fields[ATTRIBUTES]) as u8 & LOG_APPEND_BIT != 0;
+    let mut cursor = Cursor::new(set);
+    let mut empty = true;
+    while cursor.remaining() > 0 {
+        empty = false;
+        mode.begin_message();
+        // A frame that breaks ends the set, and not what comes after the outer message.
+        let Ok(frame) = open_frame(&mut cursor, mode) else { return each.unreadable(mode) };
+        let opened = open_message::<L, _>(frame, mode).and_then(|message| {
+            refuse_in_set(&message.opened, magic, mode)?;
+            Ok(message.opened)
+        });
+        let Ok(mut inner) = opened else {
+            each.unreadable(mode)?;
+            continue;
+        };
+        inner.fields[OFFSET] = FieldValue::Int64(number(inner.fields[OFFSET]).wrapping_add(base));
+        if appended {
+            inner.fields[TIMESTAMP] = outer.fields[TIMESTAMP];
+        }
+        each.message(&inner.fields, inner.block, mode)?;
+    }
+    if empty && !mode.faults.is_empty() {
+        // There is no message to tell of what is wrong with the outer one.
+        mode.begin_message();
+        each.unreadable(mode)?;
+    }
+    Ok(())
+}
+
+/// A message of a compressed set is of the same magic, and no such set itself.
+fn refuse_in_set(inner: &Opened<'_, Fields<'_>>, magic: i64, mode: &mut Exact) -> Result<(), Stop> {
+    let found = number(inner.fields[MAGIC]);
+    if found != magic {
+        return Err(mode.hard(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")));
+    }
+    if number(inner.fields[ATTRIBUTES]) as u8 & CODEC_BITS != 0 {
+        return Err(mode.hard(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
+    }
+    Ok(())
+}
+
+/// The offset of the last message that is there as a whole; 0 when there is none.
+fn last_offset(set: &[u8]) -> i64 {
+    let (mut rest, mut last) = (set, 0);
+    while let Some((frame, after)) = rest.split_first_chunk::<FRAME_LEN>() {
+        let (offset, size) = frame.split_at(8);
+        let size = size.first_chunk().map(|size| i32::from_be_bytes(*size)).unwrap_or(-1);
+        let Some(after) = usize::try_from(size).ok().and_then(|size| after.get(size..)) else { break };
+        last = offset.first_chunk().map(|offset| i64::from_be_bytes(*offset)).unwrap_or_default();
+        rest = after;
+    }
+    last
+}
+
+fn number(field: FieldValue<'_>) -> i64 {
+    if let FieldValue::Int64(number) = field { number } else { 0 }
+}

@@ -1,0 +1,106 @@
+//! `iggy-2023`: the headers of Apache Iggy 0.0.30 to 0.8.1, string keys and typed values.
+//!
+//! ```text
+//!   header   ┌─────────────┬───────────┬─────────┬───────────────┬───────┐
+//!            │ u32 key_len │ key UTF-8 │ u8 kind │ u32 value_len │ value │
+//!            └─────────────┴───────────┴─────────┴───────────────┴───────┘
+//!              1–255                     1–15      1–255
+//! ```
+//!
+//! Little-endian, repeated to the end of the block.
+//!
+//! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are faults, repeats are kept
+//! and keys are not lower-cased. As there, a value may have another size than its kind: that shows when it is read as one.
+
+use crate::cursor::Cursor;
+use crate::error::Code;
+use crate::header::{Header, Key, KeyForm};
+use crate::kind::Kinds;
+use crate::mode::{Mode, Stop};
+use crate::value::{ByteOrder, Checks};
+use crate::walk::{Block, Carries, ReadOptions, Sink};
+
+use super::{LEAST_PART, MOST_PART, iggy_len, read_iggy_kind, read_iggy_value, text_of_key, write_bits};
+
+pub struct Iggy2023;
+
+/// Two lengths and a kind.
+const FIXED: usize = 9;
+
+/// The most bytes that the values of a request may have.
+const MAX_VALUES: usize = 100_000;
+
+impl Block for Iggy2023 {
+    const NAME: &'static str = "iggy-2023";
+    const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.8.1: message headers";
+    const LAYOUT: &'static str =
+        "u32 key_len, key UTF-8, u8 kind, u32 value_len, value; little-endian, repeated to the end";
+    const KEYS: KeyForm = KeyForm::Text;
+    const KINDS: Kinds = Kinds::IggyNamed;
+    const ORDER: ByteOrder = ByteOrder::Little;
+    const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Nothing };
+
+    #[inline]
+    fn walk<'a, M: Mode, S: Sink<'a>>(
+        mut cursor: Cursor<'a>,
+        _options: ReadOptions,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<(), Stop> {
+        let mut index = 0;
+        while cursor.remaining() > 0 {
+            mode.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, mode)? {
+                sink.header(header, mode)?;
+            }
+            index += 1;
+        }
+        mode.enter_header(None);
+        Ok(())
+    }
+
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+        let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
+        if values > MAX_VALUES {
+            return Err(
+                mode.hard(Code::TooLarge, None, || format!("the values take {values} bytes, more than {MAX_VALUES}"))
+            );
+        }
+        Ok(values + headers.iter().map(|header| FIXED + text_of_key(header).len()).sum::<usize>())
+    }
+
+    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        for header in headers {
+            let key = text_of_key(header);
+            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            out.extend_from_slice(key);
+            write_bits(Self::KINDS, header.kind, header.value.unwrap_or_default(), out);
+        }
+    }
+}
+
+/// One header; `None` when it could not be read and the walk goes on.
+#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
+    let (key_len, key_fits) = iggy_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
+    let key_at = cursor.at();
+    let chunk = cursor.chunk();
+    let key = cursor.take(key_len, "key", mode)?;
+    let key = match mode.text(key, chunk) {
+        Ok(text) => Some(Key::Text(text)),
+        Err(error) => {
+            mode.soft(Code::KeyNotUtf8, Some(key_at + error.valid_up_to()), || "the key is not UTF-8".into())?;
+            None
+        }
+    };
+    mode.label(key_at, cursor.at(), "key", || {
+        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
+    });
+    if let Some(key) = &key {
+        mode.name_header(key);
+    }
+    let kind = read_iggy_kind(cursor, Kinds::IggyNamed, "value kind", mode)?;
+    let value = read_iggy_value(cursor, kind, mode)?;
+    let (Some(key), Some(kind), Some((value, at)), true) = (key, kind, value, key_fits) else { return Ok(None) };
+    Ok(Some(Header { index, key, kind: Some(kind), value: Some(value), at: Some(at) }))
+}

@@ -1,0 +1,271 @@
+//! convert: a message of one format into another. What is read does not know what will be written: headers and fields
+//! are gathered, fields find their counterparts by what they mean, and the writer's gate names what cannot be carried.
+
+use std::marker::PhantomData;
+
+use super::values::MessageSink;
+use super::write::{Back, Origin, Writer};
+use crate::cursor::Cursor;
+use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::format::{Format, Visitor};
+use crate::header::KeyForm;
+use crate::mode::{Either, Exact, Fast, Mode, OnLoss, Stop};
+use crate::value::ByteOrder;
+use crate::walk::{
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
+    walk_cell,
+};
+
+/// A format that is read, whichever it is: conversion is not compiled for every pair.
+pub trait Reader: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    fn fields(&self) -> &'static [Field];
+
+    /// The order of the bytes of values that have a kind.
+    fn order(&self) -> ByteOrder;
+
+    fn keys(&self) -> KeyForm;
+
+    fn gather<'a>(
+        &self,
+        cell: &'a [u8],
+        options: ReadOptions,
+        mode: Either<'_>,
+        out: &mut MessageSink<'a>,
+    ) -> Result<Presence, Stop>;
+}
+
+struct Reads<E>(PhantomData<fn() -> E>);
+
+impl<E: Envelope> Reader for Reads<E> {
+    fn name(&self) -> &'static str {
+        E::NAME
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        E::FIELDS
+    }
+
+    fn order(&self) -> ByteOrder {
+        E::Block::ORDER
+    }
+
+    fn keys(&self) -> KeyForm {
+        E::Block::KEYS
+    }
+
+    fn gather<'a>(
+        &self,
+        cell: &'a [u8],
+        options: ReadOptions,
+        mode: Either<'_>,
+        out: &mut MessageSink<'a>,
+    ) -> Result<Presence, Stop> {
+        match mode {
+            Either::Fast(mode) => walk_cell::<E, Fast, _>(Cursor::new(cell), options, mode, out),
+            Either::Exact(mode) => walk_cell::<E, Exact, _>(Cursor::new(cell), options, mode, out),
+        }
+    }
+}
+
+/// The reader of a format.
+pub fn reader<E: Envelope>() -> Box<dyn Reader> {
+    Box::new(Reads::<E>(PhantomData))
+}
+
+/// The reader of a format that is known by name.
+pub struct ReaderOf;
+
+impl Visitor for ReaderOf {
+    type Out = Result<Box<dyn Reader>, Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
+        Ok(reader::<E>())
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        Err(not_one_by_one(B::NAME))
+    }
+}
+
+/// The answer of convert to a format of many messages.
+pub fn not_one_by_one(format: &str) -> Error {
+    Error::Value(format!("{format} is a batch: convert its messages one by one"))
+}
+
+/// The answer of convert to such a format as its target.
+pub fn no_target(format: &str) -> Error {
+    Error::Value(format!("{format} is a batch and no target"))
+}
+
+/// Hands a gathered message to a writer: its headers, then its fields as the target has them.
+pub fn hand_over<'a, M: Mode, S: Sink<'a>>(
+    message: MessageSink<'a>,
+    from: &[Field],
+    to: &[Field],
+    mode: &mut M,
+    sink: &mut S,
+) -> Result<(), Stop> {
+    for header in message.headers {
+        mode.enter_header(Some(header.index));
+        mode.name_header(&header.key);
+        sink.header(header, mode)?;
+    }
+    mode.enter_header(None);
+    sink.fields(&map_fields(from, &message.fields, to, mode)?);
+    Ok(())
+}
+
+/// The fields of the target, without its headers, made of those of the source.
+fn map_fields<'a, M: Mode>(
+    from: &[Field],
+    values: &[FieldValue<'a>],
+    to: &[Field],
+    mode: &mut M,
+) -> Result<Vec<FieldValue<'a>>, Stop> {
+    let no_headers = |field: &&Field| field.role != Role::Headers;
+    let targets: Vec<&Field> = to.iter().filter(no_headers).collect();
+    let sources: Vec<&Field> = from.iter().filter(no_headers).collect();
+    let mut made: Vec<_> = targets.iter().map(|target| none_of(target, &sources)).collect();
+    let deletes =
+        sources.iter().zip(values).any(|(field, value)| field.role == Role::Payload && *value == FieldValue::Null);
+    for (field, value) in sources.iter().zip(values) {
+        if *value == FieldValue::Null || field.role == Role::Derived {
+            continue;
+        }
+        match targets.iter().position(|target| same_meaning(field.role, target.role)) {
+            Some(place) => made[place] = carried(field, targets[place], *value, mode)?,
+            None => match (field.role, value) {
+                (Role::Magic | Role::Attributes | Role::Deletes, _) | (Role::Tombstone, FieldValue::Bool(false)) => {}
+                (Role::Tombstone, _) if deletes => {}
+                _ => mode.loss(false, || not_carried(field))?,
+            },
+        }
+    }
+    Ok(made)
+}
+
+/// What a field is when the source has nothing to put into it.
+fn none_of<'a>(target: &Field, sources: &[&Field]) -> FieldValue<'a> {
+    match target.role {
+        // Kafka's word for "no timestamp".
+        Role::Millis => FieldValue::Int64(-1),
+        Role::Payload if !sources.iter().any(|field| field.role == Role::Payload) => FieldValue::Binary(&[]),
+        _ => FieldValue::Null,
+    }
+}
+
+/// Whether a field of a source goes into a field of a target.
+fn same_meaning(source: Role, target: Role) -> bool {
+    let time = |role| matches!(role, Role::Millis | Role::Micros);
+    match (source, target) {
+        // A message without a value deletes its key where that has to be said, too. Nothing sets what follows from that.
+        (Role::Deletes, Role::Tombstone) => true,
+        (_, Role::Deletes) => false,
+        _ => source == target || (time(source) && time(target)),
+    }
+}
+
+fn not_carried(field: &Field) -> Loss {
+    Loss::of_message(Code::FieldNotCarried, format!("{} is not carried", field.name))
+}
+
+/// A value as its counterpart takes it; null when it was left out.
+fn carried<'a, M: Mode>(
+    field: &Field,
+    target: &Field,
+    value: FieldValue<'a>,
+    mode: &mut M,
+) -> Result<FieldValue<'a>, Stop> {
+    let FieldValue::Int64(number) = value else { return Ok(value) };
+    let lost = |message: &str| Loss::of_message(Code::OutOfRange, format!("{} {message}", field.name));
+    if target.of == FieldType::Natural && number < 0 {
+        // Kafka's word for "none" has a counterpart: nothing.
+        if number != -1 {
+            mode.loss(false, || lost("is negative"))?;
+        }
+        return Ok(FieldValue::Null);
+    }
+    match (field.role, target.role) {
+        (Role::Millis, Role::Micros) => match number.checked_mul(1000) {
+            Some(micros) => Ok(FieldValue::Int64(micros)),
+            None => {
+                mode.loss(false, || lost("does not fit int64"))?;
+                Ok(FieldValue::Null)
+            }
+        },
+        (Role::Micros, Role::Millis) => {
+            if number.rem_euclid(1000) != 0 {
+                let parts = || format!("{} has parts of a millisecond", field.name);
+                mode.loss(false, || Loss { written: Some("ms"), ..Loss::of_message(Code::FieldNotCarried, parts()) })?;
+            }
+            Ok(FieldValue::Int64(number.div_euclid(1000)))
+        }
+        _ => Ok(value),
+    }
+}
+
+/// One converted message: `None` where the target has no cell for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Converted {
+    pub data: Option<Vec<u8>>,
+    pub losses: Vec<Loss>,
+    pub backs: Vec<Back>,
+}
+
+/// Converts one cell.
+pub fn convert_message(
+    cell: &[u8],
+    source: Format,
+    target: Format,
+    read: ReadOptions,
+    write: WriteOptions,
+) -> Result<Converted, Error> {
+    let reader = source.visit(ReaderOf)?;
+    target.visit(WriteInto { cell, reader: reader.as_ref(), read, write })
+}
+
+struct WriteInto<'a> {
+    cell: &'a [u8],
+    reader: &'a dyn Reader,
+    read: ReadOptions,
+    write: WriteOptions,
+}
+
+impl Visitor for WriteInto<'_> {
+    type Out = Result<Converted, Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
+        let WriteInto { cell, reader, read, write } = self;
+        let on_loss = write.on_loss;
+        let origin = Origin { order: reader.order(), keys: reader.keys(), direction: Direction::Convert };
+        let mut writer = Writer::<E>::new(write, origin)?;
+        let mut mode = Exact::new(on_loss);
+        let fail = |direction, format, fault: Fault| {
+            Err(Error::Headers(direction, Box::new(Located { format, row: None, fault })))
+        };
+        let mut message = MessageSink::default();
+        let gathered = reader.gather(cell, read, Either::Exact(&mut mode), &mut message);
+        if !mode.faults.is_empty() {
+            let fault = mode.faults.swap_remove(0);
+            return fail(Direction::Decode, reader.name(), fault);
+        }
+        let mut data = Vec::new();
+        let sealed = hand_over(message, reader.fields(), E::FIELDS, &mut mode, &mut writer)
+            .and_then(|()| writer.seal(gathered.unwrap_or(Presence::Whole), &mut mode, &mut data));
+        if !mode.faults.is_empty() {
+            let fault = mode.faults.swap_remove(0);
+            return fail(Direction::Encode, E::NAME, fault);
+        }
+        if on_loss == OnLoss::Raise && !mode.losses.is_empty() {
+            return fail(Direction::Convert, E::NAME, mode.losses.swap_remove(0).into());
+        }
+        let data = (sealed == Ok(Sealed::Written)).then_some(data);
+        Ok(Converted { data, losses: mode.losses, backs: writer.into_backs() })
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        Err(no_target(B::NAME))
+    }
+}

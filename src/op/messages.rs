@@ -1,0 +1,75 @@
+//! messages: the messages of a batch one by one, as values.
+
+use std::marker::PhantomData;
+
+use super::not_a_batch;
+use super::values::MessageSink;
+use crate::cursor::Cursor;
+use crate::error::{Direction, Error, Located};
+use crate::format::Visitor;
+use crate::header::Header;
+use crate::mode::{Exact, Stop};
+use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions};
+
+/// Takes messages as they are read; what it is given does not outlive the call.
+pub trait Take {
+    fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]);
+}
+
+/// Reads a batch up to the first message with a fault; the messages before it were taken.
+pub struct ReadMessages<'a, T> {
+    pub cell: &'a [u8],
+    pub options: ReadOptions,
+    pub take: &'a mut T,
+}
+
+impl<T: Take> Visitor for ReadMessages<'_, T> {
+    type Out = Result<(), Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
+        Err(not_a_batch::<E>())
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        let mut mode = Exact::default();
+        let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
+        // A walk that stops has said why: the faults are looked at below.
+        let _ = B::messages(self.cell, self.options, &mut mode, &mut each);
+        match mode.faults.into_iter().next() {
+            None => Ok(()),
+            Some(fault) => {
+                Err(Error::Headers(Direction::Decode, Box::new(Located { format: B::NAME, row: None, fault })))
+            }
+        }
+    }
+}
+
+struct Each<'t, B, T> {
+    take: &'t mut T,
+    options: ReadOptions,
+    batch: PhantomData<B>,
+}
+
+impl<B: Batch, T: Take> Messages for Each<'_, B, T> {
+    fn message<M: Noting>(
+        &mut self,
+        fields: &[FieldValue<'_>],
+        block: Option<Cursor<'_>>,
+        mode: &mut M,
+    ) -> Result<(), Stop> {
+        let mut sink = MessageSink::default();
+        if let Some(cursor) = block {
+            <B::Message as Envelope>::Block::walk(cursor, self.options, mode, &mut sink)?;
+        }
+        mode.enter_header(None);
+        if !mode.noted().faults.is_empty() {
+            return Err(Stop);
+        }
+        self.take.take(block.map(|_| &sink.headers[..]), fields);
+        Ok(())
+    }
+
+    fn unreadable<M: Noting>(&mut self, _mode: &mut M) -> Result<(), Stop> {
+        Err(Stop)
+    }
+}

@@ -1,0 +1,279 @@
+//! What Python hands over, as the core takes it.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
+
+use super::errors::to_exception;
+use crate::ask::{Asked, Spelled, Times};
+use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
+use crate::format::Info;
+use crate::header::{Header, Key, TypedKey, WantedKey};
+use crate::kind::{Kind, Scalar};
+use crate::mode::OnLoss;
+use crate::value::{ByteOrder, Spelling};
+use crate::walk::{FieldType, FieldValue, Role, WriteOptions};
+
+/// A key: text, an integer, or `(kind, bits)`.
+#[derive(FromPyObject)]
+pub enum GivenKey {
+    Text(PyBackedStr),
+    Int(i32),
+    Typed(PyBackedStr, PyBackedBytes),
+}
+
+impl GivenKey {
+    fn key(&self) -> Result<Key<'_>, Error> {
+        Ok(match self {
+            GivenKey::Text(text) => Key::from(&**text),
+            GivenKey::Int(number) => Key::Int(*number),
+            GivenKey::Typed(kind, bits) => Key::Typed(TypedKey::new(kind_named(kind)?, bits, ByteOrder::Big)),
+        })
+    }
+
+    pub fn wanted(self) -> Result<WantedKey, Error> {
+        Ok(match self {
+            GivenKey::Text(text) => WantedKey::Text(text.to_string()),
+            GivenKey::Int(number) => WantedKey::Int(number),
+            GivenKey::Typed(kind, bits) => WantedKey::Typed(kind_named(&kind)?, bits.to_vec()),
+        })
+    }
+}
+
+/// Finds a kind by its name.
+fn kind_named(name: &str) -> Result<Kind, Error> {
+    let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
+    Kind::parse(name).ok_or_else(|| unknown_name("kind", name, kinds))
+}
+
+/// `(key, kind, value)`
+type HeaderTuple = (GivenKey, Option<PyBackedStr>, Option<PyBackedBytes>);
+
+/// Headers as a list of `(key, kind, value)`, or of `(key, value)` as `letterhead.Headers` has them.
+fn given_headers(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Vec<HeaderTuple>> {
+    let list = headers.cast::<PyList>()?;
+    let mut given = Vec::with_capacity(list.len());
+    for (index, header) in list.iter().enumerate() {
+        given.push(match header.cast::<PyTuple>() {
+            Ok(pair) if pair.len() == 2 => given_pair(pair, index, format)?,
+            _ => header.extract()?,
+        });
+    }
+    Ok(given)
+}
+
+/// The pairs of a list that holds nothing else.
+pub fn given_pairs<'py>(headers: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyTuple>>> {
+    let list = headers.cast::<PyList>().ok()?;
+    let mut pairs = Vec::with_capacity(list.len());
+    for header in list {
+        pairs.push(header.cast_into::<PyTuple>().ok().filter(|pair| pair.len() == 2)?);
+    }
+    Some(pairs)
+}
+
+/// Headers as they lie in Python, if all keys are text and no value has a kind: what nearly all of them are.
+pub fn plain_headers<'a>(pairs: &'a [Bound<'_, PyTuple>]) -> Option<Vec<Header<'a>>> {
+    let mut headers = Vec::with_capacity(pairs.len());
+    for (index, pair) in pairs.iter().enumerate() {
+        let key = <&str>::extract(pair.get_borrowed_item(0).ok()?).ok()?;
+        let value = pair.get_borrowed_item(1).ok()?;
+        let value = if value.is_none() { None } else { Some(<&[u8]>::extract(value).ok()?) };
+        headers.push(Header { index, key: Key::from(key), kind: None, value, at: None });
+    }
+    Some(headers)
+}
+
+/// A key and a value, either of which says itself what kind it has.
+fn given_pair(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> PyResult<HeaderTuple> {
+    let (key, value) = (pair.get_borrowed_item(0)?, pair.get_borrowed_item(1)?);
+    let key = if let Ok(text) = key.cast::<PyString>() {
+        let text = PyBackedStr::try_from(text.to_owned());
+        GivenKey::Text(text.map_err(|_| half_pair(key.py(), index, format))?)
+    } else if key.is_instance_of::<PyInt>() {
+        GivenKey::Int(key.extract()?)
+    } else {
+        let (kind, bits) = given_typed(&key)?;
+        GivenKey::Typed(kind, bits)
+    };
+    if value.is_none() {
+        return Ok((key, None, None));
+    }
+    if let Ok(bytes) = value.cast::<PyBytes>() {
+        return Ok((key, None, Some(bytes.to_owned().into())));
+    }
+    let (kind, bits) = given_typed(&value)?;
+    Ok((key, Some(kind), Some(bits)))
+}
+
+/// The kind and the bits of a `letterhead.Value`.
+fn given_typed(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes)> {
+    let py = value.py();
+    Ok((value.getattr(intern!(py, "_kind"))?.extract()?, value.getattr(intern!(py, "_bits"))?.extract()?))
+}
+
+#[cold]
+fn half_pair(py: Python<'_>, index: usize, format: &'static str) -> PyErr {
+    let message = "a key with half of a surrogate pair has no UTF-8 form".into();
+    let fault = Fault { code: Code::KeyNotUtf8, message, byte: None, header: Some(index), key: None, column: None };
+    to_exception(py, Error::Headers(Direction::Encode, Box::new(Located { format, row: None, fault })))
+}
+
+/// How values get or lose their kinds: a word, or pairs of a key and the kind of its values.
+#[derive(FromPyObject)]
+pub enum GivenKinds {
+    Word(String),
+    Each(Vec<(GivenKey, GivenTimes)>),
+}
+
+/// One kind for all times a key stands, or one for each.
+#[derive(FromPyObject)]
+pub enum GivenTimes {
+    Every(String),
+    Nth(Vec<String>),
+}
+
+impl GivenKinds {
+    pub fn asked(self) -> Result<Asked, Error> {
+        let words = [
+            ("be", Asked::Spelled(Spelling::Bytes(ByteOrder::Big))),
+            ("le", Asked::Spelled(Spelling::Bytes(ByteOrder::Little))),
+            ("text", Asked::Spelled(Spelling::Text)),
+            ("binary", Asked::Binary),
+        ];
+        match self {
+            GivenKinds::Word(word) => match words.iter().find(|(known, _)| *known == word) {
+                Some((_, asked)) => Ok(asked.clone()),
+                None => Err(unknown_name("kinds value", &word, words.iter().map(|(known, _)| *known))),
+            },
+            GivenKinds::Each(pairs) => {
+                let pair = |(key, times): (GivenKey, GivenTimes)| Ok((key.wanted()?, times.times()?));
+                pairs.into_iter().map(pair).collect::<Result<_, Error>>().map(Asked::Each)
+            }
+        }
+    }
+}
+
+impl GivenTimes {
+    fn times(self) -> Result<Times, Error> {
+        match self {
+            GivenTimes::Every(name) => Spelled::parse(&name).map(Times::Every),
+            GivenTimes::Nth(names) => {
+                names.iter().map(|name| Spelled::parse(name)).collect::<Result<_, _>>().map(Times::Nth)
+            }
+        }
+    }
+}
+
+/// Finds a value by the name a user gave.
+pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
+    let found = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
+    found.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
+}
+
+/// What a writer is told.
+pub fn write_options(
+    on_loss: &str,
+    kinds: Option<GivenKinds>,
+    null_headers: &str,
+    canonical: bool,
+) -> Result<WriteOptions, Error> {
+    let losses = [("raise", OnLoss::Raise), ("drop", OnLoss::Drop), ("report", OnLoss::Report)];
+    Ok(WriteOptions {
+        on_loss: named("on_loss value", on_loss, &losses)?,
+        kinds: kinds.map(GivenKinds::asked).transpose()?.unwrap_or_default(),
+        refuse_null_headers: named("null_headers value", null_headers, &[("empty", false), ("raise", true)])?,
+        canonical,
+    })
+}
+
+/// A message as Python handed it over.
+#[derive(Default)]
+pub struct GivenMessage {
+    headers: Option<Vec<HeaderTuple>>,
+    fields: Vec<GivenField>,
+}
+
+enum GivenField {
+    Null,
+    Bool(bool),
+    Int64(i64),
+    Uint64(u64),
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
+}
+
+impl GivenMessage {
+    /// Headers of a block.
+    pub fn of_block(message: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Self> {
+        let headers = if message.is_none() { None } else { Some(given_headers(message, format)?) };
+        Ok(GivenMessage { headers, fields: Vec::new() })
+    }
+
+    /// A dict of an envelope's fields.
+    pub fn of_envelope(message: &Bound<'_, PyAny>, info: Info) -> PyResult<Self> {
+        let given = message.cast::<PyDict>()?;
+        let mut made = GivenMessage::default();
+        for field in info.fields {
+            let value = given.get_item(field.name)?.filter(|value| !value.is_none());
+            match (field.role, value) {
+                (Role::Headers, value) => {
+                    made.headers = value.map(|value| given_headers(&value, info.name)).transpose()?
+                }
+                (_, None) => made.fields.push(GivenField::Null),
+                (_, Some(value)) => made.fields.push(GivenField::of(field.of, &value)?),
+            }
+        }
+        Ok(made)
+    }
+
+    pub fn headers(&self) -> Result<Option<Vec<Header<'_>>>, Error> {
+        let Some(headers) = &self.headers else { return Ok(None) };
+        let mut made = Vec::with_capacity(headers.len());
+        for (index, tuple) in headers.iter().enumerate() {
+            made.push(header(index, tuple)?);
+        }
+        Ok(Some(made))
+    }
+
+    /// About how many bytes there are to copy.
+    pub fn size(&self) -> usize {
+        let value_len = |(_, _, value): &HeaderTuple| value.as_ref().map_or(0, |bytes| bytes.len());
+        let headers: usize = self.headers.iter().flatten().map(value_len).sum();
+        let field_len = |field: &GivenField| if let GivenField::Bytes(bytes) = field { bytes.len() } else { 0 };
+        headers + self.fields.iter().map(field_len).sum::<usize>()
+    }
+
+    pub fn fields(&self) -> Vec<FieldValue<'_>> {
+        self.fields.iter().map(GivenField::value).collect()
+    }
+}
+
+impl GivenField {
+    fn of(of: FieldType, value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Ok(match of {
+            FieldType::Bool => GivenField::Bool(value.extract()?),
+            FieldType::Int8 | FieldType::Int64 | FieldType::Natural => GivenField::Int64(value.extract()?),
+            FieldType::Uint64 => GivenField::Uint64(value.extract()?),
+            FieldType::Text => GivenField::Text(value.extract()?),
+            FieldType::Binary | FieldType::Id | FieldType::Headers => GivenField::Bytes(value.extract()?),
+        })
+    }
+
+    fn value(&self) -> FieldValue<'_> {
+        match self {
+            GivenField::Null => FieldValue::Null,
+            GivenField::Bool(flag) => FieldValue::Bool(*flag),
+            GivenField::Int64(number) => FieldValue::Int64(*number),
+            GivenField::Uint64(number) => FieldValue::Uint64(*number),
+            GivenField::Text(text) => FieldValue::Text(text),
+            GivenField::Bytes(bytes) => FieldValue::Binary(bytes),
+        }
+    }
+}
+
+fn header(index: usize, (key, kind, value): &HeaderTuple) -> Result<Header<'_>, Error> {
+    let kind = kind.as_deref().map(kind_named).transpose()?;
+    Ok(Header { index, key: key.key()?, kind, value: value.as_deref(), at: None })
+}

@@ -1,0 +1,87 @@
+//! Values of stores that keep headers (KIP-1271), put together and taken apart: what runs at every write and read.
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use super::errors::to_exception;
+use super::gate::held;
+use super::given::{GivenMessage, given_pairs, plain_headers};
+use crate::envelope::streams::Streams;
+use crate::envelope::streams_timestamped::StreamsTimestamped;
+use crate::error::Error;
+use crate::format::Visitor;
+use crate::header::Header;
+use crate::op::values::open_message;
+use crate::op::write::EncodeMessage;
+use crate::walk::{Envelope, FieldValue, WriteOptions};
+
+/// The stored bytes of a payload with its headers and, but in sessions and versions, its timestamp.
+#[pyfunction]
+#[pyo3(signature = (headers, timestamp, payload, /))]
+pub fn join_value<'py>(
+    py: Python<'py>,
+    headers: &Bound<'py, PyAny>,
+    timestamp: Option<i64>,
+    payload: &Bound<'py, PyBytes>,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let payload = payload.as_bytes();
+    let pairs = given_pairs(headers);
+    let made = match pairs.as_deref().and_then(plain_headers) {
+        Some(headers) => held(|| join(headers, timestamp, payload)),
+        None => {
+            let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
+            let given = GivenMessage::of_block(headers, format)?;
+            held(|| join(given.headers()?.unwrap_or_default(), timestamp, payload))
+        }
+    };
+    let made = made?.map_err(|error| to_exception(py, error))?;
+    Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
+}
+
+fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+    let (headers, options) = (Some(headers), WriteOptions::default());
+    let payload = FieldValue::Binary(payload);
+    match timestamp {
+        Some(millis) => {
+            let fields = vec![FieldValue::Int64(millis), payload];
+            EncodeMessage { headers, fields, options }.visit::<StreamsTimestamped>()
+        }
+        None => EncodeMessage { headers, fields: vec![payload], options }.visit::<Streams>(),
+    }
+}
+
+/// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not read.
+#[pyfunction]
+#[pyo3(signature = (value, timestamped, /))]
+pub fn split_value<'py>(py: Python<'py>, value: &[u8], timestamped: bool) -> PyResult<SplitTuple<'py>> {
+    let split =
+        if timestamped { held(|| split::<StreamsTimestamped>(value)) } else { held(|| split::<Streams>(value)) };
+    let split = split?.map_err(|error| to_exception(py, error))?;
+    Ok((PyBytes::new(py, split.payload), split.timestamp, split.start, split.end))
+}
+
+type SplitTuple<'py> = (Bound<'py, PyBytes>, Option<i64>, usize, usize);
+
+#[derive(Default)]
+struct Split<'a> {
+    start: usize,
+    end: usize,
+    timestamp: Option<i64>,
+    payload: &'a [u8],
+}
+
+fn split<E: Envelope>(value: &[u8]) -> Result<Split<'_>, Error> {
+    let opened = open_message::<E>(value)?;
+    let mut made = Split::default();
+    if let Some(block) = opened.block {
+        (made.start, made.end) = (block.at(), block.at() + block.remaining());
+    }
+    for field in opened.fields.as_ref() {
+        match field {
+            FieldValue::Int64(millis) => made.timestamp = Some(*millis),
+            FieldValue::Binary(payload) => made.payload = payload,
+            _ => {}
+        }
+    }
+    Ok(made)
+}

@@ -1,0 +1,115 @@
+//! What the rows of columns hold, as messages and faults.
+#![allow(dead_code)] // Every test takes what it needs.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Decimal128Type, Int8Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, StructArray};
+use arrow_schema::DataType;
+use letterhead::arrow::{Apply, Input, Verb};
+use letterhead::error::{Error, Fault};
+use letterhead::format::Format;
+use letterhead::kind::Kind;
+
+use crate::common::{Head, Held, HeldKey, Message, other_fields};
+
+/// Cells as a column, and what a verb makes of them; what is raised comes with its row.
+pub fn apply<V: Verb>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, (usize, Fault)> {
+    let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
+    apply_to(format, verb, &column)
+}
+
+pub fn apply_to<V: Verb>(format: Format, verb: &V, column: &dyn Array) -> Result<ArrayRef, (usize, Fault)> {
+    match format.visit(Apply(verb, Input::new(column))) {
+        Ok(output) => {
+            assert_eq!(output.until, column.len());
+            Ok(output.column)
+        }
+        Err(Error::Headers(_, located)) => Err((located.row.expect("a column has rows"), located.fault)),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A row of an envelope's or a batch's structs.
+pub fn message_at(structs: &StructArray, row: usize, format: Format) -> Message {
+    let column = |name: &str| structs.column_by_name(name).unwrap_or_else(|| panic!("no column {name}"));
+    let fields = other_fields(format).map(|field| held_at(column(field.name), row)).collect();
+    Message { headers: heads_at(column("headers"), row), fields }
+}
+
+fn held_at(column: &ArrayRef, row: usize) -> Held {
+    if column.is_null(row) {
+        return Held::Null;
+    }
+    match column.data_type() {
+        DataType::Boolean => Held::Bool(column.as_boolean().value(row)),
+        DataType::Int8 => Held::Number(column.as_primitive::<Int8Type>().value(row).into()),
+        DataType::Int64 => Held::Number(column.as_primitive::<Int64Type>().value(row).into()),
+        DataType::Decimal128(20, 0) => Held::Number(column.as_primitive::<Decimal128Type>().value(row)),
+        DataType::Utf8 => Held::Text(column.as_string::<i32>().value(row).into()),
+        DataType::Binary => Held::Bytes(column.as_binary::<i32>().value(row).to_vec()),
+        other => panic!("no field has the type {other}"),
+    }
+}
+
+/// The headers of a row; `None` where the list is null.
+pub fn heads_at(lists: &ArrayRef, row: usize) -> Option<Vec<Head>> {
+    let lists = lists.as_list::<i32>();
+    if lists.is_null(row) {
+        return None;
+    }
+    let elements = lists.value(row);
+    let structs = elements.as_struct();
+    let column = |name: &str| structs.column_by_name(name);
+    let kind = |name: &str, place: usize| {
+        let kinds = column(name)?.as_string::<i32>();
+        kinds.is_valid(place).then(|| Kind::parse(kinds.value(place)).expect("a kind"))
+    };
+    let bytes = |name: &str, place: usize| {
+        let bytes = column(name)?.as_binary::<i32>();
+        bytes.is_valid(place).then(|| bytes.value(place).to_vec())
+    };
+    let key = |place: usize| {
+        let keys = column("key").expect("headers have keys");
+        match keys.data_type() {
+            DataType::Utf8 => keys.as_string::<i32>().value(place).into(),
+            DataType::Int32 => HeldKey::Int(keys.as_primitive::<Int32Type>().value(place)),
+            _ => HeldKey::typed(kind("key_kind", place).expect("a kind"), &bytes("key", place).expect("a key")),
+        }
+    };
+    let head = |place| Head { key: key(place), kind: kind("kind", place), value: bytes("value", place) };
+    Some((0..structs.len()).map(head).collect())
+}
+
+/// What a row says about a fault, but its code as text: code, message, byte, header and key.
+pub type Told = (String, String, Option<i64>, Option<i32>, Option<String>);
+
+pub fn told(fault: &Fault) -> Told {
+    let (byte, header) = (fault.byte.map(|byte| byte as i64), fault.header.map(|header| header as i32));
+    (fault.code.name().into(), fault.message.clone(), byte, header, fault.key.clone())
+}
+
+/// The faults of a row.
+pub fn faults_at(lists: &ArrayRef, row: usize) -> Vec<Told> {
+    let lists = lists.as_list::<i32>();
+    if lists.is_null(row) {
+        return vec![];
+    }
+    let elements = lists.value(row);
+    let structs = elements.as_struct();
+    let text = |name: &str, place: usize| {
+        let texts = structs.column_by_name(name).expect("a fault has it").as_string::<i32>();
+        texts.is_valid(place).then(|| texts.value(place).to_string())
+    };
+    let fault = |place| {
+        let bytes = structs.column_by_name("byte").expect("a fault has it").as_primitive::<Int64Type>();
+        let headers = structs.column_by_name("header").expect("a fault has it").as_primitive::<Int32Type>();
+        (
+            text("code", place).expect("a fault has a code"),
+            text("message", place).expect("a fault has a message"),
+            bytes.is_valid(place).then(|| bytes.value(place)),
+            headers.is_valid(place).then(|| headers.value(place)),
+            text("key", place),
+        )
+    };
+    (0..structs.len()).map(fault).collect()
+}

@@ -1,0 +1,215 @@
+//! Messages in memory of their own, and the verbs on one cell of a format that is known by its place in the table.
+#![allow(dead_code)] // Every test takes what it needs.
+
+use letterhead::error::{Error, Fault};
+use letterhead::format::{Format, Visitor};
+use letterhead::header::{Header, Key, TypedKey};
+use letterhead::kind::{Kind, Scalar};
+use letterhead::op::inspect::Inspect;
+use letterhead::op::messages::{ReadMessages, Take};
+use letterhead::op::values::DecodeMessage;
+use letterhead::op::write::EncodeMessage;
+use letterhead::value::{ByteOrder, bits_of};
+use letterhead::walk::{Batch, Block, Envelope, Field, FieldType, FieldValue, ReadOptions, WriteOptions};
+
+pub const STRICT: ReadOptions = ReadOptions { lenient: false, strict_kinds: false, text_keys: false };
+pub const LENIENT: ReadOptions = ReadOptions { lenient: true, ..STRICT };
+pub const STRICT_KINDS: ReadOptions = ReadOptions { strict_kinds: true, ..STRICT };
+
+/// A key. A typed string that is UTF-8 is `Text` and a typed int32 is `Int`, as they mean the same; a test may give
+/// either spelling to a writer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeldKey {
+    Text(String),
+    Int(i32),
+    Typed(Kind, Vec<u8>),
+}
+
+impl From<&str> for HeldKey {
+    fn from(text: &str) -> HeldKey {
+        HeldKey::Text(text.into())
+    }
+}
+
+impl From<&Key<'_>> for HeldKey {
+    fn from(key: &Key<'_>) -> HeldKey {
+        match key {
+            Key::Text(text) => {
+                HeldKey::Text(String::from_utf8(text.as_bytes().to_vec()).expect("it was seen to be UTF-8"))
+            }
+            Key::Int(number) => HeldKey::Int(*number),
+            Key::Typed(key) => HeldKey::typed(key.kind, &key.bits()),
+        }
+    }
+}
+
+impl HeldKey {
+    /// The one spelling of a typed key.
+    pub fn typed(kind: Kind, bits: &[u8]) -> HeldKey {
+        match (kind, std::str::from_utf8(bits), <[u8; 4]>::try_from(bits)) {
+            (Kind::Named(Scalar::String), Ok(text), _) => HeldKey::Text(text.into()),
+            (Kind::Named(Scalar::Int32), _, Ok(number)) => HeldKey::Int(i32::from_be_bytes(number)),
+            _ => HeldKey::Typed(kind, bits.to_vec()),
+        }
+    }
+
+    fn lend(&self) -> Key<'_> {
+        match self {
+            HeldKey::Text(text) => Key::from(text.as_str()),
+            HeldKey::Int(number) => Key::Int(*number),
+            HeldKey::Typed(kind, bits) => Key::Typed(TypedKey::new(*kind, bits, ByteOrder::Big)),
+        }
+    }
+}
+
+/// A header; a value that has a kind is its bits, most significant byte first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    pub key: HeldKey,
+    pub kind: Option<Kind>,
+    pub value: Option<Vec<u8>>,
+}
+
+impl Head {
+    /// What a walk handed over, its values lying in this order.
+    fn of(header: &Header<'_>, order: ByteOrder) -> Head {
+        let bits = |value| match header.kind {
+            Some(kind) => bits_of(kind, value, order).into_owned(),
+            None => value.to_vec(),
+        };
+        Head { key: HeldKey::from(&header.key), kind: header.kind, value: header.value.map(bits) }
+    }
+
+    fn lend(&self, index: usize) -> Header<'_> {
+        Header { index, key: self.key.lend(), kind: self.kind, value: self.value.as_deref(), at: None }
+    }
+}
+
+fn lend(heads: &[Head]) -> Vec<Header<'_>> {
+    heads.iter().enumerate().map(|(index, head)| head.lend(index)).collect()
+}
+
+/// The value of a field other than the headers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    Null,
+    Bool(bool),
+    Number(i128),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<&FieldValue<'_>> for Held {
+    fn from(value: &FieldValue<'_>) -> Held {
+        match value {
+            FieldValue::Null => Held::Null,
+            FieldValue::Bool(flag) => Held::Bool(*flag),
+            FieldValue::Int64(number) => Held::Number((*number).into()),
+            FieldValue::Uint64(number) => Held::Number((*number).into()),
+            FieldValue::Text(text) => Held::Text((*text).into()),
+            FieldValue::Binary(bytes) => Held::Bytes(bytes.to_vec()),
+            FieldValue::Id(id) => Held::Bytes(id.to_vec()),
+        }
+    }
+}
+
+impl Held {
+    fn lend(&self, of: FieldType) -> FieldValue<'_> {
+        match self {
+            Held::Null => FieldValue::Null,
+            Held::Bool(flag) => FieldValue::Bool(*flag),
+            Held::Number(number) if of == FieldType::Uint64 => FieldValue::Uint64(*number as u64),
+            Held::Number(number) => FieldValue::Int64(*number as i64),
+            Held::Text(text) => FieldValue::Text(text),
+            Held::Bytes(bytes) => FieldValue::Binary(bytes),
+        }
+    }
+}
+
+/// A message; `None` for headers: it has no headers field. Fields are in the order of the table, the headers left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub headers: Option<Vec<Head>>,
+    pub fields: Vec<Held>,
+}
+
+impl Message {
+    /// What a block holds.
+    pub fn block(headers: Vec<Head>) -> Message {
+        Message { headers: Some(headers), fields: vec![] }
+    }
+
+    /// The headers, be it none.
+    pub fn heads(&self) -> &[Head] {
+        self.headers.as_deref().unwrap_or_default()
+    }
+}
+
+/// The fields of a format's messages, without the headers.
+pub fn other_fields(format: Format) -> impl Iterator<Item = &'static Field> {
+    format.info().fields.iter().filter(|field| field.of != FieldType::Headers)
+}
+
+/// Every message of a cell, or the first fault. A cell that is not a batch has one message.
+pub fn read(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Message>, Fault> {
+    match format.visit(Read(cell, options)) {
+        Ok(messages) => Ok(messages),
+        Err(Error::Headers(_, located)) => {
+            assert_eq!((located.format, located.row), (format.info().name, None));
+            Err(located.fault)
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+struct Read<'a>(&'a [u8], ReadOptions);
+
+impl Visitor for Read<'_> {
+    type Out = Result<Vec<Message>, Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
+        let read = DecodeMessage { cell: self.0, options: self.1 }.visit::<E>()?;
+        Ok(vec![taken(read.headers.as_deref(), &read.fields, E::Block::ORDER)])
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        let mut taken = Taken { order: <B::Message as Envelope>::Block::ORDER, messages: vec![] };
+        ReadMessages { cell: self.0, options: self.1, take: &mut taken }.visit_batch::<B>()?;
+        Ok(taken.messages)
+    }
+}
+
+struct Taken {
+    order: ByteOrder,
+    messages: Vec<Message>,
+}
+
+impl Take for Taken {
+    fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
+        self.messages.push(taken(headers, fields, self.order));
+    }
+}
+
+fn taken(headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>], order: ByteOrder) -> Message {
+    let head = |header| Head::of(header, order);
+    Message {
+        headers: headers.map(|headers| headers.iter().map(head).collect()),
+        fields: fields.iter().map(Held::from).collect(),
+    }
+}
+
+/// Everything that is wrong with a cell.
+pub fn faults(format: Format, cell: &[u8], options: ReadOptions) -> Vec<Fault> {
+    format.visit(Inspect { cell, options }).faults
+}
+
+/// The cell of a message; `None` where the format has none for it.
+pub fn write(format: Format, message: &Message, options: WriteOptions) -> Result<Option<Vec<u8>>, Fault> {
+    let headers = message.headers.as_deref().map(lend);
+    let fields = message.fields.iter().zip(other_fields(format)).map(|(held, field)| held.lend(field.of)).collect();
+    match format.visit(EncodeMessage { headers, fields, options }) {
+        Ok(cell) => Ok(cell),
+        Err(Error::Headers(_, located)) => Err(located.fault),
+        Err(other) => panic!("{other}"),
+    }
+}

@@ -1,0 +1,317 @@
+//! `iggy-polled-2023` and `iggy-batch`.
+
+use std::hash::Hasher;
+
+use letterhead::envelope::kip82_message::crc32;
+use letterhead::error::Code;
+use letterhead::format::Format::{IggyBatch, IggyPolled2023};
+use twox_hash::XxHash3_64;
+
+use crate::common::{STRICT, faults, read};
+use crate::{first_fault, little_run, rejected, rejected_at};
+
+/// A message of the first era.
+fn first_era(block: &[u8], payload: &[u8]) -> Vec<u8> {
+    [&[5; 7][..], &[0], &[5; 7], &[0], &[7; 16], &little_run(block), &little_run(payload)].concat()
+}
+
+/// A message of the second, which has a state and a checksum.
+fn second_era(state: u8, block: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut cell = first_era(block, payload);
+    cell.splice(32..32, crc32(payload).to_le_bytes());
+    cell.insert(8, state);
+    cell
+}
+
+/// A header of the older layout, `k` with the string `v`.
+const OLDER: &[u8] = b"\x01\0\0\0k\x02\x01\0\0\0v";
+
+/// Where the fields of each era begin, the block's length last.
+const FIRST: [usize; 4] = [0, 8, 16, 32];
+const SECOND: [usize; 6] = [0, 8, 9, 17, 33, 37];
+
+#[test]
+fn whole_polls_of_both_eras_are_read() {
+    for cell in [first_era(OLDER, b"p"), second_era(1, OLDER, b"p"), second_era(30, b"", b"")] {
+        for cell in [cell.clone(), [&cell[..], &cell].concat()] {
+            assert_eq!(first_fault(IggyPolled2023, &cell), None);
+        }
+    }
+    assert_eq!(first_fault(IggyPolled2023, b""), None);
+}
+
+#[test]
+fn polled_message_cut_in_a_field_is_rejected_where_the_field_begins() {
+    for (cell, fields) in [(first_era(OLDER, b"p"), &FIRST[..]), (second_era(1, OLDER, b"p"), &SECOND)] {
+        // The first message shows the era.
+        let (one, cell) = (cell.len(), [&cell[..], &cell].concat());
+        let lens = fields.last().expect("the length of the block");
+        let rest = [lens + 4, lens + 4 + OLDER.len(), lens + 8 + OLDER.len()];
+        let fields: Vec<_> = fields.iter().copied().chain(rest).collect();
+        for len in 1..one {
+            let field = fields.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
+            assert_eq!(rejected_at(IggyPolled2023, &cell[..one + len]), (Code::Truncated, one + field), "{len}");
+        }
+    }
+}
+
+#[test]
+fn polled_numbers_that_do_not_fit_int64_are_rejected() {
+    for (cell, [offset, timestamp]) in [(first_era(OLDER, b"p"), [0, 8]), (second_era(1, OLDER, b"p"), [0, 9])] {
+        for at in [offset, timestamp] {
+            let mut cell = cell.clone();
+            cell[at + 7] = 0x80;
+            assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::OutOfRange, at));
+        }
+    }
+}
+
+#[test]
+fn polled_state_that_is_unknown_is_rejected_where_others_are_known() {
+    let one = second_era(1, OLDER, b"p");
+    let cell = [one.clone(), second_era(2, OLDER, b"p"), one.clone()].concat();
+    assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadAttributes, one.len() + 8));
+    assert_eq!(faults(IggyPolled2023, &cell, STRICT)[0].message, "message 1: state 2 is unknown");
+}
+
+#[test]
+fn polled_checksum_that_does_not_hold_is_rejected() {
+    let one = second_era(1, OLDER, b"p");
+    let mut cell = [one.clone(), one.clone()].concat();
+    cell[one.len() + 33] ^= 1;
+    assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadCrc, one.len() + 33));
+    cell[33] ^= 1;
+    assert_eq!(rejected_at(IggyPolled2023, &cell), (Code::BadCrc, 33));
+}
+
+#[test]
+fn polled_messages_that_either_era_could_have_are_of_the_one_whose_checksums_hold() {
+    let mut cell = first_era(b"", &[0; 5]);
+    cell[8] = 1;
+    assert_eq!(first_fault(IggyPolled2023, &cell), None);
+}
+
+#[test]
+fn polled_header_is_rejected_where_it_stands_in_the_cell() {
+    let mut block = OLDER.to_vec();
+    block[5] = 0;
+    let cell = [first_era(OLDER, b"p"), first_era(&block, b"p")].concat();
+    assert_eq!(rejected(IggyPolled2023, &cell), (Code::UnknownKind, Some(cell.len() / 2 + 36 + 5), Some(0)));
+}
+
+/// A frame: its checksum, an id, two deltas, the lengths, eight reserved bytes, then payload and block.
+fn frame(block: &[u8], payload: &[u8]) -> Vec<u8> {
+    let lens = [0, 0, block.len() as u32, payload.len() as u32].map(u32::to_le_bytes).concat();
+    resealed([&[0; 8][..], &[7; 16], &lens, &[0; 8], payload, block].concat())
+}
+
+/// The frame with the checksum of what it became.
+fn resealed(mut frame: Vec<u8>) -> Vec<u8> {
+    let sum = XxHash3_64::oneshot(&frame[8..]);
+    frame[..8].copy_from_slice(&sum.to_le_bytes());
+    frame
+}
+
+const HEADER_LEN: usize = 256;
+
+/// A batch that says to have so many frames of these, with this at the place of the producer.
+fn batch_of(count: u32, producer: [u8; 20], frames: &[Vec<u8>]) -> Vec<u8> {
+    let len = (HEADER_LEN + frames.concat().len()) as u64;
+    let mut out = [1, 5, 6, 7, len].map(u64::to_le_bytes).concat();
+    let mut hasher = XxHash3_64::new();
+    hasher.write(&out);
+    hasher.write(&count.to_le_bytes());
+    if producer[0] == 1 {
+        // Flag, id and epoch, sequence.
+        [0..1, 4..14, 16..20].into_iter().for_each(|part| hasher.write(&producer[part]));
+    }
+    frames.iter().for_each(|frame| hasher.write(&frame[..8]));
+    out.extend(hasher.finish().to_le_bytes());
+    out.extend(count.to_le_bytes());
+    out.extend(producer);
+    out.resize(HEADER_LEN, 0);
+    [out, frames.concat()].concat()
+}
+
+fn batch(frames: &[Vec<u8>]) -> Vec<u8> {
+    batch_of(frames.len() as u32, [0; 20], frames)
+}
+
+/// A header of the later layout, `k` with the string `v`.
+const LATER: &[u8] = b"\x02\x01\0\0\0k\x02\x01\0\0\0v";
+
+/// Fields of the header of a batch, and of a frame.
+const LENGTH: usize = 32;
+const CHECKSUM: usize = 40;
+const COUNT: usize = 48;
+const PRODUCER: usize = 52;
+const FRAME_FIELDS: [usize; 7] = [0, 8, 24, 28, 32, 36, 40];
+const PAYLOAD: usize = 48;
+
+#[test]
+fn whole_batches_are_read_behind_any_prefix() {
+    let one = batch(&[frame(LATER, b"p"), frame(b"", b"")]);
+    for cell in [
+        one.clone(),
+        batch(&[]),
+        [&one[..], &one].concat(),
+        [&[9; 16][..], &one].concat(),
+        [&[9; 40][..], &one].concat(),
+    ] {
+        assert_eq!(first_fault(IggyBatch, &cell), None);
+    }
+    // A producer with all its numbers.
+    let producer = [1, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 0, 0, 4, 4, 4, 4];
+    assert_eq!(first_fault(IggyBatch, &batch_of(1, producer, &[frame(LATER, b"p")])), None);
+    // Polls that found nothing.
+    for len in [0, 16, 40] {
+        assert_eq!(read(IggyBatch, &vec![0; len], STRICT), Ok(vec![]));
+    }
+}
+
+#[test]
+fn batch_header_cut_is_rejected() {
+    let cell = batch(&[]);
+    for len in (1..HEADER_LEN).filter(|len| ![16, 40].contains(len)) {
+        assert_eq!(rejected_at(IggyBatch, &cell[..len]), (Code::Truncated, 0), "{len}");
+    }
+}
+
+#[test]
+fn a_poll_that_says_to_have_found_something_and_has_nothing_is_rejected() {
+    for len in [16, 40] {
+        let mut cell = vec![0; len];
+        cell[12] = 1;
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::Truncated, 0), "{len}");
+    }
+}
+
+#[test]
+fn batch_length_that_the_bytes_do_not_have_is_rejected() {
+    let mut cell = batch(&[frame(LATER, b"p")]);
+    let whole = cell.len() as u64;
+    for len in [whole + 1, u64::MAX] {
+        cell[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::Truncated, LENGTH), "{len}");
+    }
+}
+
+#[test]
+fn batch_length_that_has_no_room_for_its_header_is_rejected() {
+    let mut cell = batch(&[frame(LATER, b"p")]);
+    for len in [0u64, 255] {
+        cell[LENGTH..LENGTH + 8].copy_from_slice(&len.to_le_bytes());
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::WrongSize, LENGTH), "{len}");
+    }
+}
+
+#[test]
+fn producer_flag_other_than_0_and_1_is_rejected() {
+    let mut producer = [0; 20];
+    producer[0] = 2;
+    let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
+    assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER));
+    assert_eq!(faults(IggyBatch, &cell, STRICT)[0].message, "message 0: producer flag 2 is unknown");
+}
+
+#[test]
+fn bytes_where_a_producer_has_none_are_rejected() {
+    for at in [1, 3, 14, 15] {
+        let mut producer = [0; 20];
+        (producer[0], producer[at]) = (1, 1);
+        let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER), "{at}");
+    }
+    for at in 1..20 {
+        let mut producer = [0; 20];
+        producer[at] = 1;
+        let cell = batch_of(1, producer, &[frame(LATER, b"p")]);
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER), "{at}");
+    }
+}
+
+#[test]
+fn bytes_at_the_end_of_a_batch_header_are_rejected() {
+    for at in PRODUCER + 20..HEADER_LEN {
+        let mut cell = batch(&[frame(LATER, b"p")]);
+        cell[at] = 1;
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadAttributes, PRODUCER + 20), "{at}");
+    }
+}
+
+#[test]
+fn batch_checksum_that_does_not_hold_is_rejected() {
+    // What it covers, itself, and the checksum of the frame, which is another fault then.
+    for at in [0, 8, 16, 24, CHECKSUM] {
+        let mut cell = batch(&[frame(LATER, b"p")]);
+        cell[at] ^= 1;
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadCrc, CHECKSUM), "{at}");
+        assert_eq!(faults(IggyBatch, &cell, STRICT).len(), 1);
+    }
+}
+
+#[test]
+fn message_count_that_is_not_that_of_the_frames_is_rejected() {
+    for count in [0, 2, u32::MAX] {
+        let cell = batch_of(count, [0; 20], &[frame(LATER, b"p")]);
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::CountTooLarge, COUNT), "{count}");
+    }
+}
+
+#[test]
+fn frame_cut_in_a_field_is_rejected_where_the_field_begins() {
+    let whole = frame(LATER, b"pp");
+    let fields: Vec<_> = FRAME_FIELDS.into_iter().chain([PAYLOAD, PAYLOAD + 2]).collect();
+    for len in 1..whole.len() {
+        let cell = batch(&[frame(b"", b""), whole.clone()]);
+        let mut cell = cell[..cell.len() - whole.len() + len].to_vec();
+        let total = (cell.len() as u64).to_le_bytes();
+        cell[LENGTH..LENGTH + 8].copy_from_slice(&total);
+        let field = fields.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
+        let found: Vec<_> = faults(IggyBatch, &cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+        assert_eq!(found, [(Code::Truncated, Some(HEADER_LEN + PAYLOAD + field))], "{len}");
+    }
+}
+
+#[test]
+fn frame_checksum_that_does_not_hold_is_rejected() {
+    for at in [8, 24, 28, PAYLOAD] {
+        let mut cell = batch(&[frame(LATER, b"p")]);
+        cell[HEADER_LEN + at] ^= 1;
+        assert_eq!(rejected_at(IggyBatch, &cell), (Code::BadCrc, HEADER_LEN), "{at}");
+    }
+}
+
+#[test]
+fn reserved_bytes_of_a_frame_other_than_0_are_rejected() {
+    let mut frame = frame(LATER, b"p");
+    frame[47] = 1;
+    assert_eq!(rejected_at(IggyBatch, &batch(&[resealed(frame)])), (Code::BadAttributes, HEADER_LEN + 40));
+}
+
+#[test]
+fn numbers_of_a_frame_that_do_not_fit_int64_are_rejected() {
+    for at in [8, 16, 24] {
+        let mut cell = batch(&[frame(LATER, b"p")]);
+        cell[at + 7] = 0x80;
+        let codes: Vec<_> = faults(IggyBatch, &cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+        assert_eq!(codes, [(Code::BadCrc, Some(CHECKSUM)), (Code::OutOfRange, Some(HEADER_LEN))], "{at}");
+    }
+}
+
+#[test]
+fn header_of_a_frame_is_rejected_where_it_stands_in_the_cell() {
+    let mut block = LATER.to_vec();
+    block[6] = 0;
+    let cell = batch(&[frame(LATER, b"p"), frame(&block, b"p")]);
+    let place = HEADER_LEN + PAYLOAD + 1 + LATER.len() + PAYLOAD + 1 + 6;
+    assert_eq!(rejected(IggyBatch, &cell), (Code::UnknownKind, Some(place), Some(0)));
+    assert!(faults(IggyBatch, &cell, STRICT)[0].message.starts_with("message 1: "));
+}
+
+#[test]
+fn a_broken_second_batch_leaves_the_first_readable() {
+    let first = batch(&[frame(LATER, b"p")]);
+    let cell = [&first[..], &first[..100]].concat();
+    assert_eq!(rejected_at(IggyBatch, &cell), (Code::Truncated, first.len()));
+}

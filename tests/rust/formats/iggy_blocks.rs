@@ -1,0 +1,194 @@
+//! `iggy`, `iggy-2023` and `iggy-auto`.
+
+use letterhead::error::Code;
+use letterhead::format::Format::{self, Iggy, Iggy2023, IggyAuto};
+
+use crate::common::{STRICT, STRICT_KINDS, faults, read};
+use crate::{first_fault, little_run, rejected, rejected_in_header};
+
+const STRING: u8 = 2;
+const BOOL: u8 = 3;
+const INT32: u8 = 6;
+
+/// A header of the later block.
+fn typed(key_kind: u8, key: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
+    [&[key_kind][..], &little_run(key), &[kind], &little_run(value)].concat()
+}
+
+/// A header of the older block.
+fn older(key: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
+    [&little_run(key)[..], &[kind], &little_run(value)].concat()
+}
+
+/// Both blocks, their name and the header with the key `k` in them, and where its kind stands.
+fn with_value(kind: u8, value: &[u8]) -> [(Format, Vec<u8>, usize); 2] {
+    [(Iggy, typed(STRING, b"k", kind, value), 6), (Iggy2023, older(b"k", kind, value), 5)]
+}
+
+#[test]
+fn a_whole_header_is_read_and_by_iggy_auto_too() {
+    for (format, cell, _) in with_value(STRING, b"v") {
+        assert_eq!(first_fault(format, &cell), None);
+        assert_eq!(first_fault(IggyAuto, &cell), None);
+    }
+}
+
+#[test]
+fn key_kind_0_is_rejected() {
+    assert_eq!(rejected_in_header(Iggy, &typed(0, b"k", STRING, b"v")), (Code::UnknownKind, 0));
+}
+
+#[test]
+fn key_kind_without_a_name_is_rejected_by_strict_kinds_only() {
+    let cell = typed(16, b"k", STRING, b"v");
+    assert_eq!(first_fault(Iggy, &cell), None);
+    for format in [Iggy, IggyAuto] {
+        let fault = read(format, &cell, STRICT_KINDS).expect_err("rejected");
+        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownKind, Some(0), Some(0)));
+    }
+}
+
+#[test]
+fn key_length_cut_is_rejected() {
+    assert_eq!(rejected_in_header(Iggy, &[STRING, 1, 0, 0]), (Code::Truncated, 1));
+    assert_eq!(rejected_in_header(Iggy2023, &[1, 0, 0]), (Code::Truncated, 0));
+}
+
+#[test]
+fn key_without_bytes_is_rejected() {
+    assert_eq!(rejected_in_header(Iggy, &typed(STRING, b"", STRING, b"v")), (Code::EmptyKey, 1));
+    assert_eq!(rejected_in_header(Iggy2023, &older(b"", STRING, b"v")), (Code::EmptyKey, 0));
+}
+
+#[test]
+fn key_of_256_bytes_is_rejected() {
+    let long = [b'k'; 256];
+    assert_eq!(first_fault(Iggy, &typed(STRING, &long[1..], STRING, b"v")), None);
+    assert_eq!(first_fault(Iggy2023, &older(&long[1..], STRING, b"v")), None);
+    assert_eq!(rejected_in_header(Iggy, &typed(STRING, &long, STRING, b"v")), (Code::TooLong, 1));
+    assert_eq!(rejected_in_header(Iggy2023, &older(&long, STRING, b"v")), (Code::TooLong, 0));
+}
+
+#[test]
+fn key_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected_in_header(Iggy, &[STRING, 2, 0, 0, 0, b'k']), (Code::Truncated, 5));
+    assert_eq!(rejected_in_header(Iggy2023, &[2, 0, 0, 0, b'k']), (Code::Truncated, 4));
+}
+
+#[test]
+fn key_that_is_too_long_and_not_there_is_two_faults() {
+    let codes: Vec<_> =
+        faults(Iggy, &[STRING, 0, 1, 0, 0], STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+    assert_eq!(codes, [(Code::TooLong, Some(1)), (Code::Truncated, Some(5))]);
+}
+
+#[test]
+fn key_of_another_size_than_its_kind_is_rejected() {
+    assert_eq!(rejected_in_header(Iggy, &typed(INT32, &[1, 2, 3], STRING, b"v")), (Code::WrongSize, 5));
+    let fault = first_fault(Iggy, &typed(BOOL, &[1, 1], STRING, b"v")).expect("rejected");
+    assert_eq!(fault.message, "key of 2 bytes where bool takes 1");
+}
+
+#[test]
+fn key_that_is_not_utf8_is_rejected_where_keys_are_text() {
+    assert_eq!(rejected_in_header(Iggy2023, &older(b"k\xff", STRING, b"v")), (Code::KeyNotUtf8, 5));
+    assert_eq!(first_fault(Iggy, &typed(STRING, b"k\xff", STRING, b"v")), None);
+}
+
+#[test]
+fn value_kind_that_is_not_there_is_rejected() {
+    for (format, cell, kind_at) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &cell[..kind_at]), (Code::Truncated, kind_at));
+    }
+}
+
+#[test]
+fn value_kind_0_is_rejected() {
+    for (format, cell, kind_at) in with_value(0, b"v") {
+        assert_eq!(rejected_in_header(format, &cell), (Code::UnknownKind, kind_at));
+    }
+}
+
+#[test]
+fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_kinds() {
+    for code in [16, 255] {
+        let [(_, later, later_at), (_, older, older_at)] = with_value(code, b"v");
+        assert_eq!(rejected_in_header(Iggy2023, &older), (Code::UnknownKind, older_at));
+        assert_eq!(first_fault(Iggy, &later), None);
+        let fault = read(Iggy, &later, STRICT_KINDS).expect_err("rejected");
+        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownKind, Some(later_at), Some(0)));
+    }
+}
+
+#[test]
+fn value_length_cut_is_rejected() {
+    for (format, cell, kind_at) in with_value(STRING, b"v") {
+        assert_eq!(rejected_in_header(format, &cell[..kind_at + 4]), (Code::Truncated, kind_at + 1));
+    }
+}
+
+#[test]
+fn value_without_bytes_is_rejected() {
+    for (format, cell, kind_at) in with_value(STRING, b"") {
+        assert_eq!(rejected_in_header(format, &cell), (Code::EmptyValue, kind_at + 1));
+    }
+}
+
+#[test]
+fn value_of_256_bytes_is_rejected() {
+    for (format, cell, _) in with_value(STRING, &[b'v'; 255]) {
+        assert_eq!(first_fault(format, &cell), None);
+    }
+    for (format, cell, kind_at) in with_value(STRING, &[b'v'; 256]) {
+        assert_eq!(rejected_in_header(format, &cell), (Code::TooLong, kind_at + 1));
+    }
+}
+
+#[test]
+fn value_longer_than_the_bytes_is_rejected() {
+    for (format, cell, kind_at) in with_value(STRING, b"vv") {
+        assert_eq!(rejected_in_header(format, &cell[..cell.len() - 1]), (Code::Truncated, kind_at + 5));
+    }
+}
+
+#[test]
+fn value_of_another_size_than_its_kind_is_rejected_in_the_later_block() {
+    let [(_, later, kind_at), (_, older, _)] = with_value(INT32, &[1, 2, 3]);
+    assert_eq!(rejected_in_header(Iggy, &later), (Code::WrongSize, kind_at + 5));
+    assert_eq!(first_fault(Iggy2023, &older), None);
+}
+
+#[test]
+fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
+    for (kind, value) in [(STRING, b"\xff"), (BOOL, b"\x02")] {
+        for (format, cell, _) in with_value(kind, value) {
+            assert_eq!(first_fault(format, &cell), None);
+        }
+    }
+}
+
+#[test]
+fn a_fault_of_a_later_header_names_it() {
+    let [(_, one, _), (_, other, _)] = with_value(STRING, b"v");
+    let cell = [one.clone(), typed(STRING, b"k", 0, b"v"), one].concat();
+    assert_eq!(rejected(Iggy, &cell), (Code::UnknownKind, Some(12 + 6), Some(1)));
+    let cell = [other.clone(), older(b"k", 0, b"v"), other].concat();
+    assert_eq!(rejected(Iggy2023, &cell), (Code::UnknownKind, Some(11 + 5), Some(1)));
+}
+
+#[test]
+fn iggy_auto_says_what_the_block_that_it_takes_says() {
+    let cells = [
+        vec![STRING],
+        typed(0, b"k", STRING, b"v"),
+        typed(INT32, b"k", STRING, b"v"),
+        older(b"k", 0, b"v"),
+        older(b"k\xff", STRING, b"v"),
+        older(b"k", STRING, b""),
+    ];
+    for cell in cells {
+        let format = if cell.get(1) == Some(&0) { Iggy2023 } else { Iggy };
+        assert!(!faults(format, &cell, STRICT).is_empty());
+        assert_eq!(faults(IggyAuto, &cell, STRICT), faults(format, &cell, STRICT));
+    }
+}

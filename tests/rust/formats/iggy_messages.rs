@@ -1,0 +1,136 @@
+//! `iggy-message-2023` and `iggy-message`.
+
+use letterhead::error::Code;
+use letterhead::format::Format::{IggyMessage, IggyMessage2023};
+
+use crate::common::{STRICT, faults};
+use crate::{first_fault, little_run, rejected, rejected_at};
+
+/// A message of the older layout around a block.
+fn older(block: &[u8], payload: &[u8]) -> Vec<u8> {
+    [&[7; 16][..], &little_run(block), &little_run(payload)].concat()
+}
+
+/// A header of the older layout, `k` with the string `v`.
+const OLDER: &[u8] = b"\x01\0\0\0k\x02\x01\0\0\0v";
+
+#[test]
+fn a_whole_message_is_read() {
+    assert_eq!(first_fault(IggyMessage2023, &older(OLDER, b"p")), None);
+    assert_eq!(first_fault(IggyMessage2023, &older(b"", b"")), None);
+    assert_eq!(first_fault(IggyMessage, &later(LATER, b"p")), None);
+    assert_eq!(first_fault(IggyMessage, &later(b"", b"")), None);
+}
+
+#[test]
+fn older_id_cut_is_rejected() {
+    assert_eq!(rejected_at(IggyMessage2023, &[7; 15]), (Code::Truncated, 0));
+}
+
+#[test]
+fn older_headers_length_cut_is_rejected() {
+    assert_eq!(rejected_at(IggyMessage2023, &older(OLDER, b"")[..19]), (Code::Truncated, 16));
+}
+
+#[test]
+fn older_headers_longer_than_the_bytes_are_rejected() {
+    assert_eq!(rejected_at(IggyMessage2023, &older(OLDER, b"")[..30]), (Code::Truncated, 20));
+}
+
+#[test]
+fn older_payload_length_cut_is_rejected() {
+    assert_eq!(rejected_at(IggyMessage2023, &older(OLDER, b"p")[..34]), (Code::Truncated, 31));
+}
+
+#[test]
+fn older_payload_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected_at(IggyMessage2023, &older(OLDER, b"pp")[..36]), (Code::Truncated, 35));
+}
+
+#[test]
+fn older_bytes_after_the_payload_are_rejected() {
+    let cell = [older(OLDER, b"p"), b"!".to_vec()].concat();
+    assert_eq!(rejected_at(IggyMessage2023, &cell), (Code::TrailingBytes, 36));
+}
+
+#[test]
+fn older_header_is_rejected_where_it_stands_in_the_cell() {
+    let mut block = OLDER.to_vec();
+    block[5] = 0;
+    assert_eq!(rejected(IggyMessage2023, &older(&block, b"p")), (Code::UnknownKind, Some(25), Some(0)));
+}
+
+/// A message of the later layout: eight bytes of each number but the id, all 1.
+fn later(block: &[u8], payload: &[u8]) -> Vec<u8> {
+    let mut out = [1u64, 7, 7, 1, 1, 1].map(u64::to_le_bytes).concat();
+    out.extend((block.len() as u32).to_le_bytes());
+    out.extend((payload.len() as u32).to_le_bytes());
+    out.extend([0; 8]);
+    [&out, payload, block].concat()
+}
+
+/// A header of the later layout, `k` with the string `v`.
+const LATER: &[u8] = b"\x02\x01\0\0\0k\x02\x01\0\0\0v";
+
+/// Where the fields of the later layout begin.
+const FIELDS: [usize; 8] = [0, 8, 24, 32, 40, 48, 52, 56];
+const PAYLOAD: usize = 64;
+
+#[test]
+fn later_header_cut_in_any_field_is_rejected_where_the_field_begins() {
+    let cell = later(LATER, b"p");
+    for len in 0..PAYLOAD {
+        let field = FIELDS.iter().rfind(|at| **at <= len).copied().expect("the first begins at 0");
+        assert_eq!(rejected_at(IggyMessage, &cell[..len]), (Code::Truncated, field), "{len}");
+    }
+}
+
+#[test]
+fn later_numbers_that_do_not_fit_int64_are_rejected() {
+    for at in [24, 32, 40] {
+        let mut cell = later(LATER, b"p");
+        cell[at + 7] = 0x80;
+        assert_eq!(rejected_at(IggyMessage, &cell), (Code::OutOfRange, at));
+    }
+}
+
+#[test]
+fn later_reserved_bytes_other_than_0_are_rejected() {
+    for at in 56..PAYLOAD {
+        let mut cell = later(LATER, b"p");
+        cell[at] = 1;
+        assert_eq!(rejected_at(IggyMessage, &cell), (Code::BadAttributes, 56));
+    }
+}
+
+#[test]
+fn later_payload_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected_at(IggyMessage, &later(b"", b"pp")[..PAYLOAD + 1]), (Code::Truncated, PAYLOAD));
+}
+
+#[test]
+fn later_headers_longer_than_the_bytes_are_rejected() {
+    let cell = later(LATER, b"p");
+    assert_eq!(rejected_at(IggyMessage, &cell[..cell.len() - 1]), (Code::Truncated, PAYLOAD + 1));
+}
+
+#[test]
+fn later_bytes_after_the_headers_are_rejected() {
+    let cell = [later(LATER, b"p"), b"!!".to_vec()].concat();
+    assert_eq!(rejected_at(IggyMessage, &cell), (Code::TrailingBytes, PAYLOAD + 1 + LATER.len()));
+}
+
+#[test]
+fn later_header_is_rejected_where_it_stands_in_the_cell() {
+    let mut block = LATER.to_vec();
+    block[6] = 0;
+    assert_eq!(rejected(IggyMessage, &later(&block, b"p")), (Code::UnknownKind, Some(PAYLOAD + 1 + 6), Some(0)));
+}
+
+#[test]
+fn later_faults_of_fields_come_before_those_of_headers() {
+    let mut cell = later(&LATER[..11], b"p");
+    (cell[31], cell[56]) = (0x80, 1);
+    let found: Vec<_> = faults(IggyMessage, &cell, STRICT).iter().map(|fault| (fault.code, fault.header)).collect();
+    assert_eq!(found, [(Code::OutOfRange, None), (Code::BadAttributes, None), (Code::Truncated, Some(0))]);
+}

@@ -1,0 +1,124 @@
+//! `kafka`, `streams`, `streams-timestamped`.
+
+use arrow_array::{Array, BinaryArray};
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::{Apply, Decode, Input};
+use letterhead::error::Code;
+use letterhead::format::Format::{Kafka, Streams, StreamsTimestamped};
+use letterhead::op::inspect::Inspect;
+
+use crate::common::STRICT;
+use crate::{first_fault, rejected};
+
+/// Two headers, the second without a value.
+const BLOCK: &[u8] = b"\x04\x02a\x04xy\x04bc\x01";
+
+#[test]
+fn a_whole_block_is_read() {
+    assert_eq!(first_fault(Kafka, BLOCK), None);
+}
+
+#[test]
+fn an_empty_cell_is_no_headers_and_no_envelope() {
+    assert_eq!(first_fault(Kafka, b""), None);
+    assert_eq!(first_fault(Kafka, b"\0"), None);
+    assert_eq!(rejected(Streams, b""), (Code::Truncated, Some(0), None));
+    assert_eq!(rejected(StreamsTimestamped, b""), (Code::Truncated, Some(0), None));
+}
+
+#[test]
+fn a_block_cut_anywhere_is_truncated_or_too_short_for_its_count() {
+    for len in 1..BLOCK.len() {
+        let code = first_fault(Kafka, &BLOCK[..len]).expect("rejected").code;
+        let short = (BLOCK.len() - 1) / 2;
+        assert!(code == Code::Truncated || code == Code::CountTooLarge && len <= short, "{len}: {code:?}");
+    }
+}
+
+#[test]
+fn an_envelope_cut_inside_its_frame_or_headers_is_truncated() {
+    let whole = [&[BLOCK.len() as u8 * 2][..], BLOCK, &[0; 8], b"payload"].concat();
+    assert_eq!(first_fault(StreamsTimestamped, &whole), None);
+    for len in 0..1 + BLOCK.len() + 8 {
+        assert_eq!(first_fault(StreamsTimestamped, &whole[..len]).expect("rejected").code, Code::Truncated, "{len}");
+    }
+}
+
+#[test]
+fn negative_key_length_is_rejected() {
+    assert_eq!(rejected(Kafka, b"\x02\x01\x00\x00"), (Code::NegativeLength, Some(1), Some(0)));
+}
+
+#[test]
+fn negative_value_length_other_than_null_is_rejected() {
+    assert_eq!(rejected(Kafka, b"\x02\x02a\x03"), (Code::NegativeLength, Some(3), Some(0)));
+}
+
+#[test]
+fn a_key_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected(Kafka, b"\x02\x7ea\x01"), (Code::Truncated, Some(2), Some(0)));
+}
+
+#[test]
+fn a_value_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected(Kafka, b"\x02\x02a\x7ex"), (Code::Truncated, Some(4), Some(0)));
+}
+
+#[test]
+fn a_negative_count_is_rejected() {
+    assert_eq!(rejected(Kafka, b"\x01\x02a\x01"), (Code::NegativeCount, Some(0), None));
+}
+
+#[test]
+fn a_count_that_the_bytes_cannot_hold_is_rejected_before_anything_is_allocated() {
+    let huge = b"\xfe\xff\xff\xff\x0f\x02a\x01";
+    assert_eq!(rejected(Kafka, huge), (Code::CountTooLarge, Some(0), None));
+}
+
+#[test]
+fn trailing_bytes_are_rejected() {
+    let trailing = [BLOCK, b"!"].concat();
+    assert_eq!(rejected(Kafka, &trailing), (Code::TrailingBytes, Some(BLOCK.len()), None));
+    assert_eq!(rejected(Kafka, b"\0\0"), (Code::TrailingBytes, Some(1), None));
+}
+
+#[test]
+fn a_key_that_is_not_utf8_is_rejected_and_leaves_its_neighbours_readable() {
+    let cell = b"\x04\x06ab\xff\x02x\x02c\x01";
+    assert_eq!(rejected(Kafka, cell), (Code::KeyNotUtf8, Some(4), Some(0)));
+    let found = Kafka.visit(Inspect { cell, options: STRICT });
+    assert_eq!(found.faults.len(), 1);
+    assert!(found.labels.iter().any(|label| label.header == Some(1) && label.text == "\"c\""));
+}
+
+#[test]
+fn a_varint_past_its_fifth_byte_is_rejected() {
+    assert_eq!(rejected(Kafka, b"\x80\x80\x80\x80\x80\x00"), (Code::VarintTooLong, Some(0), None));
+}
+
+#[test]
+fn bits_that_a_varint_cannot_hold_are_rejected() {
+    assert_eq!(rejected(Kafka, b"\x80\x80\x80\x80\x10"), (Code::VarintLostBits, Some(0), None));
+}
+
+#[test]
+fn a_longer_spelling_of_a_number_is_read() {
+    assert_eq!(first_fault(Kafka, b"\x82\x00\x02a\x01"), None);
+}
+
+#[test]
+fn a_size_past_the_end_or_below_zero_is_rejected() {
+    assert_eq!(rejected(Streams, b"\x04\x00"), (Code::Truncated, Some(1), None));
+    assert_eq!(rejected(Streams, b"\x01\x00"), (Code::NegativeLength, Some(0), None));
+}
+
+#[test]
+fn a_cut_timestamp_leaves_the_headers_readable() {
+    let cell = [&[BLOCK.len() as u8 * 2][..], BLOCK, &[0; 7]].concat();
+    assert_eq!(rejected(StreamsTimestamped, &cell), (Code::Truncated, Some(1 + BLOCK.len()), None));
+    let cells = BinaryArray::from_vec(vec![&cell[..]]);
+    let verb = Decode { on_error: OnError::Column, ..Decode::default() };
+    let made = StreamsTimestamped.visit(Apply(&verb, Input::new(&cells))).unwrap().column;
+    let made = made.as_any().downcast_ref::<arrow_array::StructArray>().unwrap();
+    assert!(made.column(0).is_valid(0) && made.column(1).is_null(0) && made.column(2).is_null(0));
+}

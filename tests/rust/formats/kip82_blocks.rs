@@ -1,0 +1,133 @@
+//! `kip82-typed` and `kip82-int`.
+
+use letterhead::error::Code;
+use letterhead::format::Format::{Kip82Int, Kip82Typed};
+
+use crate::{first_fault, rejected, rejected_in_header, run};
+
+/// A header of the typed block with the key `k`; the value begins with its kind.
+fn typed(value: &[u8]) -> Vec<u8> {
+    [run(b"k"), run(value)].concat()
+}
+
+/// Where the kind of the value of such a header stands.
+const KIND: usize = 9;
+const VALUE: usize = 10;
+
+#[test]
+fn a_whole_header_is_read() {
+    assert_eq!(first_fault(Kip82Typed, &typed(b"\x08acme")), None);
+    assert_eq!(first_fault(Kip82Int, b"\0\0\0\x01\0\0\0\x04acme"), None);
+}
+
+#[test]
+fn typed_key_length_cut_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Typed, b"\0\0\0"), (Code::Truncated, 0));
+}
+
+#[test]
+fn typed_negative_key_length_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Typed, b"\xff\xff\xff\xff\0\0\0\0"), (Code::NegativeLength, 0));
+}
+
+#[test]
+fn typed_key_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Typed, b"\0\0\0\x02k"), (Code::Truncated, 4));
+}
+
+#[test]
+fn typed_key_that_is_not_utf8_is_rejected() {
+    let cell = [run(b"k\xff"), run(b""), run(b"l"), run(b"\x0a")].concat();
+    assert_eq!(rejected_in_header(Kip82Typed, &cell), (Code::KeyNotUtf8, 5));
+    assert_eq!(rejected(Kip82Typed, &cell[10..]), (Code::UnknownKind, Some(KIND), Some(0)));
+}
+
+#[test]
+fn typed_value_length_cut_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Typed, &typed(b"")[..8]), (Code::Truncated, 5));
+}
+
+#[test]
+fn typed_negative_value_length_is_rejected_for_null_is_no_bytes() {
+    let cell = [run(b"k"), vec![0xff; 4]].concat();
+    assert_eq!(rejected_in_header(Kip82Typed, &cell), (Code::NegativeLength, 5));
+}
+
+#[test]
+fn typed_value_longer_than_the_bytes_is_rejected_where_its_kind_is() {
+    let cell = typed(b"\x08acme");
+    assert_eq!(rejected_in_header(Kip82Typed, &cell[..cell.len() - 1]), (Code::Truncated, KIND));
+}
+
+#[test]
+fn typed_kind_that_is_not_in_the_table_is_rejected() {
+    for code in [10, 15, 16, 200, 255] {
+        assert_eq!(rejected_in_header(Kip82Typed, &typed(&[code, 1])), (Code::UnknownKind, KIND));
+    }
+}
+
+#[test]
+fn typed_number_of_another_size_is_rejected() {
+    for (code, width) in [(1, 1), (2, 2), (3, 2), (4, 4), (5, 8), (6, 4), (7, 8)] {
+        for len in [0, width - 1, width + 1] {
+            let value = [vec![code], vec![0; len]].concat();
+            assert_eq!(rejected_in_header(Kip82Typed, &typed(&value)), (Code::WrongSize, VALUE), "{code} {len}");
+        }
+    }
+}
+
+#[test]
+fn typed_boolean_without_its_byte_is_rejected() {
+    let fault = first_fault(Kip82Typed, &typed(&[0])).expect("rejected");
+    assert_eq!((fault.code, fault.byte, fault.header), (Code::WrongSize, Some(VALUE), Some(0)));
+    assert_eq!(fault.message, "a boolean without its byte holds no value");
+}
+
+#[test]
+fn typed_boolean_of_two_bytes_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Typed, &typed(&[0, 1, 1])), (Code::WrongSize, VALUE));
+}
+
+#[test]
+fn typed_boolean_other_than_0_and_1_is_rejected() {
+    for byte in [2, 255] {
+        assert_eq!(rejected_in_header(Kip82Typed, &typed(&[0, byte])), (Code::BadBool, VALUE));
+    }
+}
+
+#[test]
+fn typed_string_that_is_not_utf8_is_rejected_at_its_first_bad_byte() {
+    assert_eq!(rejected_in_header(Kip82Typed, &typed(b"\x08ab\xff")), (Code::ValueNotUtf8, VALUE + 2));
+}
+
+#[test]
+fn typed_fault_of_a_later_header_names_it() {
+    let cell = [typed(b"\x08a"), typed(b""), typed(b"\x00\x02")].concat();
+    assert_eq!(rejected(Kip82Typed, &cell), (Code::BadBool, Some(11 + 9 + VALUE), Some(2)));
+}
+
+#[test]
+fn int_key_cut_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Int, b"\0\0\0"), (Code::Truncated, 0));
+}
+
+#[test]
+fn int_value_length_cut_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Int, b"\0\0\0\x01\0\0\0"), (Code::Truncated, 4));
+}
+
+#[test]
+fn int_negative_value_length_other_than_null_is_rejected() {
+    assert_eq!(first_fault(Kip82Int, b"\0\0\0\x01\xff\xff\xff\xff"), None);
+    assert_eq!(rejected_in_header(Kip82Int, b"\0\0\0\x01\xff\xff\xff\xfe"), (Code::NegativeLength, 4));
+}
+
+#[test]
+fn int_value_longer_than_the_bytes_is_rejected() {
+    assert_eq!(rejected_in_header(Kip82Int, b"\0\0\0\x01\0\0\0\x02x"), (Code::Truncated, 8));
+}
+
+#[test]
+fn int_bytes_after_the_last_header_are_another_one_that_is_cut() {
+    assert_eq!(rejected(Kip82Int, b"\0\0\0\x01\xff\xff\xff\xff\0"), (Code::Truncated, Some(8), Some(1)));
+}

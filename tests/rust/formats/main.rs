@@ -1,0 +1,53 @@
+//! One test for each input that a decoder rejects.
+
+#[path = "../common.rs"]
+mod common;
+mod iggy_batches;
+mod iggy_blocks;
+mod iggy_messages;
+mod kafka;
+mod kip82_blocks;
+mod kip82_messages;
+mod message_sets;
+
+use letterhead::error::{Code, Fault};
+use letterhead::format::Format;
+
+use common::{STRICT, faults, read};
+
+/// What is wrong with a cell first; the verbs that read and those that look at all of it say the same.
+fn first_fault(format: Format, cell: &[u8]) -> Option<Fault> {
+    let first = read(format, cell, STRICT).err();
+    assert_eq!(faults(format, cell, STRICT).first(), first.as_ref());
+    first
+}
+
+/// The code, byte and header of what is wrong with a cell first.
+fn rejected(format: Format, cell: &[u8]) -> (Code, Option<usize>, Option<usize>) {
+    let fault = first_fault(format, cell).expect("rejected");
+    (fault.code, fault.byte, fault.header)
+}
+
+/// As `rejected`, for a fault that belongs to no header.
+fn rejected_at(format: Format, cell: &[u8]) -> (Code, usize) {
+    let (code, byte, header) = rejected(format, cell);
+    assert_eq!(header, None);
+    (code, byte.expect("a byte"))
+}
+
+/// As `rejected`, for what is wrong with the first header.
+fn rejected_in_header(format: Format, cell: &[u8]) -> (Code, usize) {
+    let (code, byte, header) = rejected(format, cell);
+    assert_eq!(header, Some(0));
+    (code, byte.expect("a byte"))
+}
+
+/// The length and the bytes, big-endian.
+fn run(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as i32).to_be_bytes()[..], bytes].concat()
+}
+
+/// The length and the bytes, little-endian.
+fn little_run(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat()
+}

@@ -1,0 +1,195 @@
+//! `kip82-messages` and its two sisters.
+
+use letterhead::codec::{Codec, compress};
+use letterhead::envelope::kip82_message::crc32;
+use letterhead::error::Code;
+use letterhead::format::Format::{self, Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper};
+
+use crate::common::{LENIENT, STRICT, faults, read};
+use crate::kip82_messages::sealed;
+use crate::{first_fault, rejected, rejected_at, run};
+
+const SETS: [Format; 3] = [Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper];
+
+/// A message of magic 2 with neither key nor value.
+fn plain() -> Vec<u8> {
+    message(2, 0, None)
+}
+
+fn message(magic: u8, attributes: u8, value: Option<&[u8]>) -> Vec<u8> {
+    let timestamp = if magic == 0 { vec![] } else { vec![0; 8] };
+    let value = value.map_or(vec![0xff; 4], run);
+    sealed(magic, attributes, &[&timestamp[..], &[0xff; 4], &value].concat())
+}
+
+/// A message that holds these, compressed.
+fn set(magic: u8, messages: &[u8]) -> Vec<u8> {
+    message(magic, 1, Some(&compress(Codec::Gzip, messages).expect("memory takes it")))
+}
+
+/// Where the value of a message of magic 2 without a key begins.
+const VALUE: usize = 34;
+
+fn said(format: Format, cell: &[u8]) -> String {
+    first_fault(format, cell).expect("rejected").message
+}
+
+#[test]
+fn whole_sets_are_read() {
+    for format in SETS {
+        for cell in [vec![], plain(), [plain(), plain()].concat(), set(2, &plain()), set(0, &message(0, 0, None))] {
+            assert_eq!(first_fault(format, &cell), None);
+        }
+    }
+}
+
+#[test]
+fn a_last_message_that_is_cut_is_rejected_and_let_go_when_lenient() {
+    let (one, cell) = (plain().len(), [plain(), plain()].concat());
+    for format in SETS {
+        for len in one + 1..cell.len() {
+            let at = one + [0, 8, 12][usize::from(len >= one + 8) + usize::from(len >= one + 12)];
+            assert_eq!(rejected_at(format, &cell[..len]), (Code::Truncated, at), "{len}");
+            assert_eq!(read(format, &cell[..len], LENIENT).map(|messages| messages.len()), Ok(1), "{len}");
+        }
+    }
+}
+
+#[test]
+fn a_negative_size_is_rejected_and_ends_the_cell() {
+    let mut cell = [plain(), plain()].concat();
+    cell[8] = 0x80;
+    for format in SETS {
+        for options in [STRICT, LENIENT] {
+            let found: Vec<_> = faults(format, &cell, options).iter().map(|fault| (fault.code, fault.byte)).collect();
+            assert_eq!(found, [(Code::NegativeLength, Some(8))]);
+        }
+    }
+}
+
+#[test]
+fn a_message_is_named_by_its_number_and_leaves_the_next_ones_readable() {
+    let mut cell = [plain(), plain(), plain()].concat();
+    let one = plain().len();
+    cell[one + 12] ^= 1;
+    cell[2 * one + 16] = 9;
+    for format in SETS {
+        let found = faults(format, &cell, STRICT);
+        let places: Vec<_> = found.iter().map(|fault| (fault.code, fault.byte)).collect();
+        assert_eq!(places, [(Code::BadCrc, Some(one + 12)), (Code::BadMagic, Some(2 * one + 16))]);
+        assert!(found[0].message.starts_with("message 1: "), "{}", found[0].message);
+        assert_eq!(found[1].message, "message 2: magic 9 is unknown: 0, 1 and 2 are known");
+    }
+}
+
+#[test]
+fn a_codec_that_is_not_defined_is_rejected() {
+    for format in SETS {
+        for codec in [4, 5, 6, 7] {
+            let cell = message(2, codec, Some(b"x"));
+            assert_eq!(rejected_at(format, &cell), (Code::UnknownCodec, 17));
+            assert_eq!(said(format, &cell), format!("message 0: codec {codec} is unknown"));
+        }
+    }
+}
+
+#[test]
+fn compressed_data_that_are_corrupt_are_rejected() {
+    for format in SETS {
+        for codec in [1, 2, 3] {
+            assert_eq!(rejected_at(format, &message(2, codec, Some(b"\xff\xff"))), (Code::BadCompression, VALUE));
+            assert_eq!(rejected_at(format, &message(2, codec, None)), (Code::BadCompression, VALUE));
+        }
+    }
+}
+
+#[test]
+fn compressed_data_past_the_limit_are_rejected() {
+    // Raw snappy says its length first: 64 MiB and one byte.
+    let cell = message(2, 2, Some(b"\x81\x80\x80\x20"));
+    for format in SETS {
+        assert_eq!(rejected_at(format, &cell), (Code::DecompressedTooLarge, VALUE));
+    }
+}
+
+#[test]
+fn a_set_inside_a_set_is_rejected() {
+    for format in SETS {
+        let cell = set(2, &set(2, &plain()));
+        assert_eq!(rejected_at(format, &cell), (Code::BadAttributes, VALUE));
+        assert_eq!(said(format, &cell), "message 0: a compressed set inside a compressed set");
+    }
+}
+
+#[test]
+fn another_magic_inside_a_set_is_rejected() {
+    for format in SETS {
+        let cell = set(2, &[plain(), message(1, 0, None)].concat());
+        assert_eq!(rejected_at(format, &cell), (Code::BadMagic, VALUE));
+        assert_eq!(said(format, &cell), "message 1: magic 1 inside a set of magic 2");
+        assert_eq!(rejected_at(format, &set(0, &message(1, 0, None))), (Code::BadMagic, VALUE - 8));
+    }
+}
+
+#[test]
+fn a_set_that_ends_in_a_message_is_rejected_even_when_lenient() {
+    let messages = [plain(), plain()].concat();
+    for format in SETS {
+        for len in plain().len() + 1..messages.len() {
+            let cell = set(2, &messages[..len]);
+            assert_eq!(rejected_at(format, &cell), (Code::Truncated, VALUE), "{len}");
+            assert!(read(format, &cell, LENIENT).is_err(), "{len}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_inside_a_set_stands_where_the_set_does() {
+    let mut inner = [plain(), plain()].concat();
+    let one = plain().len();
+    inner[one + 12] ^= 1;
+    for format in SETS {
+        let cell = [plain(), set(2, &inner)].concat();
+        assert_eq!(rejected_at(format, &cell), (Code::BadCrc, one + VALUE));
+        assert!(said(format, &cell).starts_with("message 2: "));
+    }
+}
+
+#[test]
+fn a_header_inside_a_set_is_rejected_by_its_place_in_its_message() {
+    let headers = [run(b"k"), run(b"\x08v"), run(b"k"), run(b"\x00\x02")].concat();
+    let inner = sealed(2, 0x10, &[&[0; 8][..], &[0xff; 4], &run(&headers), &[0xff; 4]].concat());
+    assert_eq!(rejected(Kip82Messages, &set(2, &inner)), (Code::BadBool, Some(VALUE), Some(1)));
+}
+
+#[test]
+fn a_fault_of_the_message_around_a_set_has_the_number_of_the_first_one_in_it() {
+    for format in SETS {
+        let mut cell = [plain(), set(2, &plain()), plain()].concat();
+        let one = plain().len();
+        cell[one + 12] ^= 1;
+        assert_eq!(rejected_at(format, &cell), (Code::BadCrc, one + 12));
+        assert!(said(format, &cell).starts_with("message 1: "));
+        assert_eq!(faults(format, &cell, STRICT).len(), 1);
+    }
+}
+
+#[test]
+fn bytes_after_a_compressed_value_are_rejected() {
+    let value = compress(Codec::Gzip, &plain()).expect("memory takes it");
+    let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
+    for format in SETS {
+        assert_eq!(rejected_at(format, &cell), (Code::TrailingBytes, VALUE + value.len()));
+    }
+}
+
+#[test]
+fn a_fault_inside_a_set_stands_where_the_set_does_though_bytes_are_left_after_it() {
+    let mut inner = plain();
+    inner[12] ^= 1;
+    let value = compress(Codec::Gzip, &inner).expect("memory takes it");
+    let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &run(&value), b"!"].concat());
+    let found: Vec<_> = faults(Kip82Messages, &cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+    assert_eq!(found, [(Code::TrailingBytes, Some(VALUE + value.len())), (Code::BadCrc, Some(VALUE))]);
+    assert_eq!(crc32(&cell[16..]).to_be_bytes(), cell[12..16]);
+}

@@ -1,0 +1,193 @@
+//! The verb that makes rows of the messages of batches.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::messages::Messages;
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::{Apply, Input, Validate};
+use letterhead::error::{Code, Error};
+use letterhead::format::Format::Kip82MessageInt as One;
+use letterhead::format::Format::Kip82MessagesInt as Sets;
+use letterhead::header::WantedKey;
+use letterhead::value::Type;
+use letterhead::walk::WriteOptions;
+
+use crate::columns::{apply, apply_to, faults_at, heads_at};
+use crate::common::{Head, Held, HeldKey, Message, write};
+
+/// A message with this offset, and the header 7 with the same number.
+fn message(offset: i32) -> Vec<u8> {
+    let head = Head { key: HeldKey::Int(7), kind: None, value: Some(offset.to_be_bytes().to_vec()) };
+    let mut fields = vec![Held::Null; 8];
+    (fields[0], fields[6]) = (Held::Number(offset.into()), Held::Bytes(b"value".to_vec()));
+    write(One, &Message { headers: Some(vec![head]), fields }, WriteOptions::default()).unwrap().unwrap()
+}
+
+/// Where a message has the length of its header's value, and its magic.
+const VALUE_LENGTH: usize = 38;
+const MAGIC: usize = 16;
+
+/// A message whose header is broken, or of which nothing can be read, or that is cut.
+fn broken_header(offset: i32) -> Vec<u8> {
+    with(message(offset), VALUE_LENGTH, 0x80)
+}
+
+fn unknown_magic(offset: i32) -> Vec<u8> {
+    with(message(offset), MAGIC, 9)
+}
+
+fn with(mut cell: Vec<u8>, at: usize, byte: u8) -> Vec<u8> {
+    cell[at] = byte;
+    cell
+}
+
+fn cells() -> Vec<Vec<u8>> {
+    vec![[message(0), message(1)].concat(), vec![], message(2), [message(3), message(4), message(5)].concat()]
+}
+
+fn column<'a>(made: &'a ArrayRef, name: &str) -> &'a ArrayRef {
+    made.as_struct().column_by_name(name).unwrap_or_else(|| panic!("no column {name}"))
+}
+
+fn numbers(made: &ArrayRef, name: &str) -> Vec<Option<i64>> {
+    column(made, name).as_primitive::<Int64Type>().iter().collect()
+}
+
+fn some(numbers: impl IntoIterator<Item = i64>) -> Vec<Option<i64>> {
+    numbers.into_iter().map(Some).collect()
+}
+
+fn want(repeat: Repeat) -> Want {
+    let of = Type::parse("int32").unwrap();
+    Want { output: "seven".into(), key: WantedKey::Int(7), of, repeat, required: false }
+}
+
+#[test]
+fn a_row_is_a_message_and_says_which_cell_it_is_from() {
+    let made = apply(Sets, &Messages::default(), &cells()).unwrap();
+    assert_eq!(numbers(&made, "row"), some([0, 0, 2, 3, 3, 3]));
+    assert_eq!(numbers(&made, "offset"), some(0..6));
+    assert_eq!(heads_at(column(&made, "headers"), 4).unwrap()[0].value, Some(vec![0, 0, 0, 4]));
+}
+
+#[test]
+fn a_null_cell_has_no_messages_and_rows_are_counted_over_a_stream() {
+    let cells = cells();
+    let column = BinaryArray::from_opt_vec(vec![None, Some(&cells[0]), None, Some(&cells[2])]);
+    let made = apply_to(Sets, &Messages::default(), &column).unwrap();
+    assert_eq!(numbers(&made, "row"), some([1, 1, 3]));
+    let input = Input { rows_before: 100, ..Input::new(&column) };
+    let made = Sets.visit(Apply(&Messages::default(), input)).unwrap().column;
+    assert_eq!(numbers(&made, "row"), some([101, 101, 103]));
+}
+
+#[test]
+fn columns_are_those_asked_for_in_their_order() {
+    let verb = Messages { columns: Some(vec!["value".into(), "row".into()]), ..Messages::default() };
+    let made = apply(Sets, &verb, &cells()).unwrap();
+    assert_eq!(made.as_struct().column_names(), ["value", "row"]);
+    let none = Messages { columns: Some(vec![]), ..Messages::default() };
+    assert_eq!(apply(Sets, &none, &cells()).unwrap().len(), 6);
+    let wrong = Messages { columns: Some(vec!["vaule".into()]), ..Messages::default() };
+    let error = Sets.visit(Apply(&wrong, Input::new(&BinaryArray::from_vec(vec![])))).err().unwrap();
+    assert!(matches!(&error, Error::Value(text) if text.contains("did you mean 'value'?")), "{error}");
+}
+
+#[test]
+fn wanted_headers_are_columns_behind_the_fields() {
+    let verb =
+        Messages { columns: Some(vec!["offset".into()]), wants: vec![want(Repeat::Last)], ..Messages::default() };
+    let made = apply(Sets, &verb, &cells()).unwrap();
+    assert_eq!(made.as_struct().column_names(), ["offset", "seven"]);
+    let seven: Vec<_> = column(&made, "seven").as_primitive::<Int32Type>().iter().flatten().collect();
+    assert_eq!(seven, [0, 1, 2, 3, 4, 5]);
+    let all = Messages { wants: vec![want(Repeat::All)], ..Messages::default() };
+    let made = apply(Sets, &all, &cells()).unwrap();
+    assert!((0..6).all(|row| column(&made, "seven").as_list::<i32>().value_length(row) == 1));
+}
+
+fn damaged() -> Vec<Vec<u8>> {
+    let cut = [message(6), message(7)].concat();
+    let cut = cut[..cut.len() - 1].to_vec();
+    vec![message(0), [message(1), broken_header(2), unknown_magic(3), message(4)].concat(), cut, message(8)]
+}
+
+#[test]
+fn the_first_fault_is_raised_with_its_row() {
+    let (row, fault) = apply(Sets, &Messages::default(), &damaged()).unwrap_err();
+    let at = message(1).len();
+    assert_eq!((row, fault.code, fault.byte, fault.header), (1, Code::BadCrc, Some(at + 12), None));
+    assert!(fault.message.starts_with("message 1: "), "{}", fault.message);
+}
+
+#[test]
+fn bad_messages_are_null_rows_among_whole_ones() {
+    let verb = Messages { on_error: OnError::Null, wants: vec![want(Repeat::Last)], ..Messages::default() };
+    let made = apply(Sets, &verb, &damaged()).unwrap();
+    assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));
+    let offsets = [Some(0), Some(1), None, None, Some(4), Some(6), None, Some(8)];
+    assert_eq!(numbers(&made, "offset"), offsets);
+    let headers = column(&made, "headers");
+    let nulls: Vec<_> = (0..8).filter(|row| headers.is_null(*row)).collect();
+    assert_eq!(nulls, [2, 3, 6]);
+    let seven: Vec<_> = column(&made, "seven").as_primitive::<Int32Type>().iter().collect();
+    assert_eq!(seven, [Some(0), Some(1), None, None, Some(4), Some(6), None, Some(8)]);
+}
+
+#[test]
+fn faults_stand_beside_what_could_be_read() {
+    let verb = Messages { on_error: OnError::Column, ..Messages::default() };
+    let made = apply(Sets, &verb, &damaged()).unwrap();
+    assert_eq!(numbers(&made, "row"), some([0, 1, 1, 1, 1, 2, 2, 3]));
+    // The frame around a broken header could be read.
+    let offsets = [Some(0), Some(1), Some(2), None, Some(4), Some(6), None, Some(8)];
+    assert_eq!(numbers(&made, "offset"), offsets);
+    let faults =
+        |row| -> Vec<String> { faults_at(column(&made, "error"), row).into_iter().map(|(code, ..)| code).collect() };
+    assert_eq!(faults(2), ["bad_crc", "negative_length"]);
+    assert_eq!(faults(3), ["bad_magic"]);
+    assert_eq!(faults(6), ["truncated"]);
+    assert!([0, 1, 4, 5, 7].into_iter().all(|row| column(&made, "error").is_null(row)));
+    let validated = apply(Sets, &Validate::default(), &damaged()).unwrap();
+    let counts: Vec<_> = (0..4).map(|row| faults_at(&validated, row).len()).collect();
+    assert_eq!(counts, [0, 3, 1, 0]);
+}
+
+#[test]
+fn a_slice_gives_the_messages_of_its_rows() {
+    let cells = cells();
+    let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
+    let made = apply_to(Sets, &Messages::default(), &column.slice(2, 2)).unwrap();
+    assert_eq!((numbers(&made, "row"), numbers(&made, "offset")), (some([0, 1, 1, 1]), some(2..6)));
+}
+
+#[test]
+fn a_cell_whose_messages_do_not_fit_comes_whole_with_the_next_chunk() {
+    let cells: Vec<_> = (0..20).map(|cell| (0..3).flat_map(|n| message(cell * 3 + n)).collect::<Vec<_>>()).collect();
+    let column = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
+    let whole = apply_to(Sets, &Messages::default(), &column).unwrap();
+    let (mut from, mut offsets, mut chunks) = (0, vec![], 0);
+    while from < column.len() {
+        let input = Input { from, max_offset: 50, ..Input::new(&column) };
+        let output = Sets.visit(Apply(&Messages::default(), input)).unwrap();
+        assert_eq!(output.column.len() % 3, 0);
+        assert!(output.until > from);
+        offsets.extend(numbers(&output.column, "offset"));
+        (from, chunks) = (output.until, chunks + 1);
+    }
+    assert!(chunks > 3, "{chunks}");
+    assert_eq!(offsets, numbers(&whole, "offset"));
+}
+
+#[test]
+fn a_cell_that_passes_the_largest_offset_alone_is_an_error() {
+    let cell = (0..5).flat_map(message).collect::<Vec<_>>();
+    let column = BinaryArray::from_vec(vec![b"", &cell]);
+    let input = Input { from: 1, max_offset: 20, ..Input::new(&column) };
+    match Sets.visit(Apply(&Messages::default(), input)).err() {
+        Some(Error::Headers(_, located)) => assert_eq!((located.fault.code, located.row), (Code::TooLarge, Some(1))),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,256 @@
+//! Columns of formats whose keys or values have types.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, StringArray, StructArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::Field;
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::schema::spelled;
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::{Apply, Decode, Encode, Input, Select, TypeOf};
+use letterhead::ask::{Asked, Spelled, Times};
+use letterhead::error::{Code, Error};
+use letterhead::format::Format::{self, Iggy, Iggy2023, Kafka, Kip82Int, Kip82Typed};
+use letterhead::header::WantedKey;
+use letterhead::kind::{Kind, Scalar};
+use letterhead::value::Type;
+use letterhead::walk::WriteOptions;
+
+use crate::columns::{apply, apply_to, faults_at, heads_at};
+use crate::common::{Head, HeldKey, Message, STRICT, STRICT_KINDS, write};
+
+fn head(key: HeldKey, kind: Scalar, bits: &[u8]) -> Head {
+    Head { key, kind: Some(Kind::Named(kind)), value: Some(bits.to_vec()) }
+}
+
+fn cell(format: Format, heads: &[Head]) -> Vec<u8> {
+    write(format, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell")
+}
+
+/// An `int32` under a text key and a string under a number.
+fn two() -> [Head; 2] {
+    [head("n".into(), Scalar::Int32, &[0, 0, 1, 2]), head(HeldKey::Int(7), Scalar::String, b"seven")]
+}
+
+#[test]
+fn every_format_has_the_type_that_its_table_says() {
+    let headers = |key: &str, kind: &str| format!("list<element: struct<{key}{kind}value: binary>>");
+    let (text, int) = ("key: string, ", "key: int32, ");
+    let (typed, kind) = ("key_kind: string, key: binary, ", "kind: string, ");
+    let message = "offset: int64, crc: int64, magic: int8, attributes: int8, timestamp: int64, key: binary, ";
+    let tail = "value: binary, tombstone: bool";
+    let of = |format: Format| -> String {
+        let block = match format.info().keys {
+            letterhead::header::KeyForm::Text if format.info().kinds.are_carried() => headers(text, kind),
+            letterhead::header::KeyForm::Text => headers(text, ""),
+            letterhead::header::KeyForm::Int => headers(int, ""),
+            letterhead::header::KeyForm::Typed => headers(typed, kind),
+        };
+        match format.info().name {
+            "streams" => format!("struct<headers: {block}, payload: binary>"),
+            "streams-timestamped" => format!("struct<headers: {block}, timestamp: int64, payload: binary>"),
+            "kip82-wrapper" => format!("struct<headers: {block}, value: binary>"),
+            name if name.starts_with("kip82-message") => format!("struct<{message}headers: {block}, {tail}>"),
+            "iggy-message-2023" => format!("struct<id: binary, headers: {block}, payload: binary>"),
+            "iggy-message" => format!(
+                "struct<checksum: decimal128(20, 0), id: binary, offset: int64, timestamp: int64, \
+                 origin_timestamp: int64, headers: {block}, payload: binary>"
+            ),
+            _ => block,
+        }
+    };
+    for format in Format::ALL {
+        match format.visit(TypeOf(&Decode::default())) {
+            Ok(found) => assert_eq!(spelled(&found), of(*format)),
+            Err(error) => {
+                assert_eq!(error, Error::Value(format!("{} is a batch: read it with messages", format.info().name)))
+            }
+        }
+    }
+}
+
+#[test]
+fn typed_values_are_bits_whatever_their_order_on_the_wire() {
+    for format in [Iggy, Iggy2023, Kip82Typed] {
+        let cells = [cell(format, &two()[..1])];
+        let made = apply(format, &Decode::default(), &cells).unwrap();
+        assert_eq!(heads_at(&made, 0), Some(two()[..1].to_vec()));
+        let value = made.as_list::<i32>().value(0).as_struct().column_by_name("value").cloned().unwrap();
+        assert_eq!(value.as_binary::<i32>().value(0), [0, 0, 1, 2]);
+    }
+}
+
+#[test]
+fn text_keys_are_given_as_text_and_others_refused() {
+    let with_text_keys = letterhead::walk::ReadOptions { text_keys: true, ..STRICT };
+    let verb = Decode { options: with_text_keys, on_error: OnError::Column };
+    let bad = head(HeldKey::Typed(Kind::Named(Scalar::String), vec![0xff]), Scalar::String, b"v");
+    let cells = [&two()[..1], &two(), &[bad]].map(|heads| cell(Iggy, heads));
+    let made = apply(Iggy, &verb, &cells).unwrap();
+    let lists = made.as_struct().column(0);
+    assert_eq!(spelled(lists.data_type()), "list<element: struct<key: string, kind: string, value: binary>>");
+    assert_eq!(heads_at(lists, 0), Some(two()[..1].to_vec()));
+    let faults: Vec<_> = (1..3).map(|row| faults_at(made.as_struct().column(1), row)).collect();
+    let said: Vec<_> = faults.iter().map(|faults| (faults[0].0.as_str(), faults[0].1.as_str(), faults[0].3)).collect();
+    assert_eq!(
+        said,
+        [
+            ("wrong_kind", "the key is int32 and text keys were asked for", Some(1)),
+            ("key_not_utf8", "the key is not UTF-8", Some(0)),
+        ]
+    );
+}
+
+#[test]
+fn strict_kinds_hold_for_columns() {
+    let heads = [Head { key: "k".into(), kind: Some(Kind::Unnamed(200)), value: Some(vec![1]) }];
+    let cells = [cell(Iggy, &heads)];
+    assert_eq!(heads_at(&apply(Iggy, &Decode::default(), &cells).unwrap(), 0), Some(heads.to_vec()));
+    let strict = Decode { options: STRICT_KINDS, ..Decode::default() };
+    assert_eq!(apply(Iggy, &strict, &cells).unwrap_err().1.code, Code::UnknownKind);
+}
+
+fn want(key: WantedKey, of: &str) -> Want {
+    Want { output: "out".into(), key, of: Type::parse(of).unwrap(), repeat: Repeat::Last, required: false }
+}
+
+#[test]
+fn select_takes_the_kind_on_the_wire_and_refuses_another() {
+    for format in [Iggy, Iggy2023, Kip82Typed] {
+        let cells = [cell(format, &two()[..1])];
+        let select = |of| Select { wants: vec![want(WantedKey::Text("n".into()), of)], ..Select::default() };
+        // The spelling asked for is that of formats without kinds.
+        for of in ["int32", "int32:le", "int32:text"] {
+            let made = apply(format, &select(of), &cells).unwrap();
+            assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 258);
+        }
+        let (row, fault) = apply(format, &select("int64"), &cells).unwrap_err();
+        assert_eq!((row, fault.code, fault.header), (0, Code::WrongKind, Some(0)));
+        assert_eq!(fault.message, "the value is int32 and int64 was asked for");
+    }
+}
+
+#[test]
+fn select_finds_keys_of_every_form() {
+    let typed = [head(HeldKey::Typed(Kind::Named(Scalar::Uint8), vec![7]), Scalar::Int64, &[0, 0, 0, 0, 0, 0, 0, 5])];
+    let wanted = WantedKey::Typed(Kind::Named(Scalar::Uint8), vec![7]);
+    let made = apply(Iggy, &Select { wants: vec![want(wanted, "int64")], ..Select::default() }, &[cell(Iggy, &typed)]);
+    assert_eq!(made.unwrap().as_struct().column(0).as_primitive::<Int64Type>().value(0), 5);
+    let int = [Head { key: HeldKey::Int(7), kind: None, value: Some(vec![0, 0, 0, 9]) }];
+    let verb = Select { wants: vec![want(WantedKey::Int(7), "int32")], ..Select::default() };
+    let made = apply(Kip82Int, &verb, &[cell(Kip82Int, &int)]).unwrap();
+    assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 9);
+}
+
+#[test]
+fn select_refuses_a_key_that_no_header_could_have() {
+    let refused = |format: Format, key: WantedKey| {
+        let verb = Select { wants: vec![want(key, "binary")], ..Select::default() };
+        match format.visit(Apply(&verb, Input::new(&BinaryArray::from_vec(vec![])))).err() {
+            Some(Error::Value(text)) => text,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(Kafka, WantedKey::Int(7)), "key 7: kafka has text keys");
+    assert_eq!(refused(Kip82Int, WantedKey::Text("n".into())), "key n: kip82-int has integer keys");
+    let typed = WantedKey::Typed(Kind::Named(Scalar::Binary), vec![0xff]);
+    assert_eq!(refused(Iggy2023, typed), "key binary:ff: iggy-2023 has text keys");
+    assert_eq!(refused(Iggy, WantedKey::Int(7)), "key 7: iggy has typed keys: give lh.Int32(3)");
+}
+
+/// Lists of one header each, from these columns of keys, kinds and values.
+fn lists(keys: ArrayRef, kinds: Option<Vec<Option<&str>>>, values: Vec<Option<&[u8]>>) -> ListArray {
+    let field = |name: &str, array: &ArrayRef| Arc::new(Field::new(name, array.data_type().clone(), true));
+    let count = keys.len();
+    let values: ArrayRef = Arc::new(BinaryArray::from_opt_vec(values));
+    let mut columns = vec![(field("key", &keys), keys)];
+    if let Some(kinds) = kinds {
+        let kinds: ArrayRef = Arc::new(StringArray::from(kinds));
+        columns.push((field("kind", &kinds), kinds));
+    }
+    columns.push((field("value", &values), values));
+    let headers = StructArray::from(columns);
+    let element = Arc::new(Field::new("element", headers.data_type().clone(), true));
+    ListArray::new(element, OffsetBuffer::from_lengths(vec![1; count]), Arc::new(headers), None)
+}
+
+fn texts(keys: &[&str]) -> ArrayRef {
+    Arc::new(StringArray::from(keys.to_vec()))
+}
+
+fn encode(format: Format, column: &ListArray, kinds: Asked) -> Result<Vec<Vec<u8>>, (usize, Code)> {
+    let verb = Encode { options: WriteOptions { kinds, ..WriteOptions::default() } };
+    let made = apply_to(format, &verb, column).map_err(|(row, fault)| (row, fault.code))?;
+    Ok(made.as_binary::<i32>().iter().map(|cell| cell.expect("a cell").to_vec()).collect())
+}
+
+#[test]
+fn text_keys_are_written_where_keys_are_typed() {
+    let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[0, 0, 1, 2])]);
+    assert_eq!(encode(Iggy, &column, Asked::Nothing), Ok(vec![cell(Iggy, &two()[..1])]));
+}
+
+#[test]
+fn values_without_kinds_get_them_as_asked() {
+    let column = lists(texts(&["n", "n"]), None, vec![Some(&[0, 0, 1, 2]), Some(b"258")]);
+    for format in [Iggy, Iggy2023, Kip82Typed] {
+        assert_eq!(encode(format, &column, Asked::Nothing), Err((0, Code::UnknownKind)));
+        let binary = |bytes: &[u8]| cell(format, &[head("n".into(), Scalar::Binary, bytes)]);
+        let written = vec![binary(&[0, 0, 1, 2]), binary(b"258")];
+        assert_eq!(encode(format, &column, Asked::Binary), Ok(written));
+        let each = |text: &str| {
+            let times = Times::Every(Spelled::parse(text).unwrap());
+            Asked::Each(vec![(WantedKey::Text("n".into()), times)])
+        };
+        let int = cell(format, &two()[..1]);
+        assert_eq!(encode(format, &column.slice(0, 1), each("int32")), Ok(vec![int.clone()]));
+        assert_eq!(encode(format, &column.slice(1, 1), each("int32:text")), Ok(vec![int]));
+        assert_eq!(encode(format, &column, each("int32")), Err((1, Code::WrongSize)));
+        assert_eq!(encode(format, &column, each("int32:text")), Err((0, Code::BadText)));
+    }
+}
+
+#[test]
+fn a_kind_can_be_asked_for_each_time_a_key_stands() {
+    let heads = [head("n".into(), Scalar::Int32, &[0, 0, 0, 1]), head("n".into(), Scalar::String, b"x")];
+    let bare = heads.clone().map(|head| Head { kind: None, ..head });
+    let nth = ["int32", "string"].map(|text| Spelled::parse(text).unwrap()).to_vec();
+    let kinds = Asked::Each(vec![(WantedKey::Text("n".into()), Times::Nth(nth))]);
+    let options = WriteOptions { kinds, ..WriteOptions::default() };
+    let written = write(Iggy2023, &Message::block(bare.to_vec()), options);
+    assert_eq!(written, Ok(Some(cell(Iggy2023, &heads))));
+}
+
+#[test]
+fn a_name_that_is_no_kind_is_refused() {
+    let column = lists(texts(&["n"]), Some(vec![Some("int33")]), vec![Some(&[1])]);
+    assert_eq!(encode(Iggy, &column, Asked::Nothing), Err((0, Code::UnknownKind)));
+}
+
+#[test]
+fn bits_of_another_size_than_their_kind_are_refused_where_readers_look() {
+    let column = lists(texts(&["n"]), Some(vec![Some("int32")]), vec![Some(&[1, 2, 3])]);
+    for format in [Iggy, Kip82Typed] {
+        assert_eq!(encode(format, &column, Asked::Nothing), Err((0, Code::WrongSize)));
+    }
+    assert!(encode(Iggy2023, &column, Asked::Nothing).is_ok());
+}
+
+#[test]
+fn canonical_sorts_by_kind_code_and_then_by_bytes_as_they_lie() {
+    let heads = [("b", 2), ("a", 1), ("b", 1)].map(|(key, value)| head(key.into(), Scalar::Uint8, &[value]));
+    let ints = [256, 1].map(|key| head(HeldKey::Int(key), Scalar::Uint8, &[0]));
+    let given = [&ints[1..], &heads, &ints[..1]].concat();
+    let sorted = [&heads[1..2], &heads[..1], &heads[2..], &ints].concat();
+    let options = WriteOptions { canonical: true, ..WriteOptions::default() };
+    let written = write(Iggy, &Message::block(given.clone()), options);
+    assert_eq!(written, Ok(Some(cell(Iggy, &sorted))));
+    // A column is sorted row by row.
+    let column = apply(Iggy, &Decode::default(), &[cell(Iggy, &given), cell(Iggy, &given)]).unwrap();
+    let verb = Encode { options: WriteOptions { canonical: true, ..WriteOptions::default() } };
+    let made = apply_to(Iggy, &verb, &column).unwrap();
+    assert!(made.as_binary::<i32>().iter().all(|written| written == Some(&cell(Iggy, &sorted))));
+}

@@ -1,0 +1,323 @@
+//! What is converted comes back, or is named as lost.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef};
+use letterhead::arrow::Convert;
+use letterhead::arrow::run::OnError;
+use letterhead::ask::{Asked, Spelled, Times};
+use letterhead::error::{Code, Direction, Error, Fault, Loss};
+use letterhead::format::Format;
+use letterhead::header::WantedKey;
+use letterhead::kind::{Kind, Kinds, Scalar};
+use letterhead::mode::OnLoss;
+use letterhead::op::convert::{Converted, convert_message};
+use letterhead::op::write::Back;
+use letterhead::value::{ByteOrder, Spelling};
+use letterhead::walk::{Field, FieldType, Role, WriteOptions};
+use proptest::prelude::*;
+
+use crate::cases;
+use crate::columns::{apply, faults_at, told};
+use crate::common::{Head, Held, Message, STRICT, other_fields, read, write};
+use crate::generated::{formats_of_one, recipe, targets};
+
+fn convert(cell: &[u8], source: Format, target: Format, kinds: Asked) -> Result<Converted, (Direction, Fault)> {
+    let write = WriteOptions { on_loss: OnLoss::Report, kinds, ..WriteOptions::default() };
+    match convert_message(cell, source, target, STRICT, write) {
+        Ok(converted) => Ok(converted),
+        Err(Error::Headers(direction, located)) => Err((direction, located.fault)),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// What gives values their kinds again: for each key that lost one a kind, or a list of them.
+fn kinds_of(backs: &[Back]) -> Asked {
+    let mut kinds: Vec<(WantedKey, Vec<Spelled>)> = vec![];
+    for back in backs.iter().filter(|back| backs.iter().any(|other| other.lost && other.key == back.key)) {
+        let kind = Spelled::parse(&back.kind).expect("it can be handed back");
+        match kinds.iter_mut().find(|(known, _)| *known == back.key) {
+            Some((_, each)) => each.push(kind),
+            None => kinds.push((back.key.clone(), vec![kind])),
+        }
+    }
+    let times = |each: Vec<Spelled>| match each.iter().all(|kind| *kind == each[0]) {
+        true => Times::Every(each[0]),
+        false => Times::Nth(each),
+    };
+    Asked::Each(kinds.into_iter().map(|(key, each)| (key, times(each))).collect())
+}
+
+/// A loss as a row tells it: code, message, header, key, kind and what was written.
+type ToldLoss = (String, String, Option<i32>, Option<String>, Option<String>, Option<String>);
+
+fn told_loss(loss: &Loss) -> ToldLoss {
+    let (header, written) = (loss.header.map(|header| header as i32), loss.written.map(str::to_string));
+    (loss.code.name().into(), loss.message.clone(), header, loss.key.clone(), loss.kind.clone(), written)
+}
+
+fn losses_at(lists: &ArrayRef, row: usize) -> Vec<ToldLoss> {
+    let elements = lists.as_list::<i32>().value(row);
+    let structs = elements.as_struct();
+    let text = |name: &str, place: usize| {
+        let texts = structs.column_by_name(name).expect("a loss has it").as_string::<i32>();
+        texts.is_valid(place).then(|| texts.value(place).to_string())
+    };
+    let loss = |place| {
+        let headers = structs.column_by_name("header").expect("a loss has it").as_primitive::<Int32Type>();
+        let header = headers.is_valid(place).then(|| headers.value(place));
+        let (code, message) = (text("code", place).expect("a code"), text("message", place).expect("a message"));
+        (code, message, header, text("key", place), text("kind", place), text("written", place))
+    };
+    (0..structs.len()).map(loss).collect()
+}
+
+/// What is said of kinds on the way from one format to another, if anything.
+fn kinds_between(source: Format, target: Format, spelling: Option<Spelling>) -> Asked {
+    match (source.info().kinds, target.info().kinds, spelling) {
+        (Kinds::None, Kinds::None, _) | (_, _, None) => Asked::Nothing,
+        (_, Kinds::None, Some(spelling)) => Asked::Spelled(spelling),
+        (Kinds::None, _, Some(_)) => Asked::Binary,
+        _ => Asked::Nothing,
+    }
+}
+
+fn spelling() -> impl Strategy<Value = Option<Spelling>> {
+    let little = Some(Spelling::Bytes(ByteOrder::Little));
+    prop::sample::select(vec![None, BIG, little, TEXT])
+}
+
+proptest! {
+    #![proptest_config(cases(96))]
+
+    #[test]
+    fn converted_headers_come_back_or_are_named_as_lost(recipe in recipe(), spelling in spelling()) {
+        for source in formats_of_one() {
+            let cell = recipe.near(source);
+            let Ok(mut original) = read(source, &cell, STRICT) else { continue };
+            let original = original.remove(0);
+            for target in targets() {
+                comes_back(&cell, &original, source, target, spelling)?;
+            }
+        }
+    }
+
+    #[test]
+    fn a_converted_column_is_its_cells_one_by_one(
+        recipes in prop::collection::vec(recipe(), 1..4),
+        source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
+        target in prop::sample::select(targets().collect::<Vec<_>>()),
+        spelling in spelling(),
+    ) {
+        let cells = recipes.iter().map(|recipe| recipe.near(source));
+        let cells: Vec<_> = cells.collect();
+        let kinds = kinds_between(source, target, spelling);
+        let write = WriteOptions { on_loss: OnLoss::Report, kinds: kinds.clone(), ..WriteOptions::default() };
+        let verb = Convert { target, read: STRICT, write, on_error: OnError::Column };
+        let made = apply(source, &verb, &cells).expect("nothing is raised");
+        let column = |name: &str| made.as_struct().column_by_name(name).expect("it was asked for");
+        for (row, cell) in cells.iter().enumerate() {
+            let data = column("data").as_binary::<i32>();
+            let data = data.is_valid(row).then(|| data.value(row).to_vec());
+            let found = faults_at(column("error"), row);
+            match convert(cell, source, target, kinds.clone()) {
+                Ok(converted) => {
+                    prop_assert_eq!((data, found), (converted.data, vec![]));
+                    let losses: Vec<_> = converted.losses.iter().map(told_loss).collect();
+                    prop_assert_eq!(losses_at(column("losses"), row), losses);
+                }
+                // Of a cell with a fault what could be read is there.
+                Err((_, fault)) => prop_assert_eq!(found.first(), Some(&told(&fault))),
+            }
+        }
+    }
+
+    #[test]
+    fn a_message_converted_to_its_own_format_stays_as_it_is(recipe in recipe()) {
+        for format in targets() {
+            let cell = recipe.whole(format);
+            let Ok(original) = read(format, &cell, STRICT) else { continue };
+            let converted = convert(&cell, format, format, Asked::Nothing).expect("nothing is wrong");
+            prop_assert_eq!(converted.losses, vec![]);
+            let again = read(format, &converted.data.expect("there was a cell"), STRICT).expect("whole");
+            prop_assert_eq!(without_checksum(again, format), without_checksum(original, format));
+        }
+    }
+}
+
+/// A checksum that is handed on is no part of what is converted.
+fn without_checksum(mut messages: Vec<Message>, format: Format) -> Vec<Message> {
+    for (place, field) in other_fields(format).enumerate() {
+        if (field.role, field.of) == (Role::Derived, FieldType::Uint64) {
+            messages.iter_mut().for_each(|message| message.fields[place] = Held::Null);
+        }
+    }
+    messages
+}
+
+fn comes_back(
+    cell: &[u8],
+    original: &Message,
+    source: Format,
+    target: Format,
+    spelling: Option<Spelling>,
+) -> Result<(), TestCaseError> {
+    let pair = format!("{source:?} to {target:?}: {original:?}");
+    let there = convert(cell, source, target, kinds_between(source, target, spelling));
+    let there = there.map_err(|fault| TestCaseError::fail(format!("{pair}: {fault:?}")))?;
+    let of = |losses: &[Loss], index: usize| -> Vec<Loss> {
+        losses.iter().filter(|loss| loss.header == Some(index)).cloned().collect()
+    };
+    let left_out = |losses: &[Loss]| losses.iter().any(|loss| loss.written.is_none());
+    // A tombstone has no cell and an old message no headers: then all that are left are one loss.
+    let all_at_once = |loss: &Loss| {
+        let null = loss.code == Code::NullNotCarried && loss.written.is_none();
+        loss.header.is_none() && (null || loss.message.ends_with("has no headers"))
+    };
+    let stay = |index: &usize| !left_out(&of(&there.losses, *index)) && !there.losses.iter().any(all_at_once);
+    let stayed: Vec<_> = (0..original.heads().len()).filter(stay).collect();
+    let Some(data) = &there.data else {
+        prop_assert_eq!(stayed, [0; 0], "{}", pair);
+        return Ok(());
+    };
+    let written = read(target, data, STRICT).map_err(|fault| TestCaseError::fail(format!("{pair}: {fault:?}")))?;
+    prop_assert_eq!(written[0].heads().len(), stayed.len(), "{} {:?}", pair, there.losses);
+    for (field, value) in other_fields(source).zip(&original.fields) {
+        let carried =
+            other_fields(target).zip(&written[0].fields).any(|(to, found)| is_carried(field, value, to, found));
+        let named = there.losses.iter().any(|loss| loss.header.is_none() && loss.message.starts_with(field.name));
+        let deletes = field.role == Role::Tombstone && (*value == Held::Bool(false) || has_no_value(original, source));
+        prop_assert!(
+            carried || named || deletes || says_nothing(field, value),
+            "{} {} {:?}",
+            pair,
+            field.name,
+            there.losses
+        );
+    }
+    if !source.info().is_target {
+        return Ok(());
+    }
+    let asked = match (source.info().kinds, target.info().kinds) {
+        (Kinds::None, _) => kinds_between(target, source, BIG),
+        _ => kinds_of(&there.backs),
+    };
+    let back = convert(data, target, source, asked)
+        .map_err(|fault| TestCaseError::fail(format!("{pair}, back: {fault:?}")))?;
+    let Some(data) = &back.data else { return Ok(()) };
+    let returned = read(source, data, STRICT).expect("converted cells are whole");
+    let mut returned = returned[0].heads().iter();
+    for (place, index) in stayed.into_iter().enumerate() {
+        let lost = of(&there.losses, index);
+        let gone = left_out(&of(&back.losses, place));
+        let again = if gone { None } else { returned.next() };
+        // What was said to be lost beyond its kind need not come back.
+        let head = &original.heads()[index];
+        if lost.iter().all(|loss| loss.kind.is_some()) {
+            prop_assert_eq!(again, Some(head), "{} there {:?} back {:?}", pair, there.losses, back.losses);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a field of the target has what this field of the source had.
+fn is_carried(field: &Field, value: &Held, to: &Field, found: &Held) -> bool {
+    let times =
+        |held: &Held, by: i128| if let Held::Number(number) = held { Held::Number(number * by) } else { Held::Null };
+    match (field.role, to.role) {
+        (Role::Millis, Role::Micros) => times(value, 1000) == *found,
+        (Role::Micros, Role::Millis) => times(found, 1000) == *value,
+        (from, to) => from == to && value == found,
+    }
+}
+
+/// Whether there is nothing in a field that another format would have to carry.
+fn says_nothing(field: &Field, value: &Held) -> bool {
+    let derived = [Role::Derived, Role::Deletes, Role::Magic, Role::Attributes].contains(&field.role);
+    // Kafka's word for none is -1.
+    derived || *value == Held::Null || *value == Held::Number(-1)
+}
+
+fn has_no_value(message: &Message, format: Format) -> bool {
+    let mut fields = other_fields(format).zip(&message.fields);
+    fields.any(|(field, value)| field.role == Role::Payload && *value == Held::Null)
+}
+
+/// What comes back of headers that go from one format to another, with the kinds that the losses name.
+fn there_and_back(heads: &[Head], source: Format, target: Format, spelling: Option<Spelling>) -> Vec<Head> {
+    let cell = write(source, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell");
+    let there = convert(&cell, source, target, kinds_between(source, target, spelling)).expect("whole");
+    let back = convert(&there.data.expect("a cell"), target, source, kinds_of(&there.backs)).expect("whole");
+    read(source, &back.data.expect("a cell"), STRICT).expect("whole")[0].heads().to_vec()
+}
+
+fn head(key: &str, kind: Scalar, bits: &[u8]) -> Head {
+    Head { key: key.into(), kind: Some(Kind::Named(kind)), value: Some(bits.to_vec()) }
+}
+
+const BIG: Option<Spelling> = Some(Spelling::Bytes(ByteOrder::Big));
+const TEXT: Option<Spelling> = Some(Spelling::Text);
+
+#[test]
+fn a_string_key_that_spells_a_number_is_named_as_lost() {
+    let heads = [head("0", Scalar::Binary, b"x")];
+    let cell =
+        write(Format::Iggy, &Message::block(heads.to_vec()), WriteOptions::default()).expect("whole").expect("a cell");
+    let losses = convert(&cell, Format::Iggy, Format::Kip82Int, kinds_between(Format::Iggy, Format::Kip82Int, BIG))
+        .expect("whole")
+        .losses;
+    assert!(losses.iter().any(|loss| loss.code == Code::KeyNotCarried), "{losses:?}");
+}
+
+#[test]
+fn a_key_that_stands_with_a_kind_that_is_lost_and_one_that_is_not_comes_back() {
+    let heads = [head("k", Scalar::Uint16, &[1, 2]), head("k", Scalar::Int16, &[3, 4])];
+    assert_eq!(there_and_back(&heads, Format::Iggy, Format::Kip82Typed, BIG), heads);
+}
+
+#[test]
+fn a_message_without_a_time_becomes_a_value_of_no_time() {
+    let fields = [0, 0, 0, 0].map(Held::Number).into_iter();
+    let fields = fields.chain([Held::Null, Held::Null, Held::Bytes(b"v".to_vec()), Held::Null]).collect();
+    let message = Message { headers: None, fields };
+    let cell = write(Format::Kip82Message, &message, WriteOptions::default()).expect("whole").expect("a cell");
+    let made = convert(&cell, Format::Kip82Message, Format::StreamsTimestamped, Asked::Nothing).expect("whole");
+    let made = read(Format::StreamsTimestamped, &made.data.expect("a cell"), STRICT).expect("whole");
+    assert_eq!(made[0].fields[0], Held::Number(-1));
+}
+
+#[test]
+fn bits_that_are_no_value_of_their_kind_come_back_or_are_left_out() {
+    for (kind, bits) in [(Scalar::Bool, &[2][..]), (Scalar::String, &[0xff]), (Scalar::Uint32, &[1])] {
+        let heads = [head("k", kind, bits)];
+        let target = if kind == Scalar::Uint32 { Format::Kip82Typed } else { Format::Kafka };
+        let cell = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
+        let kinds = kinds_between(Format::Iggy2023, target, BIG);
+        let there = convert(&cell.expect("whole").expect("a cell"), Format::Iggy2023, target, kinds).expect("whole");
+        let left_out = there.losses[0].written.is_none();
+        assert!(left_out || there_and_back(&heads, Format::Iggy2023, target, BIG) == heads, "{:?}", there.losses);
+    }
+}
+
+#[test]
+fn a_nan_keeps_its_bits_or_is_named_as_lost() {
+    let heads = [head("k", Scalar::Float32, &[0x7f, 0x80, 0, 1])];
+    let cell = write(Format::Iggy2023, &Message::block(heads.to_vec()), WriteOptions::default());
+    let there = convert(
+        &cell.expect("whole").expect("a cell"),
+        Format::Iggy2023,
+        Format::Kafka,
+        kinds_between(Format::Iggy2023, Format::Kafka, TEXT),
+    );
+    let losses = there.expect("whole").losses;
+    let restores = losses[0].kind.is_some();
+    assert!(!restores || there_and_back(&heads, Format::Iggy2023, Format::Kafka, TEXT) == heads, "{losses:?}");
+}
+
+#[test]
+fn a_cell_that_breaks_is_a_fault_of_a_converted_column() {
+    let write = WriteOptions::default();
+    let verb = Convert { target: Format::Streams, read: STRICT, write, on_error: OnError::Raise };
+    let raised = apply(Format::Kafka, &verb, &[b"\x02\x01".to_vec()]).expect_err("refused");
+    assert_eq!((raised.0, raised.1.code), (0, Code::CountTooLarge));
+}

@@ -1,0 +1,393 @@
+//! Messages at random, as cells of every format, whole or nearly.
+
+use std::hash::Hasher;
+
+use letterhead::ask::Asked;
+use letterhead::codec::{Codec, compress};
+use letterhead::envelope::kip82_message::crc32;
+use letterhead::format::Format;
+use letterhead::kind::{Kind, Kinds, Scalar};
+use letterhead::mode::OnLoss;
+use letterhead::value::{ByteOrder, Spelling};
+use letterhead::walk::{FieldType, Is, Role, WriteOptions};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use twox_hash::XxHash3_64;
+
+use crate::common::{Head, Held, HeldKey, Message, other_fields, write};
+
+/// What a message of any format is made of.
+#[derive(Debug, Clone)]
+pub struct Parts {
+    pub heads: Vec<Head>,
+    key: Option<Vec<u8>>,
+    payload: Option<Vec<u8>>,
+    offset: i32,
+    millis: i32,
+    id: [u8; 16],
+    checksum: u64,
+    magic: Option<u8>,
+    appended: bool,
+    tombstone: bool,
+}
+
+impl Parts {
+    /// A time in whole milliseconds, or nearly.
+    fn micros(&self) -> u64 {
+        u64::from(self.millis.unsigned_abs()) * 1000 + if self.appended { 7 } else { 0 }
+    }
+
+    pub fn message(&self, format: Format) -> Message {
+        let bytes = |bytes: &Option<Vec<u8>>| bytes.clone().map_or(Held::Null, Held::Bytes);
+        let held = |field: &letterhead::walk::Field| match (field.role, field.of) {
+            (Role::Key, _) => bytes(&self.key),
+            (Role::Payload, _) => bytes(&self.payload),
+            (Role::Offset, FieldType::Natural) => Held::Number(self.offset.unsigned_abs().into()),
+            (Role::Offset, _) => Held::Number(self.offset.into()),
+            (Role::Millis, _) => Held::Number(self.millis.into()),
+            (Role::Micros | Role::Origin, _) => Held::Number(self.micros().into()),
+            (Role::Id, _) => Held::Bytes(self.id.to_vec()),
+            (Role::Magic, _) => self.magic.map_or(Held::Null, |magic| Held::Number(magic.into())),
+            (Role::Attributes, _) => Held::Number(if self.appended && self.magic != Some(0) { 8 } else { 0 }),
+            (Role::Tombstone, _) => Held::Bool(self.tombstone),
+            (Role::Derived, FieldType::Uint64) => Held::Number(self.checksum.into()),
+            _ => Held::Null,
+        };
+        Message { headers: Some(self.heads.clone()), fields: other_fields(format).map(held).collect() }
+    }
+}
+
+/// How the messages of a batch stand in their cell.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    codec: Codec,
+    magic: u8,
+    with_state: bool,
+    prefix: usize,
+    in_two: bool,
+}
+
+/// One change to bytes.
+#[derive(Debug, Clone)]
+enum Edit {
+    Set(Index, u8),
+    Turn(Index, u8),
+    Insert(Index, Vec<u8>),
+    Remove(Index),
+    Cut(Index),
+}
+
+/// Messages, how they are framed, and what is then done to the bytes.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    pub messages: Vec<Parts>,
+    frame: Frame,
+    edits: Vec<Edit>,
+    resealed: bool,
+}
+
+impl Recipe {
+    /// A whole cell; of a format that is not a batch, of the first message.
+    pub fn whole(&self, format: Format) -> Vec<u8> {
+        match format {
+            Format::IggyAuto if self.frame.with_state => self.whole(Format::Iggy2023),
+            Format::IggyAuto => self.whole(Format::Iggy),
+            Format::Kip82Messages => message_set(&self.messages, &self.frame, Format::Kip82Message),
+            Format::Kip82MessagesInt => message_set(&self.messages, &self.frame, Format::Kip82MessageInt),
+            Format::Kip82MessagesWrapper => message_set(&self.messages, &self.frame, Format::Kip82MessageWrapper),
+            Format::IggyPolled2023 => polled(&self.messages, &self.frame),
+            Format::IggyBatch => batches(&self.messages, &self.frame),
+            one => cell(&self.messages[0].message(one), one),
+        }
+    }
+
+    /// A whole cell that may stand after another one: what a poll puts before its batches stands there once, and a cell
+    /// is in one era.
+    pub fn second_of_two(&self, format: Format, first: &Recipe) -> Vec<u8> {
+        let frame = Frame { prefix: 0, with_state: first.frame.with_state, ..self.frame.clone() };
+        Recipe { frame, ..self.clone() }.whole(format)
+    }
+
+    /// A cell that is whole, or nearly. Half of the time checksums and sizes hold for what the bytes became.
+    pub fn near(&self, format: Format) -> Vec<u8> {
+        let mut cell = self.whole(format);
+        for edit in &self.edits {
+            edit.apply(&mut cell);
+        }
+        if self.resealed {
+            reseal(format, &mut cell);
+        }
+        cell
+    }
+}
+
+impl Edit {
+    fn apply(&self, cell: &mut Vec<u8>) {
+        match self {
+            Edit::Insert(place, bytes) => {
+                let place = place.index(cell.len() + 1);
+                cell.splice(place..place, bytes.iter().copied());
+            }
+            _ if cell.is_empty() => {}
+            Edit::Set(place, byte) => *place.get_mut(cell) = *byte,
+            Edit::Turn(place, bit) => *place.get_mut(cell) ^= 1 << bit,
+            Edit::Remove(place) => drop(cell.remove(place.index(cell.len()))),
+            Edit::Cut(place) => cell.truncate(place.index(cell.len())),
+        }
+    }
+}
+
+/// How values get or lose their kinds where a test does not mind.
+pub fn kinds_for(format: Format) -> Asked {
+    match format.info().kinds {
+        Kinds::None => Asked::Spelled(Spelling::Bytes(ByteOrder::Big)),
+        _ => Asked::Binary,
+    }
+}
+
+/// The message as far as the format carries it; no bytes where it has no cell.
+fn cell(message: &Message, format: Format) -> Vec<u8> {
+    let options = WriteOptions { on_loss: OnLoss::Drop, kinds: kinds_for(format), ..WriteOptions::default() };
+    write(format, message, options).expect("whole messages are written").unwrap_or_default()
+}
+
+/// A message set; with a codec its messages are in a compressed one.
+fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
+    let messages: Vec<_> = messages.iter().map(|parts| parts.message(one)).collect();
+    if frame.codec == Codec::None {
+        return messages.iter().flat_map(|message| cell(message, one)).collect();
+    }
+    let mut set = vec![];
+    for (offset, mut message) in messages.into_iter().enumerate() {
+        (message.fields[0], message.fields[2]) = (Held::Number(offset as i128), Held::Number(frame.magic.into()));
+        if frame.magic == 0 {
+            message.fields[3] = Held::Number(0);
+        }
+        set.extend(cell(&message, one));
+    }
+    let codec = Codec::ALL.iter().position(|codec| *codec == frame.codec).expect("it is one of them");
+    let value = compress(frame.codec, &set).expect("memory takes it");
+    let fields = vec![
+        Held::Number(1000),
+        Held::Null,
+        Held::Number(frame.magic.into()),
+        Held::Number(codec as i128 | if frame.in_two && frame.magic > 0 { 8 } else { 0 }),
+        Held::Number(1_500_000_000_000),
+        Held::Null,
+        Held::Bytes(value),
+        Held::Null,
+    ];
+    cell(&Message { headers: None, fields }, one)
+}
+
+/// Messages as polled of one of the two eras.
+fn polled(messages: &[Parts], frame: &Frame) -> Vec<u8> {
+    const STATES: [u8; 4] = [1, 10, 20, 30];
+    let mut out = vec![];
+    for parts in messages {
+        let sent = cell(&parts.message(Format::IggyMessage2023), Format::IggyMessage2023);
+        let (id, rest) = sent.split_at(16);
+        out.extend(u64::from(parts.offset.unsigned_abs()).to_le_bytes());
+        if frame.with_state {
+            out.push(STATES[parts.heads.len() % STATES.len()]);
+        }
+        out.extend(parts.micros().to_le_bytes());
+        out.extend(id);
+        if frame.with_state {
+            out.extend(crc32(parts.payload.as_deref().unwrap_or_default()).to_le_bytes());
+        }
+        out.extend(rest);
+    }
+    out
+}
+
+/// One batch or two of Iggy, behind what a poll may put before them.
+fn batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
+    let mut out = vec![0; frame.prefix];
+    let middle = if frame.in_two { messages.len() / 2 } else { 0 };
+    for messages in [&messages[..middle], &messages[middle..]] {
+        if messages.is_empty() {
+            continue;
+        }
+        let mut frames = vec![];
+        for (delta, parts) in (0u32..).zip(messages) {
+            let block = cell(&parts.message(Format::Iggy), Format::Iggy);
+            let payload = parts.payload.as_deref().unwrap_or_default();
+            frames.extend([0; 8]);
+            frames.extend(parts.id);
+            frames.extend([delta, delta, block.len() as u32, payload.len() as u32].map(u32::to_le_bytes).concat());
+            frames.extend([0; 8]);
+            frames.extend(payload);
+            frames.extend(block);
+        }
+        let first = &messages[0];
+        let times = [u64::from(first.millis.unsigned_abs()); 2];
+        let numbers = [1, first.offset.unsigned_abs().into(), times[0], times[1], 0, 0];
+        out.extend(numbers.map(u64::to_le_bytes).concat());
+        out.extend((messages.len() as u32).to_le_bytes());
+        let producer = [1, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 0, 0, 4, 4, 4, 4];
+        out.extend(if frame.with_state { producer } else { [0; 20] });
+        out.resize(out.len() + 256 - 72, 0);
+        let len = 256 + frames.len() as u64;
+        out.extend(frames);
+        let start = out.len() - len as usize;
+        out[start + 32..start + 40].copy_from_slice(&len.to_le_bytes());
+        seal_batch(&mut out[start..]);
+    }
+    out
+}
+
+/// Writes the checksums of a batch, as far as its frames can be told apart.
+fn seal_batch(batch: &mut [u8]) {
+    if batch.len() < 256 {
+        return;
+    }
+    let (header, mut frames) = batch.split_at_mut(256);
+    let mut hasher = XxHash3_64::new();
+    hasher.write(&header[..40]);
+    hasher.write(&header[48..52]);
+    if header[52] == 1 {
+        [52..53, 56..66, 68..72].into_iter().for_each(|part| hasher.write(&header[part]));
+    }
+    while frames.len() >= 48 {
+        let len = |at: usize| u32::from_le_bytes(*frames[at..].first_chunk().expect("four bytes")) as usize;
+        let Some((frame, rest)) = frames.split_at_mut_checked(48 + len(32) + len(36)) else { return };
+        let sum = XxHash3_64::oneshot(&frame[8..]);
+        frame[..8].copy_from_slice(&sum.to_le_bytes());
+        hasher.write(&frame[..8]);
+        frames = rest;
+    }
+    header[40..48].copy_from_slice(&hasher.finish().to_le_bytes());
+}
+
+/// Makes sizes and checksums hold for bytes that were changed.
+fn reseal(format: Format, cell: &mut [u8]) {
+    match format {
+        Format::Kip82Message | Format::Kip82MessageInt | Format::Kip82MessageWrapper if cell.len() >= 16 => {
+            let size = cell.len() as u32 - 12;
+            cell[8..12].copy_from_slice(&size.to_be_bytes());
+            seal_set(cell);
+        }
+        Format::Kip82Messages | Format::Kip82MessagesInt | Format::Kip82MessagesWrapper => seal_set(cell),
+        Format::IggyBatch => seal_batch(cell),
+        _ => {}
+    }
+}
+
+/// Writes the checksums of a message set, as far as its messages can be told apart.
+fn seal_set(mut rest: &mut [u8]) {
+    while rest.len() >= 16 {
+        let size = u32::from_be_bytes(*rest[8..].first_chunk().expect("four bytes")) as usize;
+        let Some((message, after)) = rest.split_at_mut_checked(12usize.saturating_add(size)) else { return };
+        if message.len() >= 16 {
+            let crc = crc32(&message[16..]);
+            message[12..16].copy_from_slice(&crc.to_be_bytes());
+        }
+        rest = after;
+    }
+}
+
+/// Every kind that a user can name, some without a name among them.
+pub fn kind() -> impl Strategy<Value = Kind> {
+    let named: Vec<_> =
+        Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| Kind::Named(*scalar)).collect();
+    prop_oneof![9 => select(named), 1 => (16u8..).prop_map(Kind::Unnamed)]
+}
+
+/// The bits of a value of a kind.
+fn value_of(kind: Kind) -> BoxedStrategy<Vec<u8>> {
+    match (kind, kind.width()) {
+        (Kind::Named(Scalar::Bool), _) => vec(0u8..2, 1).boxed(),
+        (Kind::Named(Scalar::String), _) => "[a-z0-9é]{1,4}".prop_map(String::into_bytes).boxed(),
+        (_, Some(width)) => vec(any::<u8>(), width).boxed(),
+        (_, None) => vec(any::<u8>(), 1..6).boxed(),
+    }
+}
+
+/// Keys that one format or another takes: text, numbers as text, numbers, and typed ones.
+fn key() -> impl Strategy<Value = HeldKey> {
+    prop_oneof![
+        3 => "[a-cé]{1,3}".prop_map(HeldKey::Text),
+        4 => (-2i32..3).prop_map(|number| HeldKey::Text(number.to_string())),
+        2 => prop_oneof![-2i32..3, any::<i32>()].prop_map(HeldKey::Int),
+        2 => kind().prop_flat_map(|kind| value_of(kind).prop_map(move |bits| HeldKey::typed(kind, &bits))),
+    ]
+}
+
+/// Headers that are whole, if not for every format.
+fn head() -> impl Strategy<Value = Head> {
+    let typed = kind().prop_flat_map(|kind| (Just(Some(kind)), value_of(kind).prop_map(Some)));
+    let value = prop_oneof![
+        4 => typed,
+        2 => vec(any::<u8>(), 0..5).prop_map(|bytes| (None, Some(bytes))),
+        1 => Just((None, None)),
+    ];
+    (key(), value).prop_map(|(key, (kind, value))| Head { key, kind, value })
+}
+
+pub fn parts() -> impl Strategy<Value = Parts> {
+    let bytes = || option::weighted(0.8, vec(any::<u8>(), 0..6));
+    let magic = option::weighted(0.5, prop_oneof![1 => Just(0u8), 1 => Just(1), 3 => Just(2)]);
+    let numbers = (any::<i32>(), any::<i32>(), any::<[u8; 16]>(), any::<u64>());
+    (vec(head(), 0..5), bytes(), bytes(), numbers, magic, any::<bool>(), any::<bool>()).prop_map(
+        |(heads, key, payload, (offset, millis, mut id, checksum), magic, appended, tombstone)| {
+            // An id that ends in zeros can make the bytes of one era of Iggy those of the other.
+            id[0] |= 1;
+            Parts { heads, key, payload, offset, millis, id, checksum, magic, appended, tombstone }
+        },
+    )
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    let codec = select(vec![Codec::None, Codec::None, Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4]);
+    (codec, 0u8..3, any::<bool>(), select(vec![0, 16, 40]), any::<bool>())
+        .prop_map(|(codec, magic, with_state, prefix, in_two)| Frame { codec, magic, with_state, prefix, in_two })
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let place = any::<Index>;
+    prop_oneof![
+        2 => (place(), prop_oneof![0u8..5, any::<u8>()]).prop_map(|(place, byte)| Edit::Set(place, byte)),
+        2 => (place(), 0u8..8).prop_map(|(place, bit)| Edit::Turn(place, bit)),
+        1 => (place(), vec(any::<u8>(), 1..4)).prop_map(|(place, bytes)| Edit::Insert(place, bytes)),
+        1 => place().prop_map(Edit::Remove),
+        1 => place().prop_map(Edit::Cut),
+    ]
+}
+
+pub fn recipe() -> impl Strategy<Value = Recipe> {
+    (vec(parts(), 1..4), frame(), vec(edit(), 0..3), any::<bool>())
+        .prop_map(|(messages, frame, edits, resealed)| Recipe { messages, frame, edits, resealed })
+}
+
+/// Headers of every sort: too short, too long, of a kind that does not fit, with bits that are no value of it.
+pub fn any_head() -> impl Strategy<Value = Head> {
+    let bytes = || prop_oneof![8 => vec(any::<u8>(), 0..5), 1 => vec(any::<u8>(), 255), 1 => vec(any::<u8>(), 256)];
+    let bits =
+        move || kind().prop_flat_map(move |kind| (Just(kind), prop_oneof![3 => value_of(kind), 1 => bytes().boxed()]));
+    let key = prop_oneof![
+        2 => "[a-c+é]{0,2}".prop_map(HeldKey::Text),
+        1 => select(vec![255, 256, 300]).prop_map(|len: usize| HeldKey::Text("k".repeat(len))),
+        3 => "[+-]?0?[0-9]{1,10}".prop_map(HeldKey::Text),
+        2 => any::<i32>().prop_map(HeldKey::Int),
+        4 => bits().prop_map(|(kind, bits)| HeldKey::Typed(kind, bits)),
+    ];
+    let value = prop_oneof![
+        4 => bits().prop_map(|(kind, bits)| (Some(kind), Some(bits))),
+        2 => bytes().prop_map(|bytes| (None, Some(bytes))),
+        1 => option::of(kind()).prop_map(|kind| (kind, None)),
+    ];
+    (key, value).prop_map(|(key, (kind, value))| Head { key, kind, value })
+}
+
+/// The formats that the verbs for one message take.
+pub fn formats_of_one() -> impl Iterator<Item = Format> {
+    Format::ALL.iter().copied().filter(|format| format.info().is != Is::Batch)
+}
+
+/// The formats that can be written.
+pub fn targets() -> impl Iterator<Item = Format> {
+    formats_of_one().filter(|format| format.info().is_target)
+}

@@ -1,0 +1,321 @@
+//! Laws that every format keeps, on cells that are whole or nearly.
+
+#[path = "../columns.rs"]
+mod columns;
+#[path = "../common.rs"]
+mod common;
+mod conversions;
+mod generated;
+mod writing;
+
+use std::marker::PhantomData;
+
+use arrow_array::ArrayRef;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use letterhead::arrow::messages::Messages as MessagesVerb;
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::{Decode, Select, Validate};
+use letterhead::cursor::Cursor;
+use letterhead::error::Fault;
+use letterhead::format::{Format, Visitor};
+use letterhead::header::{KeyForm, WantedKey};
+use letterhead::kind::{Kind, Scalar};
+use letterhead::mode::{Exact, Fast, Labelled, OnLoss, Stop};
+use letterhead::op::inspect::Inspect;
+use letterhead::value::Type;
+use letterhead::walk::{Batch, Block, Discard, Envelope, FieldValue, Is, Messages, Noting, ReadOptions, walk_cell};
+use proptest::prelude::*;
+
+use columns::{apply, apply_to, faults_at, heads_at, message_at, told};
+use common::{Held, LENIENT, Message, STRICT, STRICT_KINDS, faults, read};
+use generated::{Recipe, recipe};
+
+const ALL_OPTIONS: [ReadOptions; 4] = [STRICT, LENIENT, STRICT_KINDS, ReadOptions { lenient: true, ..STRICT_KINDS }];
+
+fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(count) }
+}
+
+fn is_batch(format: Format) -> bool {
+    format.info().is == Is::Batch
+}
+
+/// What each mode finds in a cell. The fast one only says good or bad, and does not look at batches.
+struct Found {
+    fast: Option<bool>,
+    exact: Vec<Fault>,
+    labelled: Vec<Fault>,
+}
+
+struct InEveryMode<'a>(&'a [u8], ReadOptions);
+
+impl Visitor for InEveryMode<'_> {
+    type Out = Found;
+
+    fn visit<E: Envelope>(self) -> Found {
+        let InEveryMode(cell, options) = self;
+        let fast =
+            walk_cell::<E, _, _>(Cursor::new(cell), options, &mut Fast::new(OnLoss::Raise), &mut Discard).is_ok();
+        let mut trusting = Fast::trusting(OnLoss::Raise);
+        let trusted = walk_cell::<E, _, _>(Cursor::new(cell), options, &mut trusting, &mut Discard).is_ok();
+        assert_eq!(trusted && trusting.were_text(), fast);
+        let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
+        let _ = walk_cell::<E, _, _>(Cursor::new(cell), options, &mut exact, &mut Discard);
+        let _ = walk_cell::<E, _, _>(Cursor::new(cell), options, &mut labelled, &mut Discard);
+        Found { fast: Some(fast), exact: exact.faults, labelled: labelled.exact.faults }
+    }
+
+    fn visit_batch<B: Batch>(self) -> Found {
+        let InEveryMode(cell, options) = self;
+        let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
+        let _ = B::messages(cell, options, &mut exact, &mut Walked::<B>(options, PhantomData));
+        let _ = B::messages(cell, options, &mut labelled, &mut Walked::<B>(options, PhantomData));
+        Found { fast: None, exact: exact.faults, labelled: labelled.exact.faults }
+    }
+}
+
+struct Walked<B>(ReadOptions, PhantomData<B>);
+
+impl<B: Batch> Messages for Walked<B> {
+    fn message<M: Noting>(
+        &mut self,
+        _fields: &[FieldValue<'_>],
+        block: Option<Cursor<'_>>,
+        mode: &mut M,
+    ) -> Result<(), Stop> {
+        let _ = block.map(|block| <B::Message as Envelope>::Block::walk(block, self.0, mode, &mut Discard));
+        mode.enter_header(None);
+        Ok(())
+    }
+
+    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
+        mode.enter_header(None);
+        Ok(())
+    }
+}
+
+/// Cells that are whole.
+fn whole_cells(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
+    let cells = recipes.iter().flat_map(|recipe| [recipe.whole(format), recipe.near(format)]);
+    cells.filter(|cell| read(format, cell, STRICT).is_ok()).collect()
+}
+
+fn near_cells(recipes: &[Recipe], format: Format) -> Vec<Vec<u8>> {
+    recipes.iter().map(|recipe| recipe.near(format)).collect()
+}
+
+fn decoded(column: &ArrayRef, row: usize, format: Format) -> Message {
+    match format.info().is {
+        Is::Block => Message { headers: heads_at(column, row), fields: vec![] },
+        Is::Envelope | Is::Batch => message_at(column.as_struct(), row, format),
+    }
+}
+
+/// The rows of a batch's messages that are from this cell.
+fn rows_of(made: &ArrayRef, cell: usize) -> Vec<usize> {
+    let rows = made.as_struct().column_by_name("row").expect("a column").as_primitive::<Int64Type>();
+    (0..rows.len()).filter(|row| rows.value(*row) == cell as i64).collect()
+}
+
+proptest! {
+    #![proptest_config(cases(128))]
+
+    #[test]
+    fn a_cell_that_is_made_whole_is_read(recipe in recipe()) {
+        for format in Format::ALL {
+            let cell = recipe.whole(*format);
+            let has_cell = !cell.is_empty() || format.info().is == Is::Block || is_batch(*format);
+            prop_assert_eq!(faults(*format, &cell, STRICT).is_empty(), has_cell, "{:?} {:02x?}", format, cell);
+        }
+    }
+
+    #[test]
+    fn fast_exact_and_labelled_accept_the_same_bytes(recipe in recipe()) {
+        for made_for in Format::ALL {
+            let cell = recipe.near(*made_for);
+            // The cell of one format is noise to another.
+            for format in Format::ALL {
+                for options in ALL_OPTIONS {
+                    let found = format.visit(InEveryMode(&cell, options));
+                    prop_assert!(found.fast.is_none_or(|fast| fast == found.exact.is_empty()), "{:?}", format);
+                    prop_assert_eq!(found.exact, found.labelled);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_strict_reader_reads_a_lenient_one_reads_too(recipe in recipe()) {
+        for format in Format::ALL {
+            let cell = recipe.near(*format);
+            let named = read(*format, &cell, STRICT_KINDS);
+            let strict = read(*format, &cell, STRICT);
+            prop_assert!(named.is_err() || named == strict);
+            prop_assert!(strict.is_err() || strict == read(*format, &cell, LENIENT));
+        }
+    }
+
+    #[test]
+    fn labels_cover_every_byte_once(recipe in recipe()) {
+        for made_for in Format::ALL {
+            let cell = recipe.near(*made_for);
+            for format in Format::ALL {
+                let labels = format.visit(Inspect { cell: &cell, options: STRICT }).labels;
+                let mut at = 0;
+                for label in &labels {
+                    prop_assert_eq!(label.start, at, "{:?} {:?}", format, labels);
+                    prop_assert!(label.end > label.start);
+                    at = label.end;
+                }
+                prop_assert_eq!(at, cell.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_is_its_cells_one_by_one(recipes in prop::collection::vec(recipe(), 1..4)) {
+        for format in Format::ALL {
+            let cells = whole_cells(&recipes, *format);
+            if is_batch(*format) {
+                let made = apply(*format, &MessagesVerb::default(), &cells).expect("whole");
+                for (row, cell) in cells.iter().enumerate() {
+                    let rows = rows_of(&made, row).into_iter().map(|row| message_at(made.as_struct(), row, *format));
+                    prop_assert_eq!(rows.collect::<Vec<_>>(), read(*format, cell, STRICT).expect("whole"));
+                }
+            } else {
+                let made = apply(*format, &Decode::default(), &cells).expect("whole");
+                for (row, cell) in cells.iter().enumerate() {
+                    prop_assert_eq!(vec![decoded(&made, row, *format)], read(*format, cell, STRICT).expect("whole"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_column_names_the_same_first_fault_as_its_cells(recipes in prop::collection::vec(recipe(), 1..4)) {
+        for format in Format::ALL {
+            let cells = near_cells(&recipes, *format);
+            let fault = |(row, cell): (usize, &Vec<u8>)| Some((row, read(*format, cell, STRICT).err()?));
+            let first = cells.iter().enumerate().find_map(fault);
+            let raised = match is_batch(*format) {
+                true => apply(*format, &MessagesVerb::default(), &cells).err(),
+                false => apply(*format, &Decode::default(), &cells).err(),
+            };
+            prop_assert_eq!(raised, first);
+        }
+    }
+
+    #[test]
+    fn a_column_has_all_faults_of_its_cells(recipes in prop::collection::vec(recipe(), 1..4)) {
+        for format in Format::ALL {
+            let cells = near_cells(&recipes, *format);
+            let validated = apply(*format, &Validate::default(), &cells).expect("nothing is raised");
+            let made = match is_batch(*format) {
+                true => apply(*format, &MessagesVerb { on_error: OnError::Column, ..Default::default() }, &cells),
+                false => apply(*format, &Decode { on_error: OnError::Column, ..Decode::default() }, &cells),
+            }.expect("nothing is raised");
+            let errors = made.as_struct().column_by_name("error").expect("it was asked for");
+            for (row, cell) in cells.iter().enumerate() {
+                let faults: Vec<_> = faults(*format, cell, STRICT).iter().map(told).collect();
+                prop_assert_eq!(&faults_at(&validated, row), &faults, "{:?}", format);
+                let rows = if is_batch(*format) { rows_of(&made, row) } else { vec![row] };
+                let found: Vec<_> = rows.into_iter().flat_map(|row| faults_at(errors, row)).collect();
+                prop_assert_eq!(found, faults, "{:?}", format);
+            }
+        }
+    }
+}
+
+const TYPES: [&str; 8] = ["binary", "string", "int8", "int32", "uint64", "float32", "int128", "int32:text"];
+
+/// Columns for what the generated headers have most of.
+fn wants(format: Format, of: &str) -> Vec<Want> {
+    let keys = match format.info().keys {
+        KeyForm::Int => [WantedKey::Int(0), WantedKey::Int(-1)],
+        KeyForm::Text => ["0", "a"].map(|key| WantedKey::Text(key.into())),
+        KeyForm::Typed => [WantedKey::Text("0".into()), WantedKey::Typed(Kind::Named(Scalar::Int8), vec![0])],
+    };
+    let want = |key: &WantedKey, repeat| Want {
+        output: format!("{key} {repeat:?}"),
+        key: key.clone(),
+        of: Type::parse(of).expect("a type"),
+        repeat,
+        required: false,
+    };
+    let repeats = [Repeat::Last, Repeat::First, Repeat::All, Repeat::Error];
+    keys.iter().flat_map(|key| repeats.map(|repeat| want(key, repeat))).collect()
+}
+
+proptest! {
+    #![proptest_config(cases(128))]
+
+    #[test]
+    fn what_is_selected_from_bytes_is_selected_from_lists(
+        recipes in prop::collection::vec(recipe(), 1..4),
+        of in prop::sample::select(TYPES.to_vec()),
+    ) {
+        for format in Format::ALL.iter().copied().filter(|format| format.info().is == Is::Block) {
+            let cells = whole_cells(&recipes, format);
+            let lists = apply(format, &Decode::default(), &cells).expect("whole");
+            let verb = Select { wants: wants(format, of), on_error: OnError::Column, ..Select::default() };
+            let from_bytes = apply(format, &verb, &cells).expect("nothing is raised");
+            let from_lists = apply_to(format, &verb, &lists).expect("nothing is raised");
+            for want in &verb.wants {
+                let column = |made: &ArrayRef| made.as_struct().column_by_name(&want.output).cloned();
+                prop_assert_eq!(column(&from_bytes), column(&from_lists), "{:?}", format);
+            }
+            // A list has no bytes to point at.
+            let without_bytes = |made: &ArrayRef, row| -> Vec<_> {
+                let faults = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
+                faults.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
+            };
+            for row in 0..cells.len() {
+                prop_assert_eq!(without_bytes(&from_bytes, row), without_bytes(&from_lists, row), "{:?}", format);
+            }
+        }
+    }
+}
+
+/// Whether these messages are the beginning of those, the last payload perhaps cut.
+fn is_beginning(short: &[Message], long: &[Message]) -> bool {
+    let begins = |(short, long): (&Message, &Message)| {
+        let fields = short.fields.iter().zip(&long.fields).all(|(short, long)| match (short, long) {
+            (Held::Bytes(short), Held::Bytes(long)) => long.starts_with(short),
+            (short, long) => short == long,
+        });
+        fields && long.heads().starts_with(short.heads())
+    };
+    short.len() <= long.len() && short.iter().zip(long).all(begins)
+}
+
+proptest! {
+    #![proptest_config(cases(48))]
+
+    #[test]
+    fn a_cell_cut_anywhere_is_an_error_or_a_shorter_message(recipe in recipe()) {
+        for format in Format::ALL {
+            let cell = recipe.whole(*format);
+            let Ok(whole) = read(*format, &cell, STRICT) else { continue };
+            for len in 0..cell.len() {
+                let part = &cell[..len];
+                for options in ALL_OPTIONS {
+                    if let Ok(messages) = read(*format, part, options) {
+                        prop_assert!(is_beginning(&messages, &whole), "{:?} {} {:02x?}", format, len, cell);
+                    }
+                }
+                prop_assert_eq!(faults(*format, part, STRICT).is_empty(), read(*format, part, STRICT).is_ok());
+            }
+        }
+    }
+
+    #[test]
+    fn messages_of_cells_put_together_are_those_of_both(one in recipe(), other in recipe()) {
+        for format in Format::ALL.iter().copied().filter(|format| is_batch(*format)) {
+            let cells = [one.whole(format), other.second_of_two(format, &one)];
+            let messages = cells.each_ref().map(|cell| read(format, cell, STRICT).expect("whole"));
+            prop_assert_eq!(read(format, &cells.concat(), STRICT), Ok(messages.concat()));
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The lines that the crates of Apache Iggy made of headers.
+
+use letterhead::error::{Code, Fault};
+use letterhead::format::Format;
+use letterhead::kind::{Dialect, Kind, Scalar};
+use letterhead::value::{ByteOrder, Spelling, Type};
+use letterhead::walk::{ReadOptions, WriteOptions};
+use serde_json::Value;
+
+use crate::common::{self, Head, HeldKey, LENIENT, Message, STRICT, STRICT_KINDS};
+use crate::{array, bytes, lines};
+
+const CANONICAL: fn() -> WriteOptions = || WriteOptions { canonical: true, ..WriteOptions::default() };
+
+/// A value of the crate's as bits: of a kind with a fixed size it lies the other way round.
+fn bits(kind: Kind, mut bytes: Vec<u8>) -> Vec<u8> {
+    if kind.width().is_some() {
+        bytes.reverse();
+    }
+    bytes
+}
+
+fn field(value: &Value) -> (Kind, Vec<u8>) {
+    let kind = match value["kind"].as_str().expect("a kind") {
+        "raw" => Kind::Named(Scalar::Binary),
+        name => Kind::parse(name).expect("a known kind"),
+    };
+    (kind, bits(kind, bytes(&value["hex"])))
+}
+
+pub fn heads(entries: &Value) -> Vec<Head> {
+    let head = |entry: &Value| {
+        let (key_kind, key) = field(&entry["key"]);
+        let (kind, value) = field(&entry["value"]);
+        Head { key: HeldKey::typed(key_kind, &key), kind: Some(kind), value: Some(value) }
+    };
+    array(entries).iter().map(head).collect()
+}
+
+fn read_block(format: Format, cell: &[u8], options: ReadOptions) -> Result<Vec<Head>, Fault> {
+    common::read(format, cell, options).map(|mut messages| messages.remove(0).headers.expect("a block has headers"))
+}
+
+fn write_block(format: Format, headers: &[Head], options: WriteOptions) -> Vec<u8> {
+    common::write(format, &Message::block(headers.to_vec()), options)
+        .expect("whole headers")
+        .expect("a block has a cell")
+}
+
+/// What the crates keep of headers: the last of each key.
+fn unique(headers: &[Head]) -> Vec<Head> {
+    let is_last = |place: &usize| headers[place + 1..].iter().all(|later| later.key != headers[*place].key);
+    (0..headers.len()).filter(is_last).map(|place| headers[place].clone()).collect()
+}
+
+/// The place of a key among the keys of the crates' outcomes: by its code, then by its bytes as they lie.
+fn place(head: &Head) -> (u8, Vec<u8>) {
+    let (kind, key) = match &head.key {
+        HeldKey::Text(text) => (Kind::Named(Scalar::String), text.as_bytes().to_vec()),
+        HeldKey::Int(number) => (Kind::Named(Scalar::Int32), number.to_be_bytes().to_vec()),
+        HeldKey::Typed(kind, key) => (*kind, key.clone()),
+    };
+    let Kind::Named(scalar) = kind else { panic!("the crates know no other kinds") };
+    (scalar.iggy().expect("a code"), bits(kind, key))
+}
+
+pub fn sorted(mut headers: Vec<Head>) -> Vec<Head> {
+    headers.sort_by_key(place);
+    headers
+}
+
+#[test]
+fn seed_headers() {
+    let lines = lines("iggy_seed_headers");
+    assert_eq!(lines.len(), 218);
+    for line in &lines {
+        let (cell, expected) = (bytes(&line["bytes"]), heads(&line["entries"]));
+        for options in [STRICT, LENIENT, STRICT_KINDS] {
+            assert_eq!(read_block(Format::Iggy2023, &cell, options).as_ref(), Ok(&expected), "{line}");
+            assert_eq!(read_block(Format::IggyAuto, &cell, options).as_ref(), Ok(&expected), "{line}");
+        }
+        assert_eq!(write_block(Format::Iggy2023, &expected, WriteOptions::default()), cell, "{line}");
+    }
+}
+
+#[test]
+fn tlv_headers() {
+    let lines = lines("iggy_tlv_headers");
+    assert_eq!(lines.len(), 359);
+    let mut reordered = 0;
+    for line in &lines {
+        let (cell, expected) = (bytes(&line["bytes"]), heads(&line["entries"]));
+        for format in [Format::Iggy, Format::IggyAuto] {
+            for options in [STRICT, LENIENT, STRICT_KINDS] {
+                assert_eq!(read_block(format, &cell, options).as_ref(), Ok(&expected), "{line}");
+            }
+        }
+        assert_eq!(write_block(Format::Iggy, &expected, WriteOptions::default()), cell, "{line}");
+        let given = line.get("input").map_or(expected, heads);
+        assert_eq!(write_block(Format::Iggy, &given, CANONICAL()), cell, "{line}");
+        // Without being told to sort, the order given is kept.
+        let plain = write_block(Format::Iggy, &given, WriteOptions::default());
+        assert_eq!(read_block(Format::Iggy, &plain, STRICT).as_ref(), Ok(&given), "{line}");
+        reordered += usize::from(plain != cell);
+    }
+    assert_eq!(reordered, 59);
+}
+
+/// A value is read as its kind just if it has the size of it.
+pub fn assert_sizes_show(headers: &[Head]) -> usize {
+    let mut wrong = 0;
+    for head in headers {
+        let (Some(Kind::Named(scalar)), Some(value)) = (head.kind, &head.value) else { continue };
+        let of = Type { scalar, spelling: Spelling::Bytes(ByteOrder::Big) };
+        let misfit = of.read(value, Dialect::Arrow).err().map(|misfit| misfit.code);
+        let fits = scalar.width().is_none_or(|width| width == value.len());
+        assert_eq!(misfit == Some(Code::WrongSize), !fits, "{head:?}");
+        wrong += usize::from(!fits);
+    }
+    wrong
+}
+
+#[test]
+fn seed_malformed() {
+    let lines = lines("iggy_seed_malformed");
+    assert_eq!(lines.len(), 352);
+    let (mut panics, mut collapsed, mut wrong_sizes) = (0, 0, 0);
+    for line in &lines {
+        let cell = bytes(&line["bytes"]);
+        let read = read_block(Format::Iggy2023, &cell, STRICT);
+        for options in [LENIENT, STRICT_KINDS] {
+            assert_eq!(read_block(Format::Iggy2023, &cell, options), read, "{line}");
+        }
+        let Some(ok) = line["expect"].get("ok") else {
+            // Where the crate panics this is a fault like any other.
+            panics += usize::from(line["expect"].get("panic").is_some());
+            assert!(read.is_err(), "{line}");
+            continue;
+        };
+        let read = read.unwrap_or_else(|fault| panic!("{fault:?}: {line}"));
+        assert_eq!(sorted(unique(&read)), heads(ok), "{line}");
+        collapsed += usize::from(unique(&read).len() < read.len());
+        wrong_sizes += usize::from(assert_sizes_show(&read) > 0);
+        assert_eq!(write_block(Format::Iggy2023, &read, WriteOptions::default()), cell, "{line}");
+    }
+    assert_eq!((panics, collapsed, wrong_sizes), (66, 2, 104));
+}
+
+#[test]
+fn tlv_malformed() {
+    let lines = lines("iggy_tlv_malformed");
+    assert_eq!(lines.len(), 501);
+    let (mut collapsed, mut unnamed, mut wrong_sizes) = (0, 0, 0);
+    for line in &lines {
+        let cell = bytes(&line["bytes"]);
+        let (read, named) = (read_block(Format::Iggy, &cell, STRICT), read_block(Format::Iggy, &cell, STRICT_KINDS));
+        assert_eq!(read_block(Format::Iggy, &cell, LENIENT), read, "{line}");
+        let Some(pairs) = line["expect_wire"]["ok"].as_u64() else {
+            assert!(read.is_err() && named.is_err(), "{line}");
+            continue;
+        };
+        if let Some(ok) = line["expect"].get("ok") {
+            let read = read.unwrap_or_else(|fault| panic!("{fault:?}: {line}"));
+            assert_eq!(named.as_ref(), Ok(&read), "{line}");
+            assert_eq!(read.len() as u64, pairs, "{line}");
+            assert_eq!(sorted(unique(&read)), heads(ok), "{line}");
+            collapsed += usize::from(unique(&read).len() < read.len());
+            assert_eq!(write_block(Format::Iggy, &read, WriteOptions::default()), cell, "{line}");
+            continue;
+        }
+        // The typed reading of the crate refuses kinds without a name, and sizes that are not those of the kind.
+        let named = named.expect_err("refused").code;
+        match read {
+            Ok(read) => {
+                assert_eq!((named, read.len() as u64), (Code::UnknownKind, pairs), "{line}");
+                unnamed += 1;
+            }
+            Err(fault) => {
+                assert_eq!((fault.code, named), (Code::WrongSize, Code::WrongSize), "{line}");
+                wrong_sizes += 1;
+            }
+        }
+    }
+    assert_eq!((collapsed, unnamed, wrong_sizes), (2, 14, 209));
+}
+
+/// `value_len` but for the last value, or a length for each.
+fn value_lens(line: &Value) -> Vec<usize> {
+    let len = |value: &Value| value.as_u64().expect("a length") as usize;
+    if let Some(lens) = line["value_lens"].as_array() {
+        return lens.iter().map(len).collect();
+    }
+    let mut lens = vec![len(&line["value_len"]); len(&line["n"])];
+    *lens.last_mut().expect("at least one") = len(&line["last_value_len"]);
+    lens
+}
+
+#[test]
+fn limits() {
+    let lines = lines("iggy_limits");
+    assert_eq!(lines.len(), 18);
+    for line in &lines {
+        let seed = line["op"] == "seed_limit";
+        let format = if seed { Format::Iggy2023 } else { Format::Iggy };
+        let head = |(index, len): (usize, usize)| {
+            let key = HeldKey::Text(format!("k{index:05}"));
+            let value = (0..len).map(|byte| (index * 7 + byte) as u8).collect();
+            Head { key, kind: Some(Kind::Named(Scalar::Binary)), value: Some(value) }
+        };
+        let headers: Vec<_> = value_lens(line).into_iter().enumerate().map(head).collect();
+        let written = common::write(format, &Message::block(headers.clone()), WriteOptions::default());
+        // The older crate adds up the values of a request: a cell is one message of it.
+        let values: u64 = value_lens(line).iter().map(|len| *len as u64).sum();
+        let verdict = if seed { &line["send_messages_validate"] } else { &line["build"] };
+        if verdict != "ok" && line["messages"] != 2 {
+            assert_eq!(written.map_err(|fault| fault.code), Err(Code::TooLarge), "{line}");
+            continue;
+        }
+        let cell = written.expect("within the limit").expect("a block has a cell");
+        let len = if seed { &line["header_bytes_per_message"] } else { &line["header_bytes"] };
+        assert_eq!(cell.len() as u64, len.as_u64().expect("a length"), "{line}");
+        if seed {
+            assert_eq!(Some(values), line["value_bytes_per_message"].as_u64(), "{line}");
+        }
+        assert_eq!(read_block(format, &cell, STRICT), Ok(headers), "{line}");
+    }
+}
