@@ -20,7 +20,9 @@ from letterhead.columns import All, Field, field
 from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import FrozenHeaders, Header, Headers
-from letterhead.message import decode, encode, inspect, select, validate
+from letterhead.losses import Converted, Loss, Losses
+from letterhead.message import convert, decode, encode, inspect, messages, select, validate
+from letterhead.profiles import profile, spring_columns
 from letterhead.values import (
     Binary,
     Bool,
@@ -42,8 +44,13 @@ from letterhead.values import (
 )
 
 if TYPE_CHECKING:
+    from letterhead import amqp as amqp
     from letterhead import arrow as arrow
+    from letterhead import iggy as iggy
+    from letterhead import kip82 as kip82
     from letterhead import spark as spark
+    from letterhead import state as state
+    from letterhead import testing as testing
 
 __all__ = [
     "All",
@@ -51,6 +58,7 @@ __all__ = [
     "Bool",
     "Char",
     "ConversionError",
+    "Converted",
     "DecodeError",
     "EncodeError",
     "Envelope",
@@ -66,6 +74,8 @@ __all__ = [
     "Int32",
     "Int64",
     "Int128",
+    "Loss",
+    "Losses",
     "String",
     "UInt8",
     "UInt16",
@@ -73,17 +83,21 @@ __all__ = [
     "UInt64",
     "UInt128",
     "Value",
+    "convert",
     "decode",
     "encode",
     "errors",
     "field",
     "inspect",
+    "messages",
+    "profile",
     "select",
+    "spring_columns",
     "validate",
 ]
 
 # Imported when first asked for: they bring pyarrow and pyspark, which not everyone who reads one header has.
-_LAZY = ("arrow", "spark")
+_LAZY = ("amqp", "arrow", "iggy", "kip82", "spark", "state", "testing")
 
 
 def __getattr__(name: str) -> Any:

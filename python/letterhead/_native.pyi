@@ -1,17 +1,23 @@
 """The compiled core. Private: its functions are what the public modules call."""
 
-from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, TypeAlias, overload
+
+from letterhead.values import Value
 
 __version__: str
 
-_Spec: TypeAlias = tuple[str, str, str, str, bool]
-_Header: TypeAlias = tuple[str, str | None, bytes | None]
+_Key: TypeAlias = str | int | tuple[str, bytes]
+_Spec: TypeAlias = tuple[str, _Key, str, str, bool]
+_Header: TypeAlias = tuple[_Key, str | None, bytes | None]
+_Pair: TypeAlias = tuple[str | int | Value, bytes | Value | None]
 _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | None]
+_Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]
 _OnError: TypeAlias = Literal["raise", "null", "column"]
 _OnLoss: TypeAlias = Literal["raise", "drop", "report"]
-_Kinds: TypeAlias = Literal["be", "le", "text"]
+_Kinds: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
+_Dialect: TypeAlias = Literal["arrow", "spark"]
 
 class Column:
     """An Arrow array."""
@@ -39,29 +45,65 @@ def formats() -> list[dict[str, Any]]: ...
 def kinds() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
 def select_types() -> list[str]: ...
+def xxh3_64(data: bytes) -> int: ...
 def schema(
-    verb: Literal["decode", "encode", "select", "validate"],
+    verb: Literal["decode", "encode", "convert", "messages", "select", "validate"],
     format: str,
     *,
+    target: str | None = None,
     columns: list[_Spec] | None = None,
+    fields: list[str] | None = None,
     errors: _OnError = "raise",
-    dialect: Literal["arrow", "spark"] = "arrow",
+    dialect: _Dialect = "arrow",
     on_loss: _OnLoss = "raise",
+    text_keys: bool = False,
 ) -> Schema: ...
-def decode(data: bytes, format: str, *, lenient: bool = False) -> list[_Header] | dict[str, Any]: ...
+def decode(
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False
+) -> list[_Header] | dict[str, Any]: ...
+def messages(
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False
+) -> tuple[list[dict[str, Any]], Exception | None]: ...
 def encode(
-    message: list[_Header] | dict[str, Any] | None,
+    message: Sequence[_Header] | Sequence[_Pair] | dict[str, Any] | None,
     format: str,
     *,
     on_loss: _OnLoss = "raise",
     kinds: _Kinds | None = None,
     null_headers: _NullHeaders = "empty",
+    canonical: bool = False,
 ) -> bytes | None: ...
-def select(data: bytes, format: str, columns: list[_Spec], *, lenient: bool = False) -> dict[str, Any]: ...
-def validate(data: bytes, format: str, *, lenient: bool = False) -> list[_Fault]: ...
-def inspect(data: bytes, format: str, *, lenient: bool = False) -> dict[str, Any]: ...
+def convert(
+    data: bytes,
+    format: str,
+    target: str,
+    *,
+    on_loss: _OnLoss = "raise",
+    kinds: _Kinds | None = None,
+    null_headers: _NullHeaders = "empty",
+    canonical: bool = False,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> tuple[bytes | None, list[_Loss], list[tuple[_Key, str, bool]]]: ...
+def select(
+    data: bytes, format: str, columns: list[_Spec], *, lenient: bool = False, strict_kinds: bool = False
+) -> dict[str, Any]: ...
+def validate(data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> list[_Fault]: ...
+def inspect(data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> dict[str, Any]: ...
+def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...
+@overload
+def split_value(value: bytes, timestamped: Literal[True], /) -> tuple[bytes, int, int, int]: ...
+@overload
+def split_value(value: bytes, timestamped: Literal[False], /) -> tuple[bytes, None, int, int]: ...
 def decode_column(
-    column: object, format: str, *, errors: _OnError = "raise", lenient: bool = False, max_offset: int | None = None
+    column: object,
+    format: str,
+    *,
+    errors: _OnError = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    max_offset: int | None = None,
 ) -> Column | Stream: ...
 def encode_column(
     column: object,
@@ -70,6 +112,34 @@ def encode_column(
     on_loss: _OnLoss = "raise",
     kinds: _Kinds | None = None,
     null_headers: _NullHeaders = "empty",
+    canonical: bool = False,
+    max_offset: int | None = None,
+) -> Column | Stream: ...
+def convert_column(
+    column: object,
+    format: str,
+    target: str,
+    *,
+    on_loss: _OnLoss = "raise",
+    kinds: _Kinds | None = None,
+    null_headers: _NullHeaders = "empty",
+    canonical: bool = False,
+    errors: _OnError = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    max_offset: int | None = None,
+) -> Column | Stream: ...
+def messages_column(
+    column: object,
+    format: str,
+    *,
+    columns: list[str] | None = None,
+    headers: list[_Spec] = ...,
+    errors: _OnError = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    dialect: _Dialect = "arrow",
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def select_column(
@@ -79,10 +149,11 @@ def select_column(
     *,
     errors: _OnError = "raise",
     lenient: bool = False,
-    dialect: Literal["arrow", "spark"] = "arrow",
+    strict_kinds: bool = False,
+    dialect: _Dialect = "arrow",
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def validate_column(
-    column: object, format: str, *, lenient: bool = False, max_offset: int | None = None
+    column: object, format: str, *, lenient: bool = False, strict_kinds: bool = False, max_offset: int | None = None
 ) -> Column | Stream: ...
 def buffer_addresses(column: object) -> list[int]: ...

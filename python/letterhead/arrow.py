@@ -10,12 +10,30 @@ otherwise an object with the same methods, which every Arrow library takes.
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from letterhead import _native
 from letterhead.columns import Columns, normalise
+from letterhead.losses import Kinds, plain_kinds
+from letterhead.parts.columns import amqp, rfc3339, schema_id, traceparent
 
-__all__ = ["decode", "encode", "select", "validate"]
+if TYPE_CHECKING:
+    from letterhead.scan.report import Scan
+
+__all__ = [
+    "amqp",
+    "convert",
+    "decode",
+    "encode",
+    "messages",
+    "rfc3339",
+    "scan",
+    "schema_id",
+    "select",
+    "traceparent",
+    "validate",
+]
 
 
 class ArrowArray(Protocol):
@@ -34,7 +52,15 @@ Column: TypeAlias = ArrowArray | ArrowStream
 OnError: TypeAlias = Literal["raise", "null", "column"]
 
 
-def decode(column: Column, format: str, *, errors: OnError = "raise", lenient: bool = False) -> Any:
+def decode(
+    column: Column,
+    format: str,
+    *,
+    errors: OnError = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+) -> Any:
     """Read a column of messages.
 
     Parameters
@@ -49,11 +75,17 @@ def decode(column: Column, format: str, *, errors: OnError = "raise", lenient: b
         What could be read stays, only the fields that failed are null.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+    text_keys : bool, default False
+        Of a format with typed keys: give text, and refuse keys of another kind.
 
     Returns
     -------
     Arrow array or stream
-        Of a block: ``list<element: struct<key: string, value: binary>>``. Of an envelope: a struct of its fields. With
+        Of a block: ``list<element: struct<key: string, value: binary>>``, with ``kind: string`` before the value where
+        the format has kinds, ``key: int32`` where its keys are integers, and ``key_kind: string, key: binary`` where they
+        are typed. A value with a kind is its bits, most significant byte first. Of an envelope: a struct of its fields. With
         ``errors="column"``: always a struct, of a block with the field ``headers``.
 
     Raises
@@ -73,7 +105,10 @@ def decode(column: Column, format: str, *, errors: OnError = "raise", lenient: b
     >>> lha.decode(cells, "kafka").to_pylist()
     [[{'key': 'key', 'value': b'a'}], None, []]
     """
-    return _back(column, _native.decode_column(column, format, errors=errors, lenient=lenient))
+    made = _native.decode_column(
+        column, format, errors=errors, lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys
+    )
+    return _back(column, made)
 
 
 def encode(
@@ -81,8 +116,9 @@ def encode(
     format: str,
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Literal["be", "le", "text"] | None = None,
+    kinds: Kinds | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
 ) -> Any:
     """Write a column of messages.
 
@@ -94,12 +130,16 @@ def encode(
     format : str
         Name of the format.
     on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the format cannot carry: refuse it, leave it out, or leave it out and say so in a second
-        field: the result is then ``struct<data: binary, losses: list<...>>``, with null losses where there are none.
-    kinds : {"be", "le", "text"}, optional
-        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out.
+        What to do with what the format cannot carry: refuse it; write what is nearest or leave it out; or do that and
+        say so in a second field: the result is then ``struct<data: binary, losses: list<struct<code, message, header,
+        key, kind, written>>>``, with null losses where there are none.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out. Where it
+        has kinds: what values without one are, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether a null list is written as no headers or refused.
+    canonical : bool, default False
+        For ``iggy``: sort the headers as Iggy's own map does.
 
     Returns
     -------
@@ -126,7 +166,163 @@ def encode(
     >>> [cell.hex() for cell in lha.encode(headers, "kafka").to_pylist()]
     ['02066b65790261', '']
     """
-    made = _native.encode_column(column, format, on_loss=on_loss, kinds=kinds, null_headers=null_headers)
+    made = _native.encode_column(
+        column, format, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers, canonical=canonical
+    )
+    return _back(column, made)
+
+
+def convert(
+    column: Column,
+    format: str,
+    *,
+    target: str,
+    on_loss: Literal["raise", "drop", "report"] = "raise",
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+    errors: OnError = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> Any:
+    """Turn a column of messages of one format into bytes of another.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of binary, large_binary or binary_view
+        One message a cell. A null cell stays null.
+    format : str
+        Name of its format, a block or an envelope.
+    target : str
+        Name of the format to write, a block or an envelope.
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
+        say so in a field ``losses``.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of kinds, as in :func:`letterhead.convert`.
+    null_headers : {"empty", "raise"}, default "empty"
+        Whether headers that are null are written as none or refused.
+    canonical : bool, default False
+        For ``iggy``: sort the headers as Iggy's own map does.
+    errors : {"raise", "null", "column"}, default "raise"
+        What becomes of a cell that cannot be read or written: the first one is raised, it is null, or it is null and a
+        last field ``error`` says why.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the source format lets them pass.
+
+    Returns
+    -------
+    Arrow array or stream of binary
+        One message a cell; null where the target has no cell for it. With ``on_loss="report"`` or ``errors="column"`` a
+        struct: ``data``, then ``losses``, then ``error``, those that were asked for.
+
+    Raises
+    ------
+    DecodeError, EncodeError, ConversionError
+        If a cell cannot be read, cannot be written, or would lose something; each names the row.
+    TypeError, ValueError
+        If the column does not fit, a name is misspelt, or ``kinds`` makes no sense for the target.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> from letterhead import arrow as lha
+    >>> cells = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None])
+    >>> made = lha.convert(cells, "iggy", target="kafka", kinds="text")
+    >>> [cell and lh.decode(cell, "kafka") for cell in made.to_pylist()]
+    [Headers([('retry', b'3')]), None]
+    """
+    made = _native.convert_column(
+        column,
+        format,
+        target,
+        on_loss=on_loss,
+        kinds=plain_kinds(kinds),
+        null_headers=null_headers,
+        canonical=canonical,
+        errors=errors,
+        lenient=lenient,
+        strict_kinds=strict_kinds,
+    )
+    return _back(column, made)
+
+
+def messages(
+    column: Column,
+    format: str,
+    *,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    errors: OnError = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    dialect: Literal["arrow", "spark"] = "arrow",
+) -> Any:
+    """Read a column of batches into a row a message.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of binary, large_binary or binary_view
+        One batch a cell. A null cell has no messages.
+    format : str
+        Name of the format, a batch.
+    columns : sequence of str, optional
+        Fields of the result, in order; ``row`` is the cell that a message came from, counted from 0 over the whole
+        stream. By default ``row`` and all fields of the format.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns, as in :func:`select`; they come after the fields.
+    errors : {"raise", "null", "column"}, default "raise"
+        What becomes of a message that is not whole. ``"null"``: its fields are null, or the columns that failed.
+        ``"column"``: what was read stays, and a last field ``error`` says what is wrong, null where the message is whole.
+        Where the framing breaks, one row stands for the rest of the cell.
+    lenient : bool, default False
+        Let a message go that is cut off at the end of a cell, as in what a fetch gives.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+    text_keys : bool, default False
+        Of a format with typed keys: give text, and refuse keys of another kind.
+    dialect : {"arrow", "spark"}, default "arrow"
+        Types of the columns that ``headers`` asks for, as in :func:`select`.
+
+    Returns
+    -------
+    Arrow array or stream of struct
+        One row a message.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"``; it names the row of the cell and the message in it.
+    TypeError, ValueError
+        If the column does not fit, or a name is misspelt.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> from letterhead import arrow as lha
+    >>> one = lh.encode(lh.Envelope(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
+    >>> cells = pa.array([one + one, None, one])
+    >>> lha.messages(cells, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
+    [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
+    """
+    if isinstance(columns, str):
+        raise TypeError("columns must be a list of column names, not str")
+    made = _native.messages_column(
+        column,
+        format,
+        columns=None if columns is None else list(columns),
+        headers=[] if headers is None else normalise(headers),
+        errors=errors,
+        lenient=lenient,
+        strict_kinds=strict_kinds,
+        text_keys=text_keys,
+        dialect=dialect,
+    )
     return _back(column, made)
 
 
@@ -137,6 +333,7 @@ def select(
     *,
     errors: OnError = "raise",
     lenient: bool = False,
+    strict_kinds: bool = False,
     dialect: Literal["arrow", "spark"] = "arrow",
 ) -> Any:
     """Read some headers into typed columns.
@@ -156,6 +353,8 @@ def select(
         before a break stays, and a last column ``error`` says what is wrong, null where the row is whole.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the result. Spark has no unsigned integers, and its times are microseconds.
 
@@ -181,11 +380,72 @@ def select(
     >>> lha.select(cells, "kafka", {"retry": "int32", "route": lh.All("string"), "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    made = _native.select_column(column, format, normalise(columns), errors=errors, lenient=lenient, dialect=dialect)
+    made = _native.select_column(
+        column, format, normalise(columns), errors=errors, lenient=lenient, strict_kinds=strict_kinds, dialect=dialect
+    )
     return _back(column, made)
 
 
-def validate(column: Column, format: str, *, lenient: bool = False) -> Any:
+def scan(
+    column: Column,
+    format: str,
+    *,
+    errors: Literal["count", "raise"] = "count",
+    max_keys: int = 1000,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> Scan:
+    """Find out what headers a column of messages carries.
+
+    Parameters
+    ----------
+    column : Arrow array or stream
+        Bytes in ``format``, or a list of headers, told apart by their Arrow type.
+    format : str
+        Name of the format: a block, an envelope, or a batch, of which every message is a row.
+    errors : {"count", "raise"}, default "count"
+        What becomes of a message in which something is wrong: it is counted, by what that is, and the headers that
+        could be read count as well; or the first one is raised.
+    max_keys : int, default 1000
+        Of how many keys statistics are kept. Of more, the ones with the most headers stay, and the others are counted.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+
+    Returns
+    -------
+    Scan
+        Counts, sizes, positions and examples of every key; what its values may be, with what speaks for it; and code
+        that selects them. Nothing is converted: a guess is shown, and never applied.
+
+    Raises
+    ------
+    DecodeError
+        If a message is bad and ``errors="raise"``.
+    TypeError, ValueError
+        If the column does not fit, or a name is misspelt.
+    ImportError
+        If there is no pyarrow or no numpy.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import letterhead as lh
+    >>> from letterhead import arrow as lha
+    >>> cells = pa.array([lh.encode([("retry", n.to_bytes(4, "big"))], "kafka") for n in range(5)] + [b"\\x02"])
+    >>> found = lha.scan(cells, "kafka")
+    >>> found["retry"].guesses[0][:4]
+    ('int32', 'strong', 5, 5)
+    >>> found.statistics.rows, found.statistics.bad_rows, found.statistics.faults
+    (6, 1, {'count_too_large': 1})
+    """
+    from letterhead.scan.column import scan_column
+
+    return scan_column(column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_kinds=strict_kinds)
+
+
+def validate(column: Column, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Any:
     """Say what is wrong with each message of a column.
 
     Parameters
@@ -196,6 +456,8 @@ def validate(column: Column, format: str, *, lenient: bool = False) -> Any:
         Name of the format.
     lenient : bool, default False
         Accept what Kafka's Java deserializers accept.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
 
     Returns
     -------
@@ -210,7 +472,7 @@ def validate(column: Column, format: str, *, lenient: bool = False) -> Any:
     >>> found[0], found[1][0]["code"]
     (None, 'negative_count')
     """
-    return _back(column, _native.validate_column(column, format, lenient=lenient))
+    return _back(column, _native.validate_column(column, format, lenient=lenient, strict_kinds=strict_kinds))
 
 
 def _back(given: object, made: Any) -> Any:

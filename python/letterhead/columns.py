@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
+from letterhead.headers import GivenKey
+from letterhead.values import Value
 
 __all__ = ["ORDERS", "REPEATS", "SELECT_TYPES", "All", "ColumnSpec", "Columns", "Field", "field", "normalise"]
 
@@ -41,7 +43,8 @@ REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
 
 _WITHOUT_ORDER = ("string", "binary")
 
-ColumnSpec: TypeAlias = tuple[str, str, str, str, bool]
+PlainKey: TypeAlias = str | int | tuple[str, bytes]
+ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
 
 
 class Field(NamedTuple):
@@ -51,7 +54,7 @@ class Field(NamedTuple):
     ----------
     type : str
         What the value is read as.
-    key : str or None
+    key : str, int, bytes, Value or None
         Key of the header; ``None`` for the name of the column.
     repeat : {"last", "first", "all", "error"}
         What to do with a key that stands more than once.
@@ -60,7 +63,7 @@ class Field(NamedTuple):
     """
 
     type: str
-    key: str | None = None
+    key: GivenKey | None = None
     repeat: Repeat = "last"
     required: bool = False
 
@@ -68,7 +71,7 @@ class Field(NamedTuple):
 Columns: TypeAlias = Mapping[str, str | Field]
 
 
-def field(type: str, *, key: str | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
+def field(type: str, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
     """Describe an output column of ``select`` where a type alone does not say enough.
 
     Parameters
@@ -77,8 +80,9 @@ def field(type: str, *, key: str | None = None, repeat: Repeat = "last", require
         ``name[:be|le|text]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
         uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. ``string`` and ``binary`` take no suffix;
         numbers are big-endian where none is given.
-    key : str, optional
-        Key of the header; the name of the column by default.
+    key : str, int, bytes or Value, optional
+        Key of the header; the name of the column by default. An int for formats with integer keys; a
+        :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that stands more than once; ``"all"`` gives a list.
     required : bool, default False
@@ -101,15 +105,17 @@ def field(type: str, *, key: str | None = None, repeat: Repeat = "last", require
     Field(type='int32:le', key='retry', repeat='last', required=True)
     """
     _check_type(type)
-    if key is not None and not isinstance(key, str):
-        raise TypeError(f"key must be str, not {_name_of(key)}")
+    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value | None):
+        raise TypeError(f"key must be str, int, bytes or a Value, not {_name_of(key)}")
+    if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
+        raise ValueError(f"an integer key has 32 bits, and {key} does not fit them")
     check_name("repeat", repeat, REPEATS)
     if not isinstance(required, bool):
         raise TypeError(f"required must be bool, not {_name_of(required)}")
     return Field(type, key, repeat, required)
 
 
-def All(type: str, *, key: str | None = None, required: bool = False) -> Field:
+def All(type: str, *, key: GivenKey | None = None, required: bool = False) -> Field:
     """Describe an output column that lists every value of its key, in order.
 
     Short for ``field(type, repeat="all")``. A message without the header gives an empty list.
@@ -118,7 +124,7 @@ def All(type: str, *, key: str | None = None, required: bool = False) -> Field:
     ----------
     type : str
         What each value is read as.
-    key : str, optional
+    key : str, int, bytes or Value, optional
         Key of the headers; the name of the column by default.
     required : bool, default False
         Whether a message without the header is an error.
@@ -186,7 +192,32 @@ def _spec(name: object, wanted: object) -> ColumnSpec:
         )  # fmt: skip
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
-    return name, name if made.key is None else made.key, made.type, made.repeat, made.required
+    return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
+
+
+def plain_key(key: GivenKey) -> PlainKey:
+    """Turn a key into the plain form that the native module takes.
+
+    Parameters
+    ----------
+    key : str, int, bytes or Value
+        The key.
+
+    Returns
+    -------
+    str, int or (kind, bits)
+        The same key; a typed string that is UTF-8 is a str.
+    """
+    if isinstance(key, bytes):
+        return "binary", key
+    if not isinstance(key, Value):
+        return key
+    if key.kind == "string":
+        try:
+            return key.bits.decode()
+        except UnicodeDecodeError:
+            pass
+    return key.kind, key.bits
 
 
 def _check_type(type: object) -> None:

@@ -40,13 +40,18 @@ CODES: dict[str, str] = {
     "bad_crc": "a checksum does not hold",
     "bad_attributes": "attribute bits that the format does not define",
     "unknown_codec": "a compression codec that the format does not define",
+    "bad_compression": "compressed data cannot be read",
     "decompressed_too_large": "decompressed data would pass the limit",
     "repeated_key": "a key stands more than once where one was asked for",
     "kind_not_carried": "the target carries no kinds, and how to write the value was not said",
     "null_not_carried": "the target has no way to write this null",
     "limit_exceeded": "a limit set by the caller is passed",
+    "not_in_order": "keys that are said to be in order are not",
+    "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",
     "null_field": "a field of the envelope is null and the format has no null for it",
+    "key_not_carried": "the target's keys are of another kind",
+    "field_not_carried": "the target has no place for a field",
 }
 """Every code an error can have, and what it means. The list is closed."""
 

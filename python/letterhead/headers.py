@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, overload
 
-from letterhead.values import Value, utf8
+from letterhead.errors import EncodeError
+from letterhead.values import Binary, String, Value, utf8
 
 __all__ = ["FrozenHeaders", "Header", "Headers"]
 
+HeaderKey: TypeAlias = str | int | Value
+GivenKey: TypeAlias = str | int | bytes | Value
 HeaderValue: TypeAlias = bytes | Value | None
 GivenValue: TypeAlias = bytes | bytearray | memoryview | str | Value | None
 _Default = TypeVar("_Default")
@@ -22,33 +25,41 @@ class Header(NamedTuple):
 
     Attributes
     ----------
-    key : str
-        The key.
+    key : str, int or Value
+        The key: text, a number in formats with integer keys, a value in Iggy's where it is of another kind than text.
     value : bytes, Value or None
         The value; ``None`` is null, which is not the same as empty.
     """
 
-    key: str
+    key: HeaderKey
     value: HeaderValue
+
+
+class _Number(int):
+    """An integer key, told apart from a position."""
+
+    __slots__ = ()
 
 
 class Headers(Sequence[Header]):
     """The headers of a message, in order, repeats included.
 
-    Positions give headers, keys give values; where a key stands more than once, asking by key takes the last. Two
+    Positions give headers, keys give values; where a key stands more than once, asking by key takes the last. An
+    integer in brackets is a position: integer keys are asked for with :meth:`get`, :meth:`last` and :meth:`all`. Two
     objects are equal when their headers are, in order, by key, kind and bits.
 
     Parameters
     ----------
     headers : Headers, mapping, or iterable of (key, value), optional
-        A value is ``None``, bytes-like, a :class:`~letterhead.values.Value`, or a str, which becomes its UTF-8 bytes.
+        A key is a str; an int of 32 bits for formats with integer keys; or, for Iggy's typed keys, a
+        :class:`~letterhead.values.Value`, where bytes stand for ``Binary(...)``. A value is ``None``, bytes-like, a :class:`~letterhead.values.Value`, or a str, which becomes its UTF-8 bytes.
 
     Raises
     ------
     TypeError
-        If a key is not a str, or a value none of these.
+        If a key or a value is none of these.
     EncodeError
-        If a str has no UTF-8 form (``value_not_utf8``).
+        If a str has no UTF-8 form (``value_not_utf8``), or an integer key more than 32 bits (``out_of_range``).
 
     Examples
     --------
@@ -65,26 +76,25 @@ class Headers(Sequence[Header]):
     __slots__ = ("_items",)
     _items: list[Header]
 
-    def __init__(self, headers: Headers | Mapping[str, GivenValue] | Iterable[tuple[str, GivenValue]] = ()) -> None:
+    def __init__(
+        self, headers: Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]] = ()
+    ) -> None:
         if isinstance(headers, Headers):
             self._items = headers._items.copy()
             return
         if isinstance(headers, str | bytes | bytearray | memoryview):
             raise TypeError(f"headers must be pairs of key and value, not {type(headers).__name__}")
-        self._items = []
-        for pair in headers.items() if isinstance(headers, Mapping) else headers:
-            if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
-                raise TypeError(f"a header must be a pair of key and value, not {_shape(pair)}")
-            self._items.append(_header(pair[0], pair[1]))
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        self._items = [_header(*(pair if type(pair) is tuple and len(pair) == 2 else _pair(pair))) for pair in pairs]
 
     @overload
-    def __getitem__(self, which: str) -> HeaderValue: ...
+    def __getitem__(self, which: str | bytes | Value) -> HeaderValue: ...
     @overload
     def __getitem__(self, which: SupportsIndex) -> Header: ...
     @overload
     def __getitem__(self, which: slice) -> Self: ...
-    def __getitem__(self, which: str | SupportsIndex | slice) -> Any:
-        if isinstance(which, str):
+    def __getitem__(self, which: str | bytes | Value | SupportsIndex | slice) -> Any:
+        if isinstance(which, str | bytes | Value | _Number):
             return self.last(which)
         if isinstance(which, slice):
             return self._with(self._items[which])
@@ -99,9 +109,12 @@ class Headers(Sequence[Header]):
         return iter(self._items)
 
     def __contains__(self, what: object) -> bool:
-        if isinstance(what, str):
-            return any(header.key == what for header in self._items)
-        return what in self._items
+        if isinstance(what, tuple):
+            return what in self._items
+        if not isinstance(what, str | int | bytes | Value):
+            return False
+        key = _key(what)
+        return any(header.key == key for header in self._items)
 
     def __eq__(self, other: object) -> bool:
         return self._items == other._items if isinstance(other, Headers) else NotImplemented
@@ -114,12 +127,12 @@ class Headers(Sequence[Header]):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ([tuple(header) for header in self._items],)
 
-    def get(self, key: str, default: _Default | None = None) -> HeaderValue | _Default:
+    def get(self, key: GivenKey, default: _Default | None = None) -> HeaderValue | _Default:
         """Give the last value of a key, or a default where there is none.
 
         Parameters
         ----------
-        key : str
+        key : str, int, bytes or Value
             The key.
         default : object, optional
             What to give when no header has the key.
@@ -135,17 +148,18 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("note", None)]).get("note", b"none"), lh.Headers().get("note", b"none")
         (None, b'none')
         """
+        wanted = _key(key)
         for header in reversed(self._items):
-            if header.key == key:
+            if header.key == wanted:
                 return header.value
         return default
 
-    def last(self, key: str) -> HeaderValue:
+    def last(self, key: GivenKey) -> HeaderValue:
         """Give the last value of a key.
 
         Parameters
         ----------
-        key : str
+        key : str, int, bytes or Value
             The key.
 
         Returns
@@ -164,17 +178,18 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("route", b"b")]).last("route")
         b'b'
         """
+        wanted = _key(key)
         for header in reversed(self._items):
-            if header.key == key:
+            if header.key == wanted:
                 return header.value
         raise KeyError(key)
 
-    def all(self, key: str) -> list[HeaderValue]:
+    def all(self, key: GivenKey) -> list[HeaderValue]:
         """Give all values of a key, in order.
 
         Parameters
         ----------
-        key : str
+        key : str, int, bytes or Value
             The key.
 
         Returns
@@ -188,14 +203,15 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", None)]).all("route")
         [b'a', None]
         """
-        return [header.value for header in self._items if header.key == key]
+        wanted = _key(key)
+        return [header.value for header in self._items if header.key == wanted]
 
-    def keys(self) -> list[str]:
+    def keys(self) -> list[HeaderKey]:
         """Give the distinct keys, in the order in which they first stand.
 
         Returns
         -------
-        list of str
+        list of str, int or Value
             The keys.
 
         Examples
@@ -204,14 +220,32 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", b"b")]).keys()
         ['route', 'tenant']
         """
-        return list(dict.fromkeys(header.key for header in self._items))
+        # An integer key in brackets would be a position; these are keys there too, which is what makes `dict(h)` right.
+        keys = dict.fromkeys(header.key for header in self._items)
+        return [_Number(key) if isinstance(key, int) else key for key in keys]
 
-    def add(self, key: str, value: GivenValue) -> Self:
+    def unique(self) -> Self:
+        """Make a copy in which every key stands once, with its last value, where it first stood.
+
+        Returns
+        -------
+        Headers
+            The copy: what a library makes of these headers that keeps them in a map.
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", b"b")]).unique()
+        Headers([('route', b'b'), ('tenant', b'x')])
+        """
+        return self._with([Header(key, value) for key, value in dict(self._items).items()])
+
+    def add(self, key: GivenKey, value: GivenValue) -> Self:
         """Add a header at the end; headers with the same key stay.
 
         Parameters
         ----------
-        key : str
+        key : str, int, bytes or Value
             The key.
         value : bytes-like, str, Value or None
             The value.
@@ -230,12 +264,12 @@ class Headers(Sequence[Header]):
         self._items.append(_header(key, value))
         return self
 
-    def remove(self, key: str) -> int:
+    def remove(self, key: GivenKey) -> int:
         """Remove every header with a key.
 
         Parameters
         ----------
-        key : str
+        key : str, int, bytes or Value
             The key.
 
         Returns
@@ -251,7 +285,8 @@ class Headers(Sequence[Header]):
         (2, Headers([('tenant', b'x')]))
         """
         before = len(self._items)
-        self._items = [header for header in self._items if header.key != key]
+        unwanted = _key(key)
+        self._items = [header for header in self._items if header.key != unwanted]
         return before - len(self._items)
 
     def to_list(self) -> list[Header]:
@@ -314,11 +349,11 @@ class FrozenHeaders(Headers):
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self._items))
 
-    def add(self, key: str, value: GivenValue) -> NoReturn:
+    def add(self, key: GivenKey, value: GivenValue) -> NoReturn:
         """Refuse."""
         raise TypeError(_FROZEN)
 
-    def remove(self, key: str) -> NoReturn:
+    def remove(self, key: GivenKey) -> NoReturn:
         """Refuse."""
         raise TypeError(_FROZEN)
 
@@ -331,16 +366,53 @@ _FROZEN = "these headers are frozen: Headers(...) of them makes a copy that can 
 
 
 def _header(key: Any, value: Any) -> Header:
-    if not isinstance(key, str):
-        raise TypeError(f"the key of a header must be str, not {type(key).__name__}")
+    if type(key) is not str:
+        key = _key(key)
+    # The exact types first: nearly every value is of one of them, and a check against a union of types is slow.
+    if type(value) is not bytes and value is not None and not isinstance(value, Value):
+        value = _value(value)
+    return _new_header(Header, (key, value))
+
+
+_new_header = tuple.__new__  # what the class of a named tuple does, without a call of its own
+
+
+def _value(value: Any) -> HeaderValue:
     if isinstance(value, str):
-        value = utf8(value)
-    elif isinstance(value, bytearray | memoryview):
-        value = bytes(value)
-    elif value is not None and not isinstance(value, bytes | Value):
-        kind = type(value).__name__
-        raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {kind}")
-    return Header(key, value)
+        return utf8(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    kind = type(value).__name__
+    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {kind}")
+
+
+def _pair(pair: Any) -> tuple[Any, Any]:
+    if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+        raise TypeError(f"a header must be a pair of key and value, not {_shape(pair)}")
+    return pair[0], pair[1]
+
+
+def _key(key: Any) -> HeaderKey:
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bytes | bytearray | memoryview):
+        return Binary(key)
+    if isinstance(key, Value):
+        # One spelling a key: what is text is a str, whether its format has other kinds of keys or not.
+        return key.value if isinstance(key, String) and _is_utf8(key.bits) else key
+    if isinstance(key, bool) or not isinstance(key, int):
+        raise TypeError(f"the key of a header must be str, int, bytes or a Value, not {type(key).__name__}")
+    if not -(1 << 31) <= key < 1 << 31:
+        raise EncodeError("an integer key has 32 bits", format=None, code="out_of_range")
+    return int(key)
+
+
+def _is_utf8(bits: bytes) -> bool:
+    try:
+        bits.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _shape(pair: object) -> str:

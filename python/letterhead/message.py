@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from letterhead.columns import Columns, normalise
+from letterhead.columns import Columns, PlainKey, normalise
 from letterhead.envelope import Envelope
 from letterhead.errors import DecodeError, EncodeError, Fault, check_name, unknown_name
-from letterhead.headers import GivenValue, Header, Headers
-from letterhead.values import Value
+from letterhead.headers import GivenKey, GivenValue, Header, HeaderKey, Headers
+from letterhead.losses import Converted, Kinds, Loss, Losses, plain_kinds
+from letterhead.values import of_message
 
-__all__ = ["Inspection", "Label", "decode", "encode", "inspect", "select", "validate"]
+__all__ = ["Inspection", "Label", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
 
 Data: TypeAlias = bytes | bytearray | memoryview
-GivenHeaders: TypeAlias = Headers | Mapping[str, GivenValue] | Iterable[tuple[str, GivenValue]]
+GivenHeaders: TypeAlias = Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]
+Plain: TypeAlias = tuple[PlainKey, str | None, bytes | None]
 
 
 class Label(NamedTuple):
@@ -48,7 +50,7 @@ class Inspection(TypedDict):
     faults: list[Fault]
 
 
-def decode(data: Data, format: str, *, lenient: bool = False) -> Headers | Envelope:
+def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Headers | Envelope:
     """Read one message.
 
     Parameters
@@ -59,6 +61,8 @@ def decode(data: Data, format: str, *, lenient: bool = False) -> Headers | Envel
         Name of the format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
 
     Returns
     -------
@@ -84,21 +88,144 @@ def decode(data: Data, format: str, *, lenient: bool = False) -> Headers | Envel
         ...
     letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
     """
-    read = _native().decode(_bytes(data), format, lenient=lenient)
-    if not isinstance(read, dict):
-        return _headers(read)
-    # The headers of an envelope can be null: some formats have a way to say that a message has no such field.
-    headers = None if read["headers"] is None else _headers(read["headers"])
-    return Envelope(**{**read, "headers": headers})
+    read = _native().decode(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
+    return _envelope(read) if isinstance(read, dict) else _headers(read)
+
+
+def messages(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Iterator[Envelope]:
+    """Read the messages of a batch, one by one.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The bytes of a batch.
+    format : str
+        Name of the format.
+    lenient : bool, default False
+        Let a message go that is cut off at the end, as in what a fetch gives.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+
+    Yields
+    ------
+    Envelope
+        The messages, with the format's fields. Compressed sets are expanded.
+
+    Raises
+    ------
+    DecodeError
+        If a message is not what the format says, after the messages before it.
+    ValueError
+        If there is no such format, or it is of one message.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> data = b"".join(
+    ...     lh.encode(lh.Envelope(offset=n, key=b"k", value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+    ...     for n in range(2)
+    ... )
+    >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
+    [(0, Int8(0)), (1, Int8(1))]
+    """
+    read, error = _native().messages(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
+    return _each(read, error)
+
+
+def convert(
+    data: Data,
+    format: str,
+    *,
+    target: str,
+    on_loss: Literal["raise", "drop", "report"] = "raise",
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> Any:
+    """Turn one message of a format into the bytes of another.
+
+    Headers are carried by value: a typed number is written in the target's byte order, under the target's code for its
+    kind. Fields find their counterparts by what they mean; one that the source format does not have is written as the
+    target's own none. What the target cannot carry is a loss.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The bytes of a block or an envelope.
+    format : str
+        Name of their format.
+    target : str
+        Name of the format to write.
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
+        say so.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        For a target without kinds: how a typed value is written, big-endian, little-endian, or spelt out. For one with
+        kinds: what values without a kind are, ``"binary"`` or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
+        list where a key stands more than once. ``losses.kinds`` of a conversion can be handed back here.
+    null_headers : {"empty", "raise"}, default "empty"
+        Whether headers that are null are written as none or refused.
+    canonical : bool, default False
+        For ``iggy``: sort the headers as Iggy's own map does.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the source format lets them pass.
+
+    Returns
+    -------
+    bytes, None or Converted
+        The message; ``None`` where the target says so by having no bytes at all. With ``on_loss="report"`` a
+        ``Converted(data, losses)``.
+
+    Raises
+    ------
+    DecodeError
+        If the bytes are not what their format says.
+    EncodeError
+        If the target cannot write them at all.
+    ConversionError
+        If something would be lost and ``on_loss="raise"``.
+    ValueError
+        If a name is misspelt, or ``kinds`` makes no sense for the target.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> data = lh.encode([("tenant", "acme"), ("retry", "3")], "kafka")
+    >>> there = lh.convert(data, "kafka", target="iggy", kinds={"tenant": "string", "retry": "int32:text"})
+    >>> lh.decode(there, "iggy")
+    Headers([('tenant', String('acme')), ('retry', Int32(3))])
+    >>> back = lh.convert(there, "iggy", target="kafka", kinds="text", on_loss="report")
+    >>> back.data == data, back.losses.kinds
+    (True, {'tenant': 'string', 'retry': 'int32:text'})
+    """
+    made, losses, backs = _native().convert(
+        _bytes(data),
+        format,
+        target,
+        on_loss=on_loss,
+        kinds=plain_kinds(kinds),
+        null_headers=null_headers,
+        canonical=canonical,
+        lenient=lenient,
+        strict_kinds=strict_kinds,
+    )
+    if on_loss != "report":
+        return made
+    return Converted(made, Losses((Loss(*loss) for loss in losses), _kinds(backs)))
 
 
 def encode(
     headers: GivenHeaders | Envelope | Mapping[str, Any] | None,
     format: str,
     *,
-    kinds: Literal["be", "le", "text"] | None = None,
+    kinds: Kinds | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
     null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
 ) -> bytes | None:
     """Write one message.
 
@@ -109,12 +236,15 @@ def encode(
         of its fields, for an envelope.
     format : str
         Name of the format.
-    kinds : {"be", "le", "text"}, optional
-        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out. Where it
+        has kinds: what values without one are, as in :func:`convert`.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with what the format cannot carry: refuse, or leave it out.
+        What to do with what the format cannot carry: refuse it, or write what is nearest or leave it out.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
+    canonical : bool, default False
+        For ``iggy``: sort the headers as Iggy's own map does.
 
     Returns
     -------
@@ -144,17 +274,23 @@ def encode(
     check_name("on_loss", on_loss, ("raise", "drop"))
     native = _native()
     row = _format(native, format)
+    if row["is_"] == "batch":
+        raise ValueError(f"{format} is a batch: its messages are written one by one")
     if row["is_"] == "block":
         if isinstance(headers, Envelope):
             raise TypeError(f"{format} is a block and takes headers, not an Envelope")
-        given: Any = None if headers is None else _triples(headers, format)
+        given: Any = None if headers is None else _pairs(headers)
     else:
         given = _fields(headers, format, dict(row["fields"]))
-    written: bytes | None = native.encode(given, format, kinds=kinds, on_loss=on_loss, null_headers=null_headers)
+    written: bytes | None = native.encode(
+        given, format, kinds=plain_kinds(kinds), on_loss=on_loss, null_headers=null_headers, canonical=canonical
+    )
     return written
 
 
-def select(data: Data, format: str, columns: Columns, *, lenient: bool = False) -> dict[str, Any]:
+def select(
+    data: Data, format: str, columns: Columns, *, lenient: bool = False, strict_kinds: bool = False
+) -> dict[str, Any]:
     """Read some headers of one message as typed values.
 
     Parameters
@@ -167,6 +303,8 @@ def select(data: Data, format: str, columns: Columns, *, lenient: bool = False) 
         Output name to a type, or to what :func:`~letterhead.field` or :func:`~letterhead.All` gave.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
 
     Returns
     -------
@@ -189,11 +327,13 @@ def select(data: Data, format: str, columns: Columns, *, lenient: bool = False) 
     >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": lh.All("string")})
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
-    values: dict[str, Any] = _native().select(_bytes(data), format, normalise(columns), lenient=lenient)
+    values: dict[str, Any] = _native().select(
+        _bytes(data), format, normalise(columns), lenient=lenient, strict_kinds=strict_kinds
+    )
     return values
 
 
-def validate(data: Data, format: str, *, lenient: bool = False) -> list[DecodeError]:
+def validate(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> list[DecodeError]:
     """Find everything that is wrong with one message.
 
     Parameters
@@ -204,6 +344,8 @@ def validate(data: Data, format: str, *, lenient: bool = False) -> list[DecodeEr
         Name of the format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
 
     Returns
     -------
@@ -225,11 +367,11 @@ def validate(data: Data, format: str, *, lenient: bool = False) -> list[DecodeEr
     """
     return [
         Fault(*fault).as_error(DecodeError, format)
-        for fault in _native().validate(_bytes(data), format, lenient=lenient)
+        for fault in _native().validate(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
     ]
 
 
-def inspect(data: Data, format: str, *, lenient: bool = False) -> Inspection:
+def inspect(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Inspection:
     """Say what every byte of one message is.
 
     Parameters
@@ -240,6 +382,8 @@ def inspect(data: Data, format: str, *, lenient: bool = False) -> Inspection:
         Name of the format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
 
     Returns
     -------
@@ -260,7 +404,7 @@ def inspect(data: Data, format: str, *, lenient: bool = False) -> Inspection:
     >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
     (True, [])
     """
-    seen = _native().inspect(_bytes(data), format, lenient=lenient)
+    seen = _native().inspect(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
     return {
         "labels": [Label(*label) for label in seen["labels"]],
         "faults": [Fault(*fault) for fault in seen["faults"]],
@@ -286,21 +430,48 @@ def _format(native: ModuleType, name: str) -> dict[str, Any]:
     return formats[name]
 
 
-def _headers(triples: list[tuple[str, str | None, bytes | None]]) -> Headers:
+def _envelope(read: dict[str, Any]) -> Envelope:
+    # The headers of an envelope can be null: some formats have a way to say that a message has no such field.
+    headers = None if read["headers"] is None else _headers(read["headers"])
+    return Envelope(**{**read, "headers": headers})
+
+
+def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Envelope]:
+    for message in read:
+        yield _envelope(message)
+    if error is not None:
+        raise error
+
+
+def _headers(triples: list[Plain]) -> Headers:
     return Headers._with([
-        Header(key, value if kind is None or value is None else Value.from_bits(kind, value))
+        _new_header(Header, (
+            key if type(key) is str else _key(key),
+            value if kind is None or value is None else of_message(kind, value),
+        ))
         for key, kind, value in triples
     ])  # fmt: skip
 
 
-def _triples(headers: GivenHeaders, format: str) -> list[tuple[str, str | None, bytes | None]]:
-    triples: list[tuple[str, str | None, bytes | None]] = []
-    for index, (key, value) in enumerate(headers if isinstance(headers, Headers) else Headers(headers)):
-        if not key.isascii() and not _is_utf8(key):
-            message = "a key with half of a surrogate pair has no UTF-8 form"
-            raise EncodeError(message, format=format, code="key_not_utf8", header=index)
-        triples.append((key, value.kind, value.bits) if isinstance(value, Value) else (key, None, value))
-    return triples
+_new_header = tuple.__new__  # what the class of a named tuple does, without a call of its own
+
+
+def _kinds(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
+    """Give, for every key of which some value lost its kind, the kinds of all its values."""
+    lost = {key for key, _, was_lost in backs if was_lost}
+    kinds: dict[HeaderKey, list[str]] = {}
+    for key, kind, _ in backs:
+        if key in lost:
+            kinds.setdefault(_key(key), []).append(kind)
+    return {key: each if len(set(each)) > 1 else each[0] for key, each in kinds.items()}
+
+
+def _key(key: PlainKey) -> HeaderKey:
+    return of_message(*key) if isinstance(key, tuple) else key
+
+
+def _pairs(headers: GivenHeaders) -> list[Header]:
+    return (headers if isinstance(headers, Headers) else Headers(headers))._items
 
 
 def _fields(given: object, format: str, types: dict[str, str]) -> dict[str, Any]:
@@ -317,26 +488,29 @@ def _fields(given: object, format: str, types: dict[str, str]) -> dict[str, Any]
     return {name: _field(name, fields.get(name), of, format) for name, of in types.items()}
 
 
+# What a field takes, by its Arrow type: the least and the first number above it.
+_RANGES = {"int8": (-(1 << 7), 1 << 7), "int64": (-(1 << 63), 1 << 63), "decimal128(20, 0)": (0, 1 << 64)}
+
+
 def _field(name: str, value: Any, of: str, format: str) -> Any:
     if value is None:
         return None
     if name == "headers":
-        return _triples(value, format)
+        return _pairs(value)
     if of == "binary":
         return _bytes(value, name)
+    wanted = {"bool": bool, "string": str}.get(of)
+    if wanted is not None:
+        if not isinstance(value, wanted):
+            raise TypeError(f"{name} must be {wanted.__name__}, not {type(value).__name__}")
+        return value
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name} must be int, not {type(value).__name__}")
-    if not -(1 << 63) <= value < 1 << 63:
-        raise EncodeError(f"{name} does not fit {of}", format=format, code="out_of_range")
+    low, high = _RANGES[of]
+    if not low <= value < high:
+        shown = "uint64" if low == 0 else of
+        raise EncodeError(f"{name} does not fit {shown}", format=format, code="out_of_range")
     return value
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _bytes(data: object, name: str = "data") -> bytes:

@@ -12,7 +12,7 @@ import struct
 from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
-from letterhead.errors import EncodeError, unknown_name
+from letterhead.errors import DecodeError, EncodeError, unknown_name
 
 __all__ = [
     "KINDS",
@@ -140,10 +140,7 @@ class Value:
         """
         known = _class_of(kind)
         bits = _bytes(bits, kind)
-        width = KINDS.get(kind)
-        if width is not None and len(bits) != width:
-            _refuse("wrong_size", f"{_count(len(bits))} where {kind} takes {width}")
-        known._check_bits(bits)
+        known._check(kind, bits)
         return _make(kind, bits)
 
     @property
@@ -158,8 +155,15 @@ class Value:
 
     @property
     def value(self) -> PythonValue:
-        """The value as Python has it."""
-        return self._bits
+        """The value as Python has it.
+
+        Raises
+        ------
+        DecodeError
+            If the bits, as they came in a message, are no value of the kind (``wrong_size``, ``bad_bool``,
+            ``value_not_utf8``).
+        """
+        return self._read()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value):
@@ -170,16 +174,35 @@ class Value:
         return hash((self._kind, self._bits))
 
     def __repr__(self) -> str:
-        named = type(self) is not Value
-        return f"{type(self).__name__}({self.value!r})" if named else f"Value({self._kind!r}, {self.value!r})"
+        try:
+            shown = repr(self.value)
+        except DecodeError:
+            shown = f"<bits {self._bits.hex()}>"
+        return f"{type(self).__name__}({shown})" if type(self) is not Value else f"Value({self._kind!r}, {shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By bits: a NaN keeps its payload where going through a Python float might not.
-        return Value.from_bits, (self._kind, self._bits)
+        return _make, (self._kind, self._bits)
+
+    def _read(self) -> bytes:
+        """Give the bits if they are a value of the kind; those that came in a message may be anything."""
+        try:
+            self._check(self._kind, self._bits)
+        except EncodeError as error:
+            raise DecodeError(error.message, format=None, code=error.code) from None
+        return self._bits
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
         raise NotImplementedError
+
+    @classmethod
+    def _check(cls, kind: str, bits: bytes) -> None:
+        """Refuse bits that are no value of the kind."""
+        width = KINDS.get(kind)
+        if width is not None and len(bits) != width:
+            _refuse("wrong_size", f"{_count(len(bits))} where {kind} takes {width}")
+        cls._check_bits(bits)
 
     @classmethod
     def _check_bits(cls, bits: bytes) -> None:
@@ -197,7 +220,7 @@ class Bool(Value, kind="bool"):
     @property
     def value(self) -> bool:
         """The value as Python has it."""
-        return self._bits == b"\1"
+        return self._read() == b"\1"
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
@@ -220,7 +243,7 @@ class _Integer(Value):
     @property
     def value(self) -> int:
         """The value as Python has it."""
-        return int.from_bytes(self._bits, "big", signed=self._signed())
+        return int.from_bytes(self._read(), "big", signed=self._signed())
 
     @classmethod
     def _signed(cls) -> bool:
@@ -308,7 +331,7 @@ class _Float(Value):
     @property
     def value(self) -> float:
         """The value as Python has it."""
-        return float(struct.unpack(self._code(), self._bits)[0])
+        return float(struct.unpack(self._code(), self._read())[0])
 
     @classmethod
     def _code(cls) -> str:
@@ -347,7 +370,7 @@ class Char(Value, kind="char"):
     @property
     def value(self) -> str:
         """The value as Python has it."""
-        return chr(int.from_bytes(self._bits, "big"))
+        return chr(int.from_bytes(self._read(), "big"))
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
@@ -371,7 +394,7 @@ class String(Value, kind="string"):
     @property
     def value(self) -> str:
         """The value as Python has it."""
-        return self._bits.decode()
+        return self._read().decode()
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
@@ -438,6 +461,24 @@ def _class_of(kind: str) -> type[Value]:
     if kind in _UNNAMED:
         return Value
     raise unknown_name("kind", kind, KINDS)
+
+
+def of_message(kind: str, bits: bytes) -> Value:
+    """Make a value of bits that came in a message, which need not be one of their kind.
+
+    Parameters
+    ----------
+    kind : str
+        Name of a kind that exists.
+    bits : bytes
+        The bits, most significant byte first.
+
+    Returns
+    -------
+    Value
+        The value; reading it says what is wrong with the bits.
+    """
+    return _make(kind, bits)
 
 
 def _make(kind: str, bits: bytes) -> Value:

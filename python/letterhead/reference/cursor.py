@@ -6,8 +6,31 @@ go on: it is noted in ``faults``. The byte of a fault is where the field that fa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
 from letterhead.errors import Fault, counted
 from letterhead.reference import varint
+from letterhead.reference.keys import Key, spell
+
+
+class ReadOptions(NamedTuple):
+    """What a reader may be told.
+
+    Attributes
+    ----------
+    lenient : bool
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool
+        Refuse kind codes that have no name where the format lets them pass.
+    text_keys : bool
+        Refuse keys that are no text where the format has typed ones.
+    """
+
+    lenient: bool = False
+    strict_kinds: bool = False
+    text_keys: bool = False
 
 
 class Broken(Exception):
@@ -27,8 +50,10 @@ class Cursor:
         The whole cell; places are counted from its first byte.
     at, end : int, optional
         The part that may be read.
-    lenient : bool, default False
-        Whether a varint may lose bits.
+    options : ReadOptions, optional
+        What the reader was told.
+    place : int, optional
+        Where every fault is said to be, for bytes that are not in the cell as they are.
     faults : list of Fault, optional
         Where soft faults are noted.
     """
@@ -39,13 +64,15 @@ class Cursor:
         at: int = 0,
         end: int | None = None,
         *,
-        lenient: bool = False,
+        options: ReadOptions | None = None,
+        place: int | None = None,
         faults: list[Fault] | None = None,
     ) -> None:
         self.cell = cell
         self.at = at
         self.end = len(cell) if end is None else end
-        self.lenient = lenient
+        self.options = ReadOptions() if options is None else options
+        self.place = place
         self.faults: list[Fault] = [] if faults is None else faults
         self.header: int | None = None
         self.key: str | None = None
@@ -60,13 +87,32 @@ class Cursor:
         self.header = index
         self.key = None
 
+    def name_header(self, key: Key) -> None:
+        """Say what the key of that header is."""
+        self.key = spell(key)
+
     def hard(self, code: str, message: str, byte: int) -> Broken:
         """Make the exception that ends the walk."""
-        return Broken(Fault(code, message, byte, self.header, self.key))
+        return Broken(self._fault(code, message, byte))
 
     def soft(self, code: str, message: str, byte: int) -> None:
         """Note a fault that leaves the rest readable."""
-        self.faults.append(Fault(code, message, byte, self.header, self.key))
+        self.faults.append(self._fault(code, message, byte))
+
+    def _fault(self, code: str, message: str, byte: int) -> Fault:
+        return Fault(code, message, byte if self.place is None else self.place, self.header, self.key)
+
+    @contextmanager
+    def softly(self) -> Iterator[None]:
+        """Note a hard fault instead of raising it: what was read before stays, and the rest goes unread."""
+        try:
+            yield
+        except Broken as end:
+            self.faults.append(end.fault)
+
+    def peek(self, ahead: int) -> int | None:
+        """Give a byte further on, and stay."""
+        return self.cell[self.at + ahead] if ahead < self.left else None
 
     def take(self, size: int, field: str) -> bytes:
         """Take bytes; fewer are a fault at the place where they should begin."""
@@ -84,7 +130,47 @@ class Cursor:
         """Make a cursor over the next bytes, and step over them."""
         start = self.at
         self.take(size, field)
-        return Cursor(self.cell, start, self.at, lenient=self.lenient, faults=self.faults)
+        return Cursor(self.cell, start, self.at, options=self.options, place=self.place, faults=self.faults)
+
+    def nothing_after(self, field: str) -> None:
+        """Note bytes that are left where none should be."""
+        if self.left:
+            self.soft("trailing_bytes", f"{counted(self.left, 'byte')} left after the {field}", self.at)
+
+    def text_key(self, size: int) -> str | None:
+        """Take a key that is text, and name the header by it; one that is not UTF-8 is noted and left out."""
+        start = self.at
+        try:
+            key = self.take(size, "key").decode()
+        except UnicodeDecodeError as error:
+            self.soft("key_not_utf8", "the key is not UTF-8", start + error.start)
+            return None
+        self.name_header(key)
+        return key
+
+    def big(self, field: str, width: int) -> int:
+        """Read a signed number, most significant byte first, as Kafka writes them."""
+        return int.from_bytes(self.take(width, field), "big", signed=True)
+
+    def little(self, field: str, width: int) -> int:
+        """Read an unsigned number, least significant byte first, as Iggy writes them."""
+        return int.from_bytes(self.take(width, field), "little")
+
+    def length32(self, field: str) -> int:
+        """Read from four bytes how many follow."""
+        start = self.at
+        length = self.big(field, 4)
+        if length < 0:
+            raise self.hard("negative_length", f"{field} {length} is negative", start)
+        return length
+
+    def nullable_length32(self, field: str) -> int | None:
+        """Read from four bytes how many follow, or -1 for null."""
+        start = self.at
+        length = self.big(field, 4)
+        if length < -1:
+            raise self.hard("negative_length", f"{field} {length} is negative", start)
+        return None if length == -1 else length
 
     def varint(self, field: str) -> int:
         """Read a zig-zag varint of 32 bits."""
@@ -96,22 +182,22 @@ class Cursor:
             raise self.hard(
                 "varint_too_long", f"the varint of the {field} goes on after its fifth byte", self.at
             ) from None
-        if read.lost and not self.lenient:
+        if read.lost and not self.options.lenient:
             message = f"the varint of the {field} has bits that 32 bits cannot hold"
             raise self.hard("varint_lost_bits", message, self.at)
         self.at += read.size
         return varint.unzigzag(read.bits)
 
-    def length(self, field: str) -> int:
-        """Read how many bytes follow."""
+    def varint_length(self, field: str) -> int:
+        """Read from a varint how many bytes follow."""
         start = self.at
         length = self.varint(field)
         if length < 0:
             raise self.hard("negative_length", f"{field} {length} is negative", start)
         return length
 
-    def nullable_length(self, field: str) -> int | None:
-        """Read how many bytes follow, or -1 for null."""
+    def nullable_varint_length(self, field: str) -> int | None:
+        """Read from a varint how many bytes follow, or -1 for null."""
         start = self.at
         length = self.varint(field)
         if length < -1:

@@ -5,6 +5,7 @@ Typed by hand, as the table of the Rust core is; a test holds the two together.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 
@@ -36,9 +37,35 @@ KINDS: tuple[Kind, ...] = (
     Kind("binary", 9, 1, None),
 )
 
-_NAMES = {row.name for row in KINDS} | {f"kind-{code}" for code in range(16, 256)}
+UNNAMED: dict[int, str] = {code: f"kind-{code}" for code in range(16, 256)}
+"""Codes of Iggy that have no name yet."""
+
+KIP82: Mapping[int, str] = {row.kip82: row.name for row in KINDS if row.kip82 is not None}
+"""The kinds of the typed KIP-82 draft by their codes."""
+
+IGGY_NAMED: Mapping[int, str] = {row.iggy: row.name for row in KINDS if row.iggy is not None}
+"""The kinds of Iggy by their codes."""
+
+IGGY: Mapping[int, str] = {**IGGY_NAMED, **UNNAMED}
+"""The kinds of Iggy by their codes, those to come as well."""
+
+_WIDTHS = {row.name: row.width for row in KINDS}
+_NAMES = set(_WIDTHS) | set(UNNAMED.values())
 
 
 def is_kind(name: str) -> bool:
     """Say whether there is a kind of this name; a code without one is ``kind-16`` to ``kind-255``."""
     return name in _NAMES
+
+
+def code_of(kind: str, kinds: Mapping[int, str]) -> int:
+    """Give the code that a format has for a kind."""
+    return next(code for code, name in kinds.items() if name == kind)
+
+
+def turned(kind: str, data: bytes) -> bytes:
+    """Turn a little-endian value into its bits, or bits into a little-endian value.
+
+    Only kinds of fixed width have an order of bytes, and they have it even where a value has another size.
+    """
+    return data if _WIDTHS.get(kind) is None else data[::-1]

@@ -120,6 +120,54 @@ def untyped(kind: str, bits: bytes, spelling: str) -> bytes:
     return bits if spelling == "be" else bits[::-1]
 
 
+def typed(kind: str, data: bytes, spelling: str) -> bytes:
+    """Give the bits of a value that was written without its kind: what ``untyped`` undoes."""
+    if spelling == "text":
+        return _bits(kind, _read_text(kind, data))
+    check("value", kind, data)
+    return data[::-1] if spelling == "le" and kind in WIDTHS else data
+
+
+def text_of(kind: str, bits: bytes) -> str | None:
+    """Give the text of a value that has one; bytes, kinds without a name and bits that are no value have none."""
+    if kind != "string" and kind not in WIDTHS:
+        return None
+    try:
+        return bits.decode() if kind == "string" else _spell(kind, bits).decode()
+    except (Misfit, UnicodeDecodeError):
+        return None
+
+
+def check(closely: str, kind: str, data: bytes) -> None:
+    """Look at a value as closely as the reader of a format does, whatever the order of its bytes.
+
+    ``"nothing"`` takes any bytes. ``"size"`` wants as many as the kind has. ``"value"`` wants a boolean to be 0 or 1
+    and a string to be UTF-8 as well. A char may be half of a surrogate pair, and kinds without a name are anything.
+    """
+    if closely != "nothing" and kind in WIDTHS:
+        _check_width(kind, data)
+    if closely == "value" and kind in ("bool", "string"):
+        _read_bytes(kind, "be", data)
+
+
+def is_other_nan(kind: str, bits: bytes) -> bool:
+    """Say whether bits are a NaN that its text does not give back."""
+    code = {"float32": ">f", "float64": ">d"}.get(kind)
+    if code is None:
+        return False
+    (number,) = struct.unpack(code, bits)
+    return bool(number != number) and bits != struct.pack(code, float("nan"))
+
+
+def _bits(name: str, value: Scalar) -> bytes:
+    if name in INTEGERS:
+        width, signed = INTEGERS[name]
+        return int(value).to_bytes(width, "big", signed=signed)
+    if name == "char":
+        return str(value).encode("utf-16-be")
+    return struct.pack({"bool": ">?", "float32": ">f", "float64": ">d"}[name], value)
+
+
 def _check_width(name: str, data: bytes) -> None:
     width = WIDTHS[name]
     if len(data) != width:

@@ -1,32 +1,86 @@
-"""What goes between a layout and a verb: headers that were read, and headers about to be written."""
+"""What goes between a layout and a verb: headers and messages that were read, and those about to be written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
+from letterhead.errors import Fault
+from letterhead.losses import Loss
 from letterhead.reference.cursor import Cursor
+from letterhead.reference.keys import Key
 
 Fields = dict[str, Any]
 """Fields of an envelope by name, the headers left out."""
 
 
 class Entry(NamedTuple):
-    """A header that was read: which one it is, and the byte where its value begins."""
+    """A header that was read: which one it is, and the byte where its value begins.
+
+    A value that has a kind is its bits, most significant byte first; null has no kind.
+    """
 
     header: int
-    key: str
+    key: Key
     kind: str | None
     value: bytes | None
     at: int | None
 
 
 class Outgoing(NamedTuple):
-    """A header about to be written: its key as text and as bytes, and its value."""
+    """A header about to be written.
 
+    Attributes
+    ----------
+    header : int
+        Which one it was where it comes from.
+    text : str
+        Its key in words, for faults.
+    key : bytes, int or (kind, bits)
+        Its key as the format has keys; text is its UTF-8.
+    kind : str or None
+        The kind of the value, where the format has kinds and the value is not null.
+    value : bytes or None
+        The bits of the value, most significant byte first, or the bytes of one without a kind.
+    """
+
+    header: int
     text: str
-    key: bytes
+    key: Any
+    kind: str | None
     value: bytes | None
+
+
+class Written(NamedTuple):
+    """A block that was written, and how many headers are in it."""
+
+    header_count: int
+    block: bytes
+
+
+class Opened(NamedTuple):
+    """A message of a batch.
+
+    Attributes
+    ----------
+    fields : dict
+        What could be read, the headers left out.
+    block : Cursor or None
+        Where its headers are; ``None`` when it has no such field.
+    faults : list of Fault
+        What is wrong with its frame, in the order found; the faults of its block are noted behind them.
+    broken : bool
+        It could not be read, and has neither fields nor headers.
+    """
+
+    fields: Fields
+    block: Cursor | None
+    faults: list[Fault]
+    broken: bool = False
+
+
+Lose = Callable[[Loss], None]
+"""Where a loss is noted."""
 
 
 class Refused(Exception):
@@ -44,7 +98,7 @@ class Block(Protocol):
     """The bytes of all headers of one message."""
 
     def walk(self, cursor: Cursor) -> Iterator[Entry]:
-        """Give every header up to the cursor's end."""
+        """Give every header up to the cursor's end; note soft faults, raise the hard one."""
         ...
 
     def write(self, headers: list[Outgoing]) -> bytes:
@@ -55,14 +109,18 @@ class Block(Protocol):
 class Envelope(Protocol):
     """The bytes of one message: a block and the fields around it."""
 
-    def unseal(self, cursor: Cursor) -> tuple[Fields, Cursor]:
-        """Read the fields, and find the block."""
+    def unseal(self, cursor: Cursor) -> tuple[Fields, Cursor | None]:
+        """Read the fields, and find the block; there is none where the message has no headers field."""
         ...
 
-    def is_absent(self, fields: Fields) -> bool:
-        """Say whether a message with these fields has no cell at all."""
+    def seal(self, fields: Fields, written: Written, lose: Lose) -> bytes | None:
+        """Write fields around a block; nothing where a message with these fields has no cell."""
         ...
 
-    def seal(self, fields: Fields, block: bytes) -> bytes:
-        """Write fields around a block."""
+
+class Batch(Protocol):
+    """The bytes of many messages."""
+
+    def messages(self, cursor: Cursor) -> Iterator[Opened]:
+        """Give every message up to the cursor's end; one that hides where the next begins is the last."""
         ...

@@ -23,13 +23,11 @@ from collections.abc import Iterator
 from letterhead.errors import counted
 from letterhead.reference import varint
 from letterhead.reference.cursor import Cursor
-from letterhead.reference.walk import Entry, Outgoing, Refused
+from letterhead.reference.parts import check_lengths, check_total
+from letterhead.reference.walk import Entry, Outgoing
 
 MIN_HEADER_LEN = 2
 """A key length and a value length: the least that a header takes."""
-
-MAX_LEN = 0x7FFF_FFFF
-"""The longest run that a signed 32-bit length can state."""
 
 # Java takes a whole encoded surrogate, or the front of one, for one mistake where Python sees two or three.
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
@@ -41,7 +39,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
         return
     start = cursor.at
     count = cursor.varint("header count")
-    if cursor.lenient and count <= 0:
+    if cursor.options.lenient and count <= 0:
         return
     if count < 0:
         raise cursor.hard("negative_count", f"header count {count} is negative", start)
@@ -52,17 +50,15 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
 
     for index in range(count):
         cursor.enter_header(index)
-        key_len = cursor.length("key length")
-        key_at = cursor.at
-        cursor.key = key = _key(cursor, cursor.take(key_len, "key"), key_at)
-        value_len = cursor.nullable_length("value length")
+        key = _key(cursor)
+        value_len = cursor.nullable_varint_length("value length")
         value_at = cursor.at
         value = None if value_len is None else cursor.take(value_len, "value")
         if key is not None:
             yield Entry(index, key, None, value, value_at)
     cursor.enter_header(None)
 
-    if cursor.left and not cursor.lenient:
+    if cursor.left and not cursor.options.lenient:
         message = f"{counted(cursor.left, 'byte')} left after the last header"
         raise cursor.hard("trailing_bytes", message, cursor.at)
 
@@ -71,24 +67,19 @@ def write(headers: list[Outgoing]) -> bytes:
     """Write headers whose values are bytes or null already."""
     if not headers:
         return b""
+    check_lengths(headers)
     out = bytearray(varint.write(len(headers)))
-    for index, header in enumerate(headers):
-        for part in (header.key, header.value):
-            if part is not None and len(part) > MAX_LEN:
-                raise Refused("too_long", f"{len(part)} bytes are more than a length can state", index, header.text)
+    for header in headers:
         out += varint.write(len(header.key)) + header.key
         out += varint.write(-1) if header.value is None else varint.write(len(header.value)) + header.value
-    if len(out) > MAX_LEN:
-        raise Refused("too_large", f"the headers take {len(out)} bytes, more than 2 GiB")
-    return bytes(out)
+    return check_total(bytes(out))
 
 
-def _key(cursor: Cursor, raw: bytes, start: int) -> str | None:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as error:
-        if cursor.lenient:
-            return _ENCODED_SURROGATE.sub("\ufffd".encode(), raw).decode(errors="replace")
-        # The value is still read over: the next header is where it would be anyway.
-        cursor.soft("key_not_utf8", "the key is not UTF-8", start + error.start)
-        return None
+def _key(cursor: Cursor) -> str | None:
+    key_len = cursor.varint_length("key length")
+    if not cursor.options.lenient:
+        # Where the key is not UTF-8 the value is still read over: the next header is where it would be anyway.
+        return cursor.text_key(key_len)
+    key = _ENCODED_SURROGATE.sub("\ufffd".encode(), cursor.take(key_len, "key")).decode(errors="replace")
+    cursor.name_header(key)
+    return key

@@ -12,9 +12,10 @@ No headers are size 0 and no block. A message without a payload is a tombstone: 
 
 from __future__ import annotations
 
+from letterhead.losses import Loss
 from letterhead.reference import varint
 from letterhead.reference.cursor import Cursor
-from letterhead.reference.walk import Fields
+from letterhead.reference.walk import Fields, Lose, Written
 
 
 def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
@@ -23,17 +24,22 @@ def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
     return {"payload": cursor.take_rest()}, block
 
 
-def is_absent(fields: Fields) -> bool:
-    """Say whether a message with these fields is a tombstone."""
-    return fields["payload"] is None
-
-
-def seal(fields: Fields, block: bytes) -> bytes:
-    """Write fields around a block."""
-    payload: bytes = fields["payload"]
-    return varint.write(len(block)) + block + payload
+def seal(fields: Fields, written: Written, lose: Lose) -> bytes | None:
+    """Write fields around a block; nothing where the payload is null."""
+    payload: bytes | None = fields["payload"]
+    if payload is None:
+        lose_headers(written, lose)
+        return None
+    return varint.write(len(written.block)) + written.block + payload
 
 
 def unseal_block(cursor: Cursor) -> Cursor:
     """Find the block by the size before it."""
-    return cursor.split(cursor.length("headers size"), "headers block")
+    return cursor.split(cursor.varint_length("headers size"), "headers block")
+
+
+def lose_headers(written: Written, lose: Lose) -> None:
+    """Lose the headers of a tombstone, which has no cell."""
+    if written.header_count:
+        message = f"the payload is null, so there is no cell for its headers ({written.header_count})"
+        lose(Loss("null_not_carried", message))

@@ -13,30 +13,30 @@ No headers are size 0 and no block. A message without a payload is a tombstone: 
 from __future__ import annotations
 
 from letterhead.reference import varint
-from letterhead.reference.cursor import Cursor, too_short
-from letterhead.reference.envelopes.streams import is_absent, unseal_block
-from letterhead.reference.walk import Fields, Refused
-
-__all__ = ["is_absent", "seal", "unseal"]
-
-TIMESTAMP_LEN = 8
+from letterhead.reference.cursor import Cursor
+from letterhead.reference.envelopes.streams import lose_headers, unseal_block
+from letterhead.reference.parts import fixed
+from letterhead.reference.walk import Fields, Lose, Refused, Written
 
 
 def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:
     """Read the fields, and find the block."""
     block = unseal_block(cursor)
-    if cursor.left < TIMESTAMP_LEN:
-        # The headers stand before it and can be read all the same.
-        cursor.soft("truncated", too_short("timestamp", TIMESTAMP_LEN, cursor.left), cursor.at)
-        return {"timestamp": None, "payload": None}, block
-    timestamp = int.from_bytes(cursor.take(TIMESTAMP_LEN, "timestamp"), "big", signed=True)
-    return {"timestamp": timestamp, "payload": cursor.take_rest()}, block
+    fields: Fields = {"timestamp": None, "payload": None}
+    # The headers stand before it and can be read all the same.
+    with cursor.softly():
+        fields["timestamp"] = cursor.big("timestamp", 8)
+        fields["payload"] = cursor.take_rest()
+    return fields, block
 
 
-def seal(fields: Fields, block: bytes) -> bytes:
-    """Write fields around a block."""
+def seal(fields: Fields, written: Written, lose: Lose) -> bytes | None:
+    """Write fields around a block; nothing where the payload is null."""
     timestamp: int | None = fields["timestamp"]
-    payload: bytes = fields["payload"]
+    payload: bytes | None = fields["payload"]
+    if payload is None:
+        lose_headers(written, lose)
+        return None
     if timestamp is None:
         raise Refused("null_field", "the timestamp is null and the payload is not")
-    return varint.write(len(block)) + block + timestamp.to_bytes(TIMESTAMP_LEN, "big", signed=True) + payload
+    return varint.write(len(written.block)) + written.block + fixed("timestamp", timestamp, 8) + payload

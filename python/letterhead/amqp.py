@@ -1,0 +1,268 @@
+"""AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub leave them in the values of Kafka headers.
+
+A value is a byte that says its type and how it is written, then its bytes, big-endian. The same type can be written in
+several ways: a ``long`` of 7 is ``55 07`` or ``81 00 00 00 00 00 00 00 07``::
+
+    +------+-----------------------+        +------+--------+---------+        +------+
+    | code | 1, 2, 4, 8, 16 bytes  |        | code | length | payload |        | code |
+    +------+-----------------------+        +------+--------+---------+        +------+
+      long, uuid, timestamp, …                a1: 1 byte, b1: 4 bytes            true, uint 0, …
+
+What is read is what a header can be read as elsewhere in this package. Described types, lists, maps, arrays and the
+decimal types are refused by their names.
+
+Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from typing import NamedTuple
+
+from letterhead.errors import DecodeError, Fault, counted, unknown_name
+
+__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "check_type", "decode", "fault"]
+
+FORMAT = "amqp"
+"""What errors name as the format."""
+
+
+class Constructor(NamedTuple):
+    """One way to write a primitive.
+
+    Attributes
+    ----------
+    type : str
+        AMQP's name of the type.
+    layout : str
+        How :mod:`struct` reads the bytes after the code; empty where there are none, or where a length comes first.
+    length : int
+        Bytes of the length that comes first: 1, 4, or 0 where the size is fixed.
+    value : bool, int or None
+        The value, where the code alone is one.
+    """
+
+    type: str
+    layout: str = ""
+    length: int = 0
+    value: bool | int | None = None
+
+    @property
+    def width(self) -> int:
+        """Bytes after the code; of a payload with a length, those of the length."""
+        return self.length or _WIDTHS[self.layout]
+
+
+_WIDTHS = {
+    layout: struct.calcsize(layout)
+    for layout in ("", ">B", ">b", ">H", ">h", ">I", ">i", ">f", ">Q", ">q", ">d", ">16s")
+}
+
+CONSTRUCTORS: dict[int, Constructor] = {
+    0x40: Constructor("null"),
+    0x56: Constructor("boolean", ">B"),
+    0x41: Constructor("boolean", value=True),
+    0x42: Constructor("boolean", value=False),
+    0x50: Constructor("ubyte", ">B"),
+    0x60: Constructor("ushort", ">H"),
+    0x70: Constructor("uint", ">I"),
+    0x52: Constructor("uint", ">B"),
+    0x43: Constructor("uint", value=0),
+    0x80: Constructor("ulong", ">Q"),
+    0x53: Constructor("ulong", ">B"),
+    0x44: Constructor("ulong", value=0),
+    0x51: Constructor("byte", ">b"),
+    0x61: Constructor("short", ">h"),
+    0x71: Constructor("int", ">i"),
+    0x54: Constructor("int", ">b"),
+    0x81: Constructor("long", ">q"),
+    0x55: Constructor("long", ">b"),
+    0x72: Constructor("float", ">f"),
+    0x82: Constructor("double", ">d"),
+    0x73: Constructor("char", ">I"),
+    0x83: Constructor("timestamp", ">q"),
+    0x98: Constructor("uuid", ">16s"),
+    0xA0: Constructor("binary", length=1),
+    0xB0: Constructor("binary", length=4),
+    0xA1: Constructor("string", length=1),
+    0xB1: Constructor("string", length=4),
+    0xA3: Constructor("symbol", length=1),
+    0xB3: Constructor("symbol", length=4),
+}
+"""Every code that is read."""
+
+REFUSED: dict[int, str] = {
+    0x00: "described", 0x74: "decimal32", 0x84: "decimal64", 0x94: "decimal128", 0x45: "list", 0xC0: "list",
+    0xD0: "list", 0xC1: "map", 0xD1: "map", 0xE0: "array", 0xF0: "array",
+}  # fmt: skip
+"""The codes that AMQP has and that are no value of a column."""
+
+READ_AS: dict[str, tuple[str, ...]] = {
+    "bool": ("boolean",),
+    "char": ("char",),
+    "int8": ("byte",),
+    "int16": ("short",),
+    "int32": ("int",),
+    "int64": ("long",),
+    "uint8": ("ubyte",),
+    "uint16": ("ushort",),
+    "uint32": ("uint",),
+    "uint64": ("ulong",),
+    "float32": ("float",),
+    "float64": ("double",),
+    "timestamp_ms": ("timestamp",),
+    "uuid": ("uuid",),
+    "string": ("string", "symbol"),
+    "binary": ("binary",),
+}
+"""What a column can be read as, and the AMQP types that are that."""
+
+
+class Primitive(NamedTuple):
+    """A value and its type.
+
+    Attributes
+    ----------
+    type : str
+        AMQP's name: ``null boolean ubyte ushort uint ulong byte short int long float double char timestamp uuid binary
+        string symbol``.
+    value : None, bool, int, float, str or bytes
+        A timestamp is a number of milliseconds since 1970, a uuid is text.
+    """
+
+    type: str
+    value: bool | int | float | str | bytes | None
+
+
+def decode(data: bytes) -> Primitive:
+    """Read one AMQP primitive.
+
+    For a column there is :func:`letterhead.arrow.amqp`.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The value of a header.
+
+    Returns
+    -------
+    Primitive
+        Its type and value.
+
+    Raises
+    ------
+    DecodeError
+        If the bytes are no primitive: ``truncated``, ``trailing_bytes``, ``unknown_kind`` (described and compound types,
+        decimals, codes that AMQP does not have), ``bad_bool``, ``value_not_utf8``, ``out_of_range``.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> lh.amqp.decode(bytes.fromhex("a10461636d65"))
+    Primitive(type='string', value='acme')
+    >>> lh.amqp.decode(bytes.fromhex("5507")), lh.amqp.decode(bytes.fromhex("83 0000018bcfe56800"))
+    (Primitive(type='long', value=7), Primitive(type='timestamp', value=1700000000000))
+    >>> lh.amqp.decode(bytes.fromhex("c10100"))
+    Traceback (most recent call last):
+    letterhead.errors.DecodeError: amqp: the value is a map, which is no single value (byte 0)
+    """
+    data = bytes(data)
+    found = fault(data)
+    if found is not None:
+        raise found.as_error(DecodeError, FORMAT)
+    made = CONSTRUCTORS[data[0]]
+    return Primitive(made.type, _value(made, data))
+
+
+def check_type(type: object) -> None:
+    """Raise what fits for a type that AMQP has no primitive for."""
+    if not isinstance(type, str):
+        raise TypeError(f"type must be str, not {type.__class__.__name__}")
+    name, colon, _ = type.partition(":")
+    if colon and name in READ_AS:
+        raise ValueError(f"type {type!r}: AMQP says how its numbers are written, so {name!r} takes no suffix")
+    if name not in READ_AS:
+        raise unknown_name("type", type, READ_AS)
+
+
+def fault(data: bytes, type: str | None = None, *, furthest: int | None = None) -> Fault | None:
+    """Say what is wrong with the bytes of one value, if anything is.
+
+    Parameters
+    ----------
+    data : bytes
+        The value.
+    type : str, optional
+        What it is to be read as, one of :data:`READ_AS`; anything by default.
+    furthest : int, optional
+        The last millisecond, before and after 1970, that a timestamp may be.
+
+    Returns
+    -------
+    Fault or None
+        What is wrong first; ``None`` where the value can be read.
+    """
+    if not data:
+        return Fault("truncated", "no bytes where AMQP has at least the code of a type", byte=0)
+    code = data[0]
+    made = CONSTRUCTORS.get(code)
+    if made is None:
+        what = "is of code " + f"0x{code:02x}" + ", which AMQP does not have"
+        if code in REFUSED:
+            what = f"is {_a(REFUSED[code])}, which is no single value"
+        return Fault("unknown_kind", f"the value {what}", byte=0)
+    if type is not None and made.type != "null" and made.type not in READ_AS[type]:
+        return Fault("wrong_kind", f"the value is {made.type} and {type} was asked for", byte=0)
+    end = 1 + made.width
+    if len(data) < end:
+        return Fault("truncated", f"the bytes end inside the {'length' if made.length else made.type}", byte=1)
+    if made.length:
+        length = int.from_bytes(data[1:end], "big")
+        if len(data) - end < length:
+            return Fault("truncated", f"{counted(length, 'byte')} announced and {len(data) - end} there", byte=1)
+        end += length
+    if len(data) > end:
+        return Fault("trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {made.type}", byte=end)
+    return _content_fault(made, data, furthest)
+
+
+def _content_fault(made: Constructor, data: bytes, furthest: int | None) -> Fault | None:
+    if made.type == "boolean" and made.layout and data[1] > 1:
+        return Fault("bad_bool", f"{data[1]} is not a boolean: 0 or 1", byte=1)
+    if made.type in ("string", "symbol"):
+        try:
+            data[1 + made.width :].decode()
+        except UnicodeDecodeError:
+            return Fault("value_not_utf8", "the value is not UTF-8", byte=1 + made.width)
+    if made.type == "char":
+        point = int.from_bytes(data[1:], "big")
+        if 0xD800 <= point <= 0xDFFF or point > 0x10FFFF:
+            return Fault("out_of_range", "the number is no character of Unicode", byte=1)
+    if made.type == "timestamp" and furthest is not None:
+        [millis] = struct.unpack_from(made.layout, data, 1)
+        if not -furthest <= millis <= furthest:
+            return Fault("out_of_range", "the time does not fit 64 bits of microseconds", byte=1)
+    return None
+
+
+def _value(made: Constructor, data: bytes) -> bool | int | float | str | bytes | None:
+    if made.length:
+        payload = data[1 + made.width :]
+        return payload if made.type == "binary" else payload.decode()
+    if not made.layout:
+        return made.value
+    [value] = struct.unpack_from(made.layout, data, 1)
+    if made.type == "boolean":
+        return bool(value)
+    if made.type == "char":
+        return chr(value)
+    if made.type == "uuid":
+        return str(uuid.UUID(bytes=value))
+    return value  # type: ignore[no-any-return]
+
+
+def _a(name: str) -> str:
+    if name == "described":
+        return "a described type"
+    return f"{'an' if name[0] == 'a' else 'a'} {name}"

@@ -1,0 +1,1 @@
+"""The bytes of many messages: one layout a file, each with ``messages``."""

@@ -1,0 +1,157 @@
+"""``kip82-messages``, ``kip82-messages-int``, ``kip82-messages-wrapper``: sets of the messages of the KIP-82 drafts.
+
+::
+
+    set      ┌─────────┬─────────┬ ─ ─
+             │ message │ message │
+             └─────────┴─────────┴ ─ ─
+    message  as in kip82-message, kip82-message-int and kip82-message-wrapper; where it is compressed, its value is
+
+             ┌───────────────────────────────────┐
+             │ gzip, snappy or lz4 of another set│
+             └───────────────────────────────────┘
+
+A compressed message stands for the messages of its set and is none itself. Offsets inside are absolute in magic 0; from
+magic 1 on they are relative, and the outer offset is that of the last message inside. With log append time (bit 3, from
+magic 1 on) the outer timestamp is that of every message inside.
+
+A message that cannot be read leaves the next ones readable, unless it hides where they begin. Places inside a compressed
+set mean nothing to who has the cell: its faults are said to be where the set begins.
+
+Differences from the reference implementation (``MemoryRecords`` of Kafka 4.3.1, for magic 0 and 1): a message that is
+cut off at the end is a fault, which a lenient cursor lets go; a compressed set without messages is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from letterhead.reference import codecs
+from letterhead.reference.cursor import Broken, Cursor
+from letterhead.reference.envelopes.kip82_message import (
+    CODEC_BITS,
+    FLAGGED,
+    LOG_APPEND_BIT,
+    WRAPPED,
+    Message,
+    take_frame,
+)
+from letterhead.reference.walk import Fields, Opened
+
+FRAME_LEN = 12
+"""Offset and size, which the size does not count."""
+
+ATTRIBUTES_WITHIN = 5
+"""Where the attributes stand in a message: after its checksum and its magic."""
+
+
+class MessageSet:
+    """A set in one of the layouts.
+
+    Parameters
+    ----------
+    layout : Message
+        The layout of its messages.
+    """
+
+    def __init__(self, layout: Message) -> None:
+        self.layout = layout
+
+    def messages(self, cursor: Cursor) -> Iterator[Opened]:
+        """Give every message up to the cursor's end; one that hides where the next begins is the last."""
+        while cursor.left and not (cursor.options.lenient and _is_cut_off(cursor)):
+            cursor.faults = []
+            try:
+                offset, message = take_frame(cursor)
+            except Broken as end:
+                yield unreadable(cursor, end)
+                return
+            attributes_at = message.at + ATTRIBUTES_WITHIN
+            try:
+                fields, block, value_at = self.layout.read(offset, message)
+                codec = fields["attributes"] & CODEC_BITS
+                inside = _decompress(cursor, codec, fields, attributes_at, value_at) if codec else None
+            except Broken as end:
+                yield unreadable(cursor, end)
+                continue
+            if inside is None:
+                yield Opened(fields, block, cursor.faults)
+            else:
+                yield from self._inside(inside, fields)
+
+    def _inside(self, cursor: Cursor, outer: Fields) -> Iterator[Opened]:
+        """Give the messages of a compressed set as if they stood in its place."""
+        base = outer["offset"] - _last_offset(cursor) if outer["magic"] else 0
+        appended = outer["magic"] and outer["attributes"] & LOG_APPEND_BIT
+        while cursor.left:
+            try:
+                offset, message = take_frame(cursor)
+            except Broken as end:
+                yield unreadable(cursor, end)
+                return
+            try:
+                fields, block, _ = self.layout.read(_wrapped(offset + base), message)
+                _check_inside(cursor, fields, outer)
+            except Broken as end:
+                yield unreadable(cursor, end)
+            else:
+                if appended:
+                    fields["timestamp"] = outer["timestamp"]
+                yield Opened(fields, block, cursor.faults)
+            # What is wrong with the outer message was told with the first one inside.
+            cursor.faults = []
+        if cursor.faults:  # there was none
+            yield Opened({}, None, cursor.faults, broken=True)
+
+
+FLAGGED_SET = MessageSet(FLAGGED)
+WRAPPED_SET = MessageSet(WRAPPED)
+
+
+def unreadable(cursor: Cursor, end: Broken) -> Opened:
+    """Give a message that could not be read."""
+    return Opened({}, None, [*cursor.faults, end.fault], broken=True)
+
+
+def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, value_at: int) -> Cursor:
+    """Make a cursor over the set in a message."""
+    if codec not in codecs.NAMES:
+        raise cursor.hard("unknown_codec", f"codec {codec} is unknown", attributes_at)
+    try:
+        data = codecs.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0)
+    except codecs.Undecodable as error:
+        raise cursor.hard(error.code, error.message, value_at) from None
+    return Cursor(data, options=cursor.options, place=value_at, faults=cursor.faults)
+
+
+def _check_inside(cursor: Cursor, fields: Fields, outer: Fields) -> None:
+    if fields["magic"] != outer["magic"]:
+        message = f"magic {fields['magic']} inside a set of magic {outer['magic']}"
+        raise cursor.hard("bad_magic", message, cursor.at)
+    if fields["attributes"] & CODEC_BITS:
+        raise cursor.hard("bad_attributes", "a compressed set inside a compressed set", cursor.at)
+
+
+def _is_cut_off(cursor: Cursor) -> bool:
+    """Say whether the bytes end inside the next message."""
+    frame = cursor.cell[cursor.at : cursor.end][:FRAME_LEN]
+    return len(frame) < FRAME_LEN or cursor.left - FRAME_LEN < int.from_bytes(frame[8:], "big", signed=True)
+
+
+def _last_offset(cursor: Cursor) -> int:
+    """Give the offset of the last message that is there as a whole, by the frames alone."""
+    frames = Cursor(cursor.cell, cursor.at, cursor.end)
+    last = 0
+    try:
+        while frames.left:
+            offset = frames.big("offset", 8)
+            frames.split(frames.length32("message size"), "message")
+            last = offset
+    except Broken:
+        pass
+    return last
+
+
+def _wrapped(number: int) -> int:
+    """Cut a sum to 64 bits, as Java's arithmetic does."""
+    return int.from_bytes((number & (1 << 64) - 1).to_bytes(8, "big"), "big", signed=True)

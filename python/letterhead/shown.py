@@ -1,0 +1,38 @@
+"""How text and bytes are written where a person reads them: escaped, quoted, or as hex; never raw."""
+
+from __future__ import annotations
+
+__all__ = ["as_text", "printable", "quoted", "spaced_hex"]
+
+
+def printable(text: str) -> str:
+    """Escape every character which is not visible, so that no control character reaches a terminal."""
+    return "".join(char if char.isprintable() else _escape(char) for char in text)
+
+
+def quoted(text: str) -> str:
+    """Quote text so that it cannot be taken for hex, for null, or for something it is not."""
+    # JSON is the commonest text that has quotes of its own; single ones around it leave it readable.
+    mark = "'" if '"' in text and "'" not in text else '"'
+    return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
+
+
+def spaced_hex(data: bytes) -> str:
+    """Write bytes as pairs of hex digits."""
+    return data.hex(" ")
+
+
+def as_text(data: bytes) -> str | None:
+    """Give the text of bytes which are UTF-8 and visible throughout, else None."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
