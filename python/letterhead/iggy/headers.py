@@ -1,0 +1,423 @@
+"""The headers of one message as Iggy's library holds them: a map, each key once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import Any, Self, TypeAlias
+
+import letterhead.iggy.json_transport as transport
+from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
+from letterhead.headers import Headers
+from letterhead.iggy.faults import refuse_value
+from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
+from letterhead.iggy.kinds import HeaderKind
+from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
+from letterhead.iggy.limits import check_header_bytes
+from letterhead.losses import Kinds
+from letterhead.message import Data, decode, encode
+from letterhead.values import Value
+
+__all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]
+
+GivenKey: TypeAlias = HeaderKey | str
+GivenValue: TypeAlias = HeaderValue | Value | str | bytes | bool
+GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
+
+# Around a header's key and value: their kinds and lengths, of which a key in "2023" has no kind.
+_FRAME_BYTES: dict[Layout, int] = {"2023": 9, "tlv": 10}
+
+
+class HeaderMap(MutableMapping[HeaderKey, HeaderValue]):
+    """Headers by key, in the order in which their keys were first set.
+
+    A key is a :class:`HeaderKey` or a str, which means the key of kind ``string``. Two keys are the same when their
+    kinds and their bytes are: ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. Of a key that stands more than
+    once in what a map is made of, the last value stays; :func:`letterhead.decode` gives headers with all of them.
+
+    Parameters
+    ----------
+    headers : mapping or iterable of (key, value), optional
+        A value is a :class:`HeaderValue`, a :class:`letterhead.Value`, or a str, bytes or bool, which become
+        ``string``, ``raw`` and ``bool``. Of numbers the kind has to be said.
+
+    Raises
+    ------
+    TypeError
+        If a key or value is none of these.
+    EncodeError
+        If a key or value has no bytes or more than 255.
+
+    Examples
+    --------
+    >>> from letterhead.iggy import HeaderMap, HeaderValue
+    >>> headers = HeaderMap({"tenant": "acme", "retry": HeaderValue.from_int32(3)})
+    >>> headers["retry"].as_int32(), list(map(str, headers))
+    (3, ['tenant', 'retry'])
+    """
+
+    __slots__ = ("_items",)
+    _items: dict[HeaderKey, HeaderValue]
+
+    def __init__(self, headers: GivenMap = ()) -> None:
+        self._items = {}
+        if isinstance(headers, str | bytes | Headers):
+            hint = ": from_headers reads them" if isinstance(headers, Headers) else ""
+            raise TypeError(f"headers must be a mapping or pairs, not {type(headers).__name__}{hint}")
+        for key, value in headers.items() if isinstance(headers, Mapping) else headers:
+            self[key] = value
+
+    @classmethod
+    def from_bytes(cls, data: Data, layout: ReadLayout = "auto", *, strict_kinds: bool = False) -> Self:
+        """Read the headers of a message.
+
+        Parameters
+        ----------
+        data : bytes-like
+            All headers of a message, and nothing else.
+        layout : {"auto", "2023", "tlv"}, default "auto"
+            How they are written; the two can be told apart by their second byte.
+        strict_kinds : bool, default False
+            Whether kinds from later releases, which have no name here, are refused.
+
+        Returns
+        -------
+        HeaderMap
+            The headers.
+
+        Raises
+        ------
+        DecodeError
+            If the bytes are not headers of that layout.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap
+        >>> HeaderMap.from_bytes(bytes.fromhex("0100000061020300000078797a"))
+        HeaderMap({HeaderKey('a'): HeaderValue.from_str('xyz')})
+        """
+        check_read_layout(layout)
+        read = decode(data, BLOCKS[layout], strict_kinds=strict_kinds)
+        assert isinstance(read, Headers), "a block gives headers"
+        return cls.from_headers(read)
+
+    @classmethod
+    def from_headers(cls, headers: Headers, *, kinds: Kinds | None = None) -> Self:
+        """Make a map of headers from any format.
+
+        Parameters
+        ----------
+        headers : Headers
+            The headers; of those with the same key the last stays.
+        kinds : "binary" or mapping of key to type, optional
+            What values without a kind are, as :func:`letterhead.encode` takes it.
+
+        Returns
+        -------
+        HeaderMap
+            The map.
+
+        Raises
+        ------
+        EncodeError
+            If Iggy cannot have a header: a value is null (``null_not_carried``) or of a kind that Iggy does not have
+            (``unknown_kind``).
+        ConversionError
+            If a value has no kind and ``kinds`` does not say which.
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> from letterhead.iggy import HeaderMap
+        >>> HeaderMap.from_headers(lh.Headers([("retry", lh.Int32(3))]))
+        HeaderMap({HeaderKey('retry'): HeaderValue.from_int32(3)})
+        """
+        if kinds is not None:
+            read = decode(encode(headers, BLOCKS["tlv"], kinds=kinds) or b"", BLOCKS["tlv"])
+            assert isinstance(read, Headers), "a block gives headers"
+            headers = read
+        made = cls()
+        for index, (key, value) in enumerate(headers):
+            made._items[_key_from(key, index)] = _value_from(value, index)
+        return made
+
+    @classmethod
+    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> Self:
+        """Read headers as JSON has them.
+
+        Parameters
+        ----------
+        text : str or bytes
+            In ``2023`` an object ``{"key": {"kind": …, "value": …}}``, in ``tlv`` a list of
+            ``{"key": {"kind": …, "value": …}, "value": {…}}``, or one base64 text of all headers as bytes.
+        layout : {"auto", "2023", "tlv"}, default "auto"
+            Which of them it has to be.
+        validate : bool, default True
+            Whether keys and values are checked as those in bytes are. Iggy's servers do not, and store what no client
+            can read.
+
+        Returns
+        -------
+        HeaderMap
+            The headers.
+
+        Raises
+        ------
+        DecodeError
+            If the text is not that.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap
+        >>> HeaderMap.from_json('{"key_1":{"kind":"string","value":"dmFsdWU="}}')
+        HeaderMap({HeaderKey('key_1'): HeaderValue.from_str('value')})
+        """
+        check_read_layout(layout)
+        return cls._from_tree(transport.load(text), layout, validate=validate)
+
+    def to_bytes(self, layout: Layout = "2023", *, canonical: bool = False) -> bytes:
+        """Write the headers.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How.
+        canonical : bool, default False
+            Whether to write them in the order of :meth:`canonical`.
+
+        Returns
+        -------
+        bytes
+            The headers and nothing else; no bytes where there are none.
+
+        Raises
+        ------
+        EncodeError
+            If there are more than 100,000 bytes: of values in ``2023``, altogether in ``tlv`` (``too_large``).
+        ConversionError
+            If the layout has no place for a key or a kind.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap
+        >>> HeaderMap({"a": "xyz"}).to_bytes().hex(), HeaderMap({"a": "xyz"}).to_bytes("tlv").hex()
+        ('0100000061020300000078797a', '020100000061020300000078797a')
+        """
+        check_layout(layout)
+        return encode((self.canonical() if canonical else self).to_headers(), BLOCKS[layout]) or b""
+
+    def to_headers(self) -> Headers:
+        """Give the headers as every other part of this package has them.
+
+        Returns
+        -------
+        Headers
+            Keys of kind ``string`` as str, others as :class:`letterhead.Value`, like all values.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap
+        >>> HeaderMap({"tenant": "acme"}).to_headers()
+        Headers([('tenant', String('acme'))])
+        """
+        return Headers([(key.to_value(), value.to_value()) for key, value in self._items.items()])
+
+    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+        """Write the headers as JSON has them.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How. Where a kind has no name, ``tlv`` gives one base64 text, as Iggy's server does.
+        canonical : bool, default False
+            Whether to write them in the order of :meth:`canonical`.
+
+        Returns
+        -------
+        str
+            The text, without spaces.
+
+        Raises
+        ------
+        ConversionError
+            If the layout has no place for a key or a kind.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap
+        >>> print(HeaderMap({"key_1": "value"}).to_json())
+        {"key_1":{"kind":"string","value":"dmFsdWU="}}
+        """
+        check_layout(layout)
+        return transport.dump((self.canonical() if canonical else self)._to_tree(layout))
+
+    def canonical(self) -> HeaderMap:
+        """Give a map in the order in which Iggy's library writes since 0.10.0.
+
+        Returns
+        -------
+        HeaderMap
+            A new map, sorted by the code of the key's kind, then by the key's bytes as they are on the wire: integers
+            are sorted by their least significant byte first.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap
+        >>> list(map(str, HeaderMap({"b": "1", "a": "2"}).canonical()))
+        ['a', 'b']
+        """
+        made = HeaderMap()
+        made._items = dict(sorted(self._items.items(), key=lambda item: (item[0].kind.as_code(), item[0].value)))
+        return made
+
+    def size_bytes(self, layout: Layout = "2023") -> int:
+        """Give how many bytes the headers have when they are written."""
+        check_layout(layout)
+        frame = _FRAME_BYTES[layout]
+        return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
+
+    def value_bytes(self) -> int:
+        """Give how many bytes the values have together, which releases before 0.8.2 limited for a request."""
+        return sum(len(value.value) for value in self._items.values())
+
+    def validate(self, layout: Layout = "2023") -> None:
+        """Refuse more bytes than a message may have.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            Whose limit.
+
+        Raises
+        ------
+        EncodeError
+            If there are more than 100,000 bytes: of values in ``2023``, altogether in ``tlv`` (``too_large``).
+        """
+        check_layout(layout)
+        check_header_bytes(self.value_bytes() if layout == "2023" else self.size_bytes(layout), layout)
+
+    def __getitem__(self, key: GivenKey) -> HeaderValue:
+        found = self._items.get(_as_key(key))
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __setitem__(self, key: GivenKey, value: GivenValue) -> None:
+        if not isinstance(key, HeaderKey | str):
+            raise TypeError(f"a key must be a HeaderKey or a str, not {type(key).__name__}")
+        self._items[HeaderKey(key) if isinstance(key, str) else key] = _as_value(value)
+
+    def __delitem__(self, key: GivenKey) -> None:
+        if self._items.pop(_as_key(key), None) is None:
+            raise KeyError(key)
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, HeaderKey | str) and _as_key(key) in self._items
+
+    def __iter__(self) -> Iterator[HeaderKey]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"HeaderMap({self._items!r})" if self._items else "HeaderMap()"
+
+    @classmethod
+    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
+        found: Layout = "2023" if isinstance(tree, transport.Pairs) else "tlv"
+        if layout not in ("auto", found) or not isinstance(tree, transport.Pairs | list | str):
+            forms = {"2023": "no object", "tlv": "neither a list nor base64", "auto": "neither an object nor a list"}
+            transport.refuse(f"the headers are {forms[layout]}", BLOCKS[layout])
+        if isinstance(tree, str):
+            block = transport.read_base64(tree, "the headers are given as a text that", BLOCKS["tlv"], padded=True)
+            return cls.from_bytes(block, "tlv")
+        made = cls()
+        for index, entry in enumerate(transport.read_entries(tree, BLOCKS[found])):
+            made._add_entry(entry, index, found, validate=validate)
+        return made
+
+    def _add_entry(self, entry: transport.Entry, index: int, layout: Layout, *, validate: bool) -> None:
+        try:
+            kind, data = entry.key if isinstance(entry.key, tuple) else (HeaderKind.STRING, entry.key.encode())
+            key = HeaderKey.from_kind_bytes(kind, data, validate=False)
+            value = HeaderValue.from_kind_bytes(entry.kind, entry.value, validate=False)
+            if validate:
+                # What a reader of bytes checks: sizes only in the layout whose own reader does.
+                for field in (key, value):
+                    field._with_length()
+                    if layout == "tlv":
+                        field._with_size()
+        except UnicodeEncodeError:
+            message = "a key with half of a surrogate pair has no UTF-8 form"
+            raise DecodeError(message, format=BLOCKS[layout], code="key_not_utf8", header=index) from None
+        except HeaderError as error:
+            message = error.message
+            raise DecodeError(message, format=BLOCKS[layout], code=error.code, header=index) from None
+        self._items[key] = value
+
+    def _to_tree(self, layout: Layout) -> Any:
+        if layout == "2023":
+            return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(self.items())}
+        if not all(field.kind.is_named for item in self.items() for field in item):
+            return transport.text_of(self.to_bytes("tlv"))
+        return [{"key": _field_tree(key), "value": _field_tree(value)} for key, value in self.items()]
+
+
+def _as_key(given: GivenKey) -> HeaderKey:
+    """Make a key to look up; one that no map can hold is just not there."""
+    if not isinstance(given, HeaderKey | str):
+        raise TypeError(f"headers are asked by a HeaderKey or a str, not by {type(given).__name__}")
+    if isinstance(given, HeaderKey):
+        return given
+    return HeaderKey.from_kind_bytes(HeaderKind.STRING, given.encode(errors="surrogatepass"), validate=False)
+
+
+def _as_value(given: GivenValue) -> HeaderValue:
+    if isinstance(given, HeaderValue):
+        return given
+    if isinstance(given, Value):
+        return HeaderValue.from_value(given)
+    if isinstance(given, str):
+        return HeaderValue.from_str(given)
+    if isinstance(given, bytes | bytearray | memoryview):
+        return HeaderValue.from_raw(given)
+    if isinstance(given, bool):
+        return HeaderValue.from_bool(given)
+    hint = " (say which kind: HeaderValue.from_int32(3))" if isinstance(given, int | float) else ""
+    raise TypeError(f"a value must be a HeaderValue, Value, str, bytes or bool, not {type(given).__name__}{hint}")
+
+
+def _key_from(key: object, index: int) -> HeaderKey:
+    """Take the key of a header of any format."""
+    if isinstance(key, Value):
+        return HeaderKey._of(_known(key, "key", index))._with_length()
+    return HeaderKey.from_int32(key) if isinstance(key, int) else HeaderKey(str(key))
+
+
+def _value_from(value: object, index: int) -> HeaderValue:
+    if value is None:
+        raise EncodeError("the value is null", format=BLOCKS["tlv"], code="null_not_carried", header=index)
+    if isinstance(value, Value):
+        return HeaderValue._of(_known(value, "value", index))._with_length()
+    message = "iggy wants a kind beside every value"
+    raise ConversionError(message, format=BLOCKS["tlv"], code="unknown_kind", header=index)
+
+
+def _known(held: Value, what: str, index: int) -> Value:
+    if HeaderKind.of_value(held.kind) is None:
+        message = f"{what} kind {held.kind} is unknown to Iggy"
+        raise EncodeError(message, format=BLOCKS["tlv"], code="unknown_kind", header=index)
+    return held
+
+
+def _text_key(key: HeaderKey, index: int) -> str:
+    if key.kind is HeaderKind.STRING:
+        return key.as_str()
+    message = f"the key is {key.kind}"
+    raise ConversionError(message, format=BLOCKS["2023"], code="key_not_carried", header=index)
+
+
+def _field_tree(field: HeaderField) -> dict[str, str]:
+    if not field.kind.is_named:
+        refuse_value("unknown_kind", f"{field._what} kind {field.kind} has no name in JSON")
+    return {"kind": str(field.kind), "value": transport.text_of(field.value)}

@@ -1,0 +1,272 @@
+"""The JSON that Iggy's HTTP interface speaks: strict reading, compact writing, base64.
+
+What Iggy's library reads is read, what it refuses is refused: a field given twice is an error, a key of a map given
+twice has its last value, fields without a meaning are passed over.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import uuid
+from collections.abc import Iterable
+from typing import Any, NamedTuple, NoReturn
+
+from letterhead.errors import DecodeError
+from letterhead.iggy.faults import refuse_bytes
+from letterhead.iggy.kinds import HeaderKind
+
+__all__ = [
+    "Entry",
+    "Fields",
+    "dump",
+    "fields_of",
+    "list_of",
+    "load",
+    "read_base64",
+    "read_entries",
+    "refuse",
+    "text_of",
+]
+
+_BASE64 = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
+_DIGITS = re.compile(r"\+?[0-9]{1,4000}")
+_UUID = re.compile(r"[0-9a-fA-F]{32}")
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object as it was written: its members in order, repeats included."""
+
+
+class Entry(NamedTuple):
+    """One header as JSON has it."""
+
+    key: str | tuple[HeaderKind, bytes]
+    kind: HeaderKind
+    value: bytes
+
+
+class Fields(dict[str, Any]):
+    """The members of an object that has named fields; reading one checks its type."""
+
+    def __init__(self, members: dict[str, Any], what: str, format: str | None) -> None:
+        super().__init__(members)
+        self.what = what
+        self.format = format
+
+    def need(self, name: str) -> Any:
+        """Give a field that has to be there."""
+        if name not in self:
+            refuse(f"{self.what} has no field {name}", self.format)
+        return self[name]
+
+    def number(self, name: str, bits: int, default: int | None = None) -> int:
+        """Give an unsigned number."""
+        given = self.need(name) if default is None else self.get(name, default)
+        if isinstance(given, bool) or not isinstance(given, int):
+            refuse(f"the field {name} of {self.what} is no whole number", self.format)
+        if not 0 <= given < 1 << bits:
+            message = f"the field {name} of {self.what} does not fit {bits} bits"
+            refuse_bytes("out_of_range", message, self.format)
+        return given
+
+    def identity(self, name: str = "id") -> int:
+        """Give the identity of a message: a number, a text of digits, or a UUID; 0 where there is none."""
+        given = self.get(name, 0)
+        if not isinstance(given, str):
+            return self.number(name, 128, 0)
+        if _DIGITS.fullmatch(given) and int(given) < 1 << 128:
+            return int(given)
+        digits = given.replace("-", "")
+        if not _UUID.fullmatch(digits):
+            refuse(f"the field {name} of {self.what} is neither digits nor a UUID", self.format)
+        return uuid.UUID(digits).int
+
+    def base64(self, name: str, *, padded: bool = False) -> bytes:
+        """Give bytes."""
+        return read_base64(self.need(name), f"the field {name} of {self.what}", self.format, padded=padded)
+
+    def one_of(self, name: str, names: Iterable[str]) -> str:
+        """Give a text out of a list."""
+        given = self.need(name)
+        if given not in (names := list(names)):
+            refuse(f"the field {name} of {self.what} is none of {', '.join(names)}", self.format)
+        return str(given)
+
+
+def load(text: str | bytes, format: str | None = None) -> Any:
+    """Read JSON: objects become :class:`Pairs`.
+
+    Parameters
+    ----------
+    text : str or bytes
+        The text; bytes are UTF-8.
+    format : str, optional
+        The format to name in an error.
+
+    Returns
+    -------
+    object
+        What it says.
+
+    Raises
+    ------
+    DecodeError
+        If it is no JSON (``bad_text``).
+    """
+    if not isinstance(text, str | bytes | bytearray):
+        raise TypeError(f"JSON must be str or bytes, not {type(text).__name__}")
+    try:
+        text = text if isinstance(text, str) else text.decode()
+        return json.loads(text, object_pairs_hook=Pairs, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
+        raise DecodeError("the text is no JSON", format=format, code="bad_text", offset=byte) from None
+    except (ValueError, RecursionError):
+        refuse("the text is no JSON", format)
+
+
+def dump(tree: Any) -> str:
+    """Write JSON as Iggy's library does: no spaces, nothing escaped that need not be."""
+    return json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
+
+
+def text_of(data: bytes) -> str:
+    """Write bytes as base64."""
+    return base64.b64encode(data).decode()
+
+
+def fields_of(tree: Any, what: str, names: Iterable[str], format: str | None = None) -> Fields:
+    """Take an object with named fields; other members are passed over.
+
+    Parameters
+    ----------
+    tree : object
+        What :func:`load` gave.
+    what : str
+        What the object is, for errors.
+    names : iterable of str
+        The fields.
+    format : str, optional
+        The format to name in an error.
+
+    Returns
+    -------
+    Fields
+        Those of the fields that are there.
+
+    Raises
+    ------
+    DecodeError
+        If it is no object, or a field is there twice (``bad_text``).
+    """
+    if not isinstance(tree, Pairs):
+        refuse(f"{what} is no object", format)
+    found: dict[str, Any] = {}
+    names = set(names)
+    for name, value in tree:
+        if name in names and name in found:
+            refuse(f"{what} has the field {name} twice", format)
+        if name in names:
+            found[name] = value
+    return Fields(found, what, format)
+
+
+def list_of(tree: Any, what: str, format: str | None = None) -> list[Any]:
+    """Take a list."""
+    if not isinstance(tree, list) or isinstance(tree, Pairs):
+        refuse(f"{what} is no list", format)
+    return tree
+
+
+def read_entries(tree: Any, format: str) -> list[Entry]:
+    """Read headers in either form, without looking at how long keys and values are.
+
+    Parameters
+    ----------
+    tree : object
+        An object of keys, or a list of objects with ``key`` and ``value``.
+    format : str
+        The format to name in an error.
+
+    Returns
+    -------
+    list of Entry
+        One for each header, repeats included.
+
+    Raises
+    ------
+    DecodeError
+        If something is not as it should be (``bad_text``), or a kind has another name (``unknown_kind``).
+    """
+    if isinstance(tree, Pairs):
+        return [Entry(key, *_read_field(value, "a value", format)) for key, value in tree]
+    entries = []
+    for item in tree:
+        entry = fields_of(item, "a header", ("key", "value"), format)
+        key = _read_field(entry.need("key"), "a key", format)
+        entries.append(Entry(key, *_read_field(entry.need("value"), "a value", format)))
+    return entries
+
+
+def read_base64(given: Any, what: str, format: str | None, *, padded: bool) -> bytes:
+    """Read base64: the standard alphabet, no other characters, no bits left over.
+
+    Parameters
+    ----------
+    given : object
+        What stands there.
+    what : str
+        What it is, for errors.
+    format : str or None
+        The format to name in an error.
+    padded : bool
+        Whether the ``=`` at the end have to be there.
+
+    Returns
+    -------
+    bytes
+        The bytes.
+
+    Raises
+    ------
+    DecodeError
+        If it is not that (``bad_text``).
+    """
+    if not isinstance(given, str):
+        refuse(f"{what} is no base64", format)
+    matched = _BASE64.fullmatch(given)
+    if matched is None:
+        refuse(f"{what} is no base64", format)
+    body, padding = matched.groups()
+    needed = -len(body) % 4
+    if needed == 3 or len(padding) > needed or (padded and len(padding) < needed):
+        refuse(f"{what} is no base64", format)
+    data = base64.b64decode(body + "=" * needed)
+    if text_of(data).rstrip("=") != body:
+        refuse(f"{what} is no base64: bits are left over", format)
+    return data
+
+
+def refuse(message: str, format: str | None) -> NoReturn:
+    """Raise for JSON that is not what it should be."""
+    refuse_bytes("bad_text", message, format)
+
+
+def _read_field(tree: Any, what: str, format: str) -> tuple[HeaderKind, bytes]:
+    if isinstance(tree, list) and not isinstance(tree, Pairs) and len(tree) == 2:
+        tree = Pairs(zip(("kind", "value"), tree, strict=True))
+    field = fields_of(tree, what, ("kind", "value"), format)
+    name = field.need("kind")
+    if not isinstance(name, str):
+        refuse(f"the field kind of {what} is no text", format)
+    try:
+        kind = HeaderKind.parse(name)
+    except DecodeError as error:
+        refuse_bytes(error.code, error.message, format)
+    return kind, field.base64("value")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,464 @@
+"""Messages as they are polled."""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import letterhead.iggy.json_transport as transport
+from letterhead.errors import DecodeError
+from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map_or_bytes, read_block, read_headers_tree
+from letterhead.iggy.faults import need_bytes, need_unsigned, placed
+from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout, check_read_layout
+from letterhead.iggy.wire import Cursor, StoredFrame, begins_batch, read_batches
+from letterhead.message import decode
+from letterhead.message import messages as messages_of
+
+__all__ = ["MessageState", "PolledMessage", "PolledMessages"]
+
+_HEADER_FIELDS = ("checksum", "id", "offset", "timestamp", "origin_timestamp", "user_headers_length", "payload_length")
+
+
+class MessageState(Enum):
+    """What a server of the releases 0.0.40 to 0.6 said about a message."""
+
+    AVAILABLE = "available"
+    UNAVAILABLE = "unavailable"
+    POISONED = "poisoned"
+    MARKED_FOR_DELETION = "marked_for_deletion"
+
+    def as_code(self) -> int:
+        """Give the byte on the wire."""
+        return {"available": 1, "unavailable": 10, "poisoned": 20, "marked_for_deletion": 30}[self._value_]
+
+    def __str__(self) -> str:
+        return self._value_
+
+
+@dataclass
+class PolledMessage:
+    """A message as a server gave it.
+
+    Parameters
+    ----------
+    offset : int
+        Its place in the partition.
+    timestamp : int
+        When the server got it, in microseconds since 1970.
+    id : int
+        Its identity.
+    payload : bytes
+        What was sent.
+    headers : HeaderMap, bytes or None
+        Its headers; bytes where they could not be read, as those that the sender has encrypted.
+    state : MessageState, optional
+        Only in the layout ``2023``, from 0.0.40 on.
+    checksum : int, optional
+        In ``2023``, from 0.0.40 on, the CRC-32 of the payload; in ``tlv`` the XXH3 of the message.
+    origin_timestamp : int, optional
+        When the sender made it; only in ``tlv``.
+
+    Examples
+    --------
+    >>> from letterhead.iggy import PolledMessage
+    >>> message = PolledMessage(offset=5, timestamp=1767225600000000, id=7, payload=b"hello")
+    >>> message.length, PolledMessage.from_bytes(message.to_bytes()) == message
+    (5, True)
+    """
+
+    offset: int
+    timestamp: int
+    id: int
+    payload: bytes
+    headers: Carried = None
+    state: MessageState | None = None
+    checksum: int | None = None
+    origin_timestamp: int | None = None
+
+    def __post_init__(self) -> None:
+        for what, given, bits in (
+            ("the offset", self.offset, 64),
+            ("the timestamp", self.timestamp, 64),
+            ("the id", self.id, 128),
+            ("the checksum", self.checksum or 0, 64 if self.state is None else 32),
+            ("the origin timestamp", self.origin_timestamp or 0, 64),
+        ):
+            need_unsigned(given, bits, what)
+        self.payload = need_bytes(self.payload, "the payload")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, layout: Layout = "2023", *, validate: bool = True) -> PolledMessage:
+        """Read one message.
+
+        Parameters
+        ----------
+        data : bytes-like
+            In ``2023`` a message as it is in a reply; in ``tlv`` one with the header of 64 bytes, as it was in a reply
+            from 0.8.3 to 0.10.
+        layout : {"2023", "tlv"}, default "2023"
+            Which.
+        validate : bool, default True
+            Whether a wrong checksum is refused. Without, a message of ``2023`` is taken to have a state and a checksum,
+            which is handed on as Iggy's library does; in ``tlv`` it always is.
+
+        Returns
+        -------
+        PolledMessage
+            The message; no headers are ``None``.
+
+        Raises
+        ------
+        DecodeError
+            If the bytes are not one message.
+        """
+        check_layout(layout)
+        if layout == "tlv":
+            return cls._from_envelope(decode(data, "iggy-message"))
+        read = _read_2023(need_bytes(data, "a message"), validate=validate)
+        if len(read) != 1:
+            message = f"{len(read)} messages where one was expected"
+            raise DecodeError(message, format=POLLED["2023"], code="wrong_size")
+        return read[0]
+
+    @classmethod
+    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> PolledMessage:
+        """Read a message as JSON has it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            An object with the fields of the message; in ``tlv`` all but payload and headers are in ``header``.
+        layout : {"auto", "2023", "tlv"}, default "auto"
+            Which of them it has to be.
+        validate : bool, default True
+            Whether headers are checked as those in bytes are.
+
+        Returns
+        -------
+        PolledMessage
+            The message.
+
+        Raises
+        ------
+        DecodeError
+            If the text is not that.
+        """
+        check_read_layout(layout)
+        return cls._from_tree(transport.load(text), layout, validate=validate)
+
+    def to_bytes(self, layout: Layout = "2023") -> bytes:
+        """Write the message as a server does.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            ``2023`` with or without state and checksum, as the message has them; ``tlv`` with the header of 64 bytes.
+
+        Returns
+        -------
+        bytes
+            The message.
+
+        Raises
+        ------
+        EncodeError
+            If the headers are too large (``too_large``).
+        ConversionError
+            If the layout has no place for a key or a kind.
+        """
+        check_layout(layout)
+        block = block_of(self.headers, layout)
+        sizes = len(block).to_bytes(4, "little"), len(self.payload).to_bytes(4, "little")
+        offset, timestamp = self.offset.to_bytes(8, "little"), self.timestamp.to_bytes(8, "little")
+        identity = self.id.to_bytes(16, "little")
+        if layout == "tlv":
+            origin = (self.origin_timestamp or 0).to_bytes(8, "little")
+            times = offset + timestamp + origin
+            head = (self.checksum or 0).to_bytes(8, "little") + identity + times + b"".join(sizes) + bytes(8)
+            return head + self.payload + block
+        body = sizes[0] + block + sizes[1] + self.payload
+        if self.state is None:
+            return offset + timestamp + identity + body
+        state = bytes((self.state.as_code(),))
+        return offset + state + timestamp + identity + self._crc().to_bytes(4, "little") + body
+
+    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+        """Write the message as a server gives it in JSON.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How.
+        canonical : bool, default False
+            Whether headers are written in canonical order.
+
+        Returns
+        -------
+        str
+            The text, without spaces.
+        """
+        check_layout(layout)
+        return transport.dump(self._to_tree(layout, canonical=canonical))
+
+    @property
+    def length(self) -> int:
+        """How many bytes the payload has."""
+        return len(self.payload)
+
+    @classmethod
+    def _from_frame(cls, frame: StoredFrame) -> PolledMessage:
+        return cls(
+            offset=frame.offset,
+            timestamp=frame.timestamp,
+            id=frame.id,
+            payload=frame.payload,
+            headers=map_or_bytes(frame.headers),
+            checksum=frame.checksum,
+            origin_timestamp=frame.origin_timestamp,
+        )
+
+    @classmethod
+    def _from_envelope(cls, read: Any) -> PolledMessage:
+        fields = read._asdict()
+        state, checksum = fields.get("state"), fields.get("checksum")
+        return cls(
+            offset=read.offset,
+            timestamp=read.timestamp,
+            id=int.from_bytes(read.id, "big"),
+            payload=read.payload,
+            headers=as_map(read.headers),
+            state=None if state is None else MessageState(state),
+            checksum=None if checksum is None else int(checksum),
+            origin_timestamp=fields.get("origin_timestamp"),
+        )
+
+    def _crc(self) -> int:
+        return zlib.crc32(self.payload) if self.checksum is None else self.checksum
+
+    @classmethod
+    def _read_unverified(cls, cursor: Cursor) -> PolledMessage:
+        offset, code = cursor.number(8, "offset"), cursor.number(1, "state")
+        state = next((state for state in MessageState if state.as_code() == code), None)
+        if state is None:
+            cursor.refuse("bad_attributes", f"state {code} is unknown", back=1)
+        timestamp, identity = cursor.number(8, "timestamp"), cursor.number(16, "id")
+        checksum = cursor.number(4, "checksum")
+        headers = read_block(cursor)
+        payload = cursor.take(cursor.number(4, "payload length"), "payload")
+        return cls(offset, timestamp, identity, payload, headers, state, checksum)
+
+    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> dict[str, Any]:
+        payload = transport.text_of(self.payload)
+        headers = headers_tree(self.headers, layout, canonical=canonical)
+        if layout == "2023":
+            state = {} if self.state is None else {"state": str(self.state)}
+            checksum = {} if self.state is None else {"checksum": self._crc()}
+            front = {"offset": self.offset, **state, "timestamp": self.timestamp, "id": self.id, **checksum}
+            return {**front, "headers": headers, "payload": payload}
+        header = {
+            "checksum": self.checksum or 0,
+            "id": self.id,
+            "offset": self.offset,
+            "timestamp": self.timestamp,
+            "origin_timestamp": self.origin_timestamp or 0,
+            "user_headers_length": len(block_of(self.headers, "tlv")),
+            "payload_length": len(self.payload),
+            "reserved": 0,
+        }
+        return {"header": header, "payload": payload, "user_headers": headers or []}
+
+    @classmethod
+    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> PolledMessage:
+        format = BLOCKS[layout]
+        names = ("header", "offset", "state", "timestamp", "id", "checksum", "headers", "user_headers", "payload")
+        fields = transport.fields_of(tree, "a message", names, format)
+        if layout == "tlv" or (layout == "auto" and "header" in fields):
+            return cls._from_tlv_tree(fields, validate=validate)
+        state = fields.one_of("state", map(str, MessageState)) if fields.get("state") is not None else None
+        return cls(
+            offset=fields.number("offset", 64),
+            timestamp=fields.number("timestamp", 64),
+            id=fields.identity(),
+            payload=fields.base64("payload"),
+            headers=read_headers_tree(fields, "2023", validate=validate),
+            state=None if state is None else MessageState(state),
+            checksum=None if state is None else fields.number("checksum", 32),
+        )
+
+    @classmethod
+    def _from_tlv_tree(cls, fields: transport.Fields, *, validate: bool) -> PolledMessage:
+        header = transport.fields_of(fields.need("header"), "the field header", _HEADER_FIELDS, fields.format)
+        headers = read_headers_tree(fields, "tlv", validate=validate)
+        return cls(
+            offset=header.number("offset", 64),
+            timestamp=header.number("timestamp", 64),
+            id=header.identity(),
+            payload=fields.base64("payload", padded=True),
+            headers=headers or None,
+            checksum=header.number("checksum", 64),
+            origin_timestamp=header.number("origin_timestamp", 64),
+        )
+
+
+@dataclass
+class PolledMessages:
+    """The reply to a poll.
+
+    Parameters
+    ----------
+    messages : list of PolledMessage
+        The messages.
+    partition_id : int, optional
+        The partition they are from; ``None`` in replies before 0.6.
+    current_offset : int, optional
+        The last offset of the partition; ``None`` in replies before 0.6.
+    """
+
+    messages: list[PolledMessage] = field(default_factory=list)
+    partition_id: int | None = None
+    current_offset: int | None = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, layout: Layout = "2023", *, validate: bool = True) -> PolledMessages:
+        """Read the body of a reply.
+
+        Parameters
+        ----------
+        data : bytes-like
+            The body, without the frame of the protocol around it. In ``2023`` it begins with the number of messages,
+            or from 0.6 on with partition, last offset and number; in ``tlv`` with these three, and in the newest
+            releases 24 bytes more. Which of them is there is seen from what follows.
+        layout : {"2023", "tlv"}, default "2023"
+            How it is written: ``2023`` up to 0.6, ``tlv`` since 0.11.
+        validate : bool, default True
+            Whether wrong checksums are refused, see :meth:`PolledMessage.from_bytes`, and in ``tlv`` headers that
+            cannot be read. Without, such headers are given as bytes.
+
+        Returns
+        -------
+        PolledMessages
+            The reply.
+
+        Raises
+        ------
+        DecodeError
+            If the bytes are not that.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import PolledMessages
+        >>> PolledMessages.from_bytes(bytes(4))
+        PolledMessages(messages=[], partition_id=None, current_offset=None)
+        """
+        check_layout(layout)
+        data = need_bytes(data, "a reply")
+        if layout == "tlv":
+            return cls._read_tlv(data, validate=validate)
+        if len(data) < 16:
+            return cls._read_2023(data, 4, validate=validate)
+        try:
+            return cls._read_2023(data, 16, validate=validate)
+        except DecodeError:
+            with suppress(DecodeError):
+                return cls._read_2023(data, 4, validate=validate)
+            raise
+
+    @classmethod
+    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> PolledMessages:
+        """Read a reply as JSON has it.
+
+        Parameters
+        ----------
+        text : str or bytes
+            An object with ``partition_id``, ``current_offset`` and ``messages``.
+        layout : {"auto", "2023", "tlv"}, default "auto"
+            Which layout the messages have to have.
+        validate : bool, default True
+            Whether headers are checked as those in bytes are.
+
+        Returns
+        -------
+        PolledMessages
+            The reply.
+
+        Raises
+        ------
+        DecodeError
+            If the text is not that.
+        """
+        check_read_layout(layout)
+        format = BLOCKS[layout]
+        names = ("partition_id", "current_offset", "messages")
+        fields = transport.fields_of(transport.load(text), "the reply", names, format)
+        messages = []
+        for index, tree in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
+            with placed(0, f"message {index}: "):
+                messages.append(PolledMessage._from_tree(tree, layout, validate=validate))
+        return cls(messages, fields.number("partition_id", 32), fields.number("current_offset", 64))
+
+    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+        """Write the reply as a server gives it in JSON.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How.
+        canonical : bool, default False
+            Whether headers are written in canonical order.
+
+        Returns
+        -------
+        str
+            The text, without spaces.
+        """
+        check_layout(layout)
+        count = {"count": len(self.messages)} if layout == "tlv" else {}
+        front = {"partition_id": self.partition_id or 0, "current_offset": self.current_offset or 0, **count}
+        messages = [message._to_tree(layout, canonical=canonical) for message in self.messages]
+        return transport.dump({**front, "messages": messages})
+
+    @classmethod
+    def _read_2023(cls, data: bytes, start: int, *, validate: bool) -> PolledMessages:
+        cursor = Cursor(data, POLLED["2023"])
+        partition = None if start == 4 else cursor.number(4, "partition")
+        current = None if start == 4 else cursor.number(8, "current offset")
+        count = cursor.number(4, "messages count")
+        with placed(start):
+            messages = _read_2023(data[start:], validate=validate)
+        _check_count(cursor, count, len(messages))
+        return cls(messages, partition, current)
+
+    @classmethod
+    def _read_tlv(cls, data: bytes, *, validate: bool) -> PolledMessages:
+        cursor = Cursor(data, POLLED["tlv"])
+        partition, current = cursor.number(4, "partition"), cursor.number(8, "current offset")
+        count = cursor.number(4, "messages count")
+        if validate:
+            # The format knows how long the prefix is, and passes over it.
+            messages = [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["tlv"])]
+        else:
+            if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
+                cursor.take(24, "partition context")
+            messages = [PolledMessage._from_frame(frame) for frame in read_batches(cursor)]
+        _check_count(cursor, count, len(messages))
+        return cls(messages, partition, current)
+
+
+def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
+    if validate:
+        return [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["2023"])]
+    cursor = Cursor(data, POLLED["2023"])
+    messages: list[PolledMessage] = []
+    while cursor.left:
+        cursor.what = f"message {len(messages)}: "
+        messages.append(PolledMessage._read_unverified(cursor))
+    return messages
+
+
+def _check_count(cursor: Cursor, announced: int, found: int) -> None:
+    if found != announced:
+        message = f"{announced} messages are announced and {found} are there"
+        raise DecodeError(message, format=cursor.format, code="wrong_size", offset=0 if cursor.at == 4 else 12)

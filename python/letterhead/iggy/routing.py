@@ -1,0 +1,187 @@
+"""Where messages go: a stream, a topic, and how a partition is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import letterhead.iggy.json_transport as transport
+from letterhead.iggy.faults import need_bytes, need_unsigned, refuse_value
+from letterhead.iggy.limits import LONGEST
+from letterhead.iggy.wire import Cursor
+from letterhead.values import utf8
+
+__all__ = ["Identifier", "Partitioning"]
+
+PartitioningKind: TypeAlias = Literal["balanced", "partition_id", "messages_key"]
+
+_NUMERIC, _NAMED = 1, 2
+_PARTITIONINGS: tuple[PartitioningKind, ...] = ("balanced", "partition_id", "messages_key")
+
+
+@dataclass(frozen=True)
+class Identifier:
+    """A stream or a topic, by its number or its name.
+
+    Parameters
+    ----------
+    value : int or str
+        A number of 32 bits, or a name of 1 to 255 bytes.
+
+    Raises
+    ------
+    EncodeError
+        If the number does not fit (``out_of_range``), or the name has no bytes (``empty_value``) or too many
+        (``too_long``).
+
+    Examples
+    --------
+    >>> from letterhead.iggy import Identifier
+    >>> Identifier.numeric(1), Identifier.named("sample")
+    (Identifier(value=1), Identifier(value='sample'))
+    >>> Identifier.named("sample").to_bytes().hex()
+    '020673616d706c65'
+    """
+
+    value: int | str
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, str):
+            size = len(utf8(self.value))
+            if size == 0:
+                refuse_value("empty_value", "the name has no bytes")
+            if size > LONGEST:
+                refuse_value("too_long", f"name of {size} bytes is longer than {LONGEST}")
+        else:
+            need_unsigned(self.value, 32, "the identifier")
+
+    @classmethod
+    def numeric(cls, value: int) -> Identifier:
+        """Name a stream or topic by its number; 0 is one since 0.7, and none before."""
+        if not isinstance(value, int):
+            raise TypeError(f"a numeric identifier is an int, not {type(value).__name__}")
+        return cls(value)
+
+    @classmethod
+    def named(cls, value: str) -> Identifier:
+        """Name a stream or topic by its name."""
+        if not isinstance(value, str):
+            raise TypeError(f"a named identifier is a str, not {type(value).__name__}")
+        return cls(value)
+
+    def to_bytes(self) -> bytes:
+        """Write kind, length and value."""
+        if isinstance(self.value, str):
+            name = utf8(self.value)
+            return bytes((_NAMED, len(name))) + name
+        return bytes((_NUMERIC, 4)) + self.value.to_bytes(4, "little")
+
+    @classmethod
+    def _read(cls, cursor: Cursor, which: str) -> Identifier:
+        kind = cursor.number(1, f"{which} kind")
+        if kind not in (_NUMERIC, _NAMED):
+            cursor.refuse("unknown_kind", f"identifier kind {kind} is unknown", back=1)
+        size = cursor.number(1, f"{which} length")
+        if kind == _NUMERIC and size != 4:
+            cursor.refuse("wrong_size", f"{size} bytes where a numeric identifier takes 4", back=1)
+        if size == 0:
+            cursor.refuse("empty_value", "the name has no bytes", back=1)
+        value = cursor.take(size, which)
+        if kind == _NUMERIC:
+            return cls(int.from_bytes(value, "little"))
+        try:
+            return cls(value.decode())
+        except UnicodeDecodeError as error:
+            cursor.refuse("value_not_utf8", "the name is not UTF-8", back=size - error.start)
+            raise
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How the partition of messages is chosen.
+
+    Made by :meth:`balanced`, :meth:`partition_id` or :meth:`messages_key`.
+
+    Parameters
+    ----------
+    kind : {"balanced", "partition_id", "messages_key"}
+        How.
+    value : bytes
+        Nothing, a number of four bytes, or the key.
+
+    Raises
+    ------
+    EncodeError
+        If the value is not one that the kind has.
+
+    Examples
+    --------
+    >>> from letterhead.iggy import Partitioning
+    >>> Partitioning.partition_id(7).to_bytes().hex(), Partitioning.messages_key("key-7").to_bytes().hex()
+    ('020407000000', '03056b65792d37')
+    """
+
+    kind: PartitioningKind
+    value: bytes = b""
+
+    def __post_init__(self) -> None:
+        fault = _misfit(self.kind, self.value)
+        if fault is not None:
+            refuse_value(*fault)
+
+    @classmethod
+    def balanced(cls) -> Partitioning:
+        """Let the partitions take turns."""
+        return cls("balanced")
+
+    @classmethod
+    def partition_id(cls, value: int) -> Partitioning:
+        """Choose a partition by its number."""
+        return cls("partition_id", need_unsigned(value, 32, "the partition").to_bytes(4, "little"))
+
+    @classmethod
+    def messages_key(cls, value: bytes | str) -> Partitioning:
+        """Choose the partition by a hash of a key, of 1 to 255 bytes."""
+        return cls("messages_key", utf8(value) if isinstance(value, str) else need_bytes(value, "the messages key"))
+
+    def to_bytes(self) -> bytes:
+        """Write kind, length and value."""
+        return bytes((1 + _PARTITIONINGS.index(self.kind), len(self.value))) + self.value
+
+    def _to_tree(self) -> dict[str, str]:
+        return {"kind": self.kind, "value": transport.text_of(self.value)}
+
+    @classmethod
+    def _from_tree(cls, tree: Any, format: str) -> Partitioning:
+        fields = transport.fields_of(tree, "the partitioning", ("kind", "value"), format)
+        name = fields.one_of("kind", _PARTITIONINGS)
+        kind = next(kind for kind in _PARTITIONINGS if kind == name)
+        value = fields.base64("value")
+        fault = _misfit(kind, value)
+        if fault is not None:
+            transport.refuse(fault[1], format)
+        return cls(kind, value)
+
+    @classmethod
+    def _read(cls, cursor: Cursor) -> Partitioning:
+        code = cursor.number(1, "partitioning kind")
+        if not 1 <= code <= len(_PARTITIONINGS):
+            cursor.refuse("unknown_kind", f"partitioning kind {code} is unknown", back=1)
+        value = cursor.take(cursor.number(1, "partitioning length"), "partitioning")
+        fault = _misfit(_PARTITIONINGS[code - 1], value)
+        if fault is not None:
+            cursor.refuse(*fault, back=len(value) + 1)
+        return cls(_PARTITIONINGS[code - 1], value)
+
+
+def _misfit(kind: str, value: bytes) -> tuple[str, str] | None:
+    if kind not in _PARTITIONINGS:
+        return "unknown_kind", "partitioning of this name is unknown"
+    if kind == "messages_key" and not value:
+        return "empty_value", "the messages key has no bytes"
+    if len(value) > LONGEST:
+        return "too_long", f"messages key of {len(value)} bytes is longer than {LONGEST}"
+    width = {"balanced": 0, "partition_id": 4}.get(kind, len(value))
+    if len(value) != width:
+        return "wrong_size", f"{len(value)} bytes where {kind} takes {width}"
+    return None

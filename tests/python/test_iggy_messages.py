@@ -1,0 +1,495 @@
+"""``letterhead.iggy``: messages as they are sent and polled, in bytes and JSON."""
+
+from __future__ import annotations
+
+import struct
+import uuid
+import zlib
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from letterhead.errors import ConversionError, DecodeError, EncodeError
+from letterhead.iggy import (
+    HeaderKey,
+    HeaderMap,
+    HeaderValue,
+    Identifier,
+    Message,
+    MessageState,
+    Partitioning,
+    PolledMessage,
+    PolledMessages,
+    SendMessages,
+    iggy_code,
+)
+
+HEADERS = HeaderMap({"key 1": "value1", "key-2": True, "key_3": lh.UInt64(123456)})
+TYPED = HeaderMap([(HeaderKey.from_int32(3), "x"), ("a", lh.Float64(0.5))])
+ENCRYPTED = b"\x00no headers at all"
+KEY = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
+
+
+def request(*messages: Message, stream: int | str = 1, topic: int | str = "sample") -> SendMessages:
+    return SendMessages(stream, topic, Partitioning.messages_key(b"key"), messages)
+
+
+def polled(**changes: Any) -> PolledMessage:
+    given: dict[str, Any] = {
+        "offset": 5,
+        "timestamp": 1767225600000000,
+        "id": 7,
+        "payload": b"hello",
+        "headers": HEADERS,
+    }
+    return PolledMessage(**{**given, **changes})
+
+
+def test_the_identity_of_a_message_is_a_number_of_128_bits() -> None:
+    assert [Message().id, Message(7).id, Message(KEY).id] == [0, 7, KEY.int]
+    for wrong in (-1, 1 << 128):
+        with pytest.raises(EncodeError, match="the id does not fit uint128"):
+            Message(wrong)
+    given: Any
+    for given in ("7", 7.0, True):
+        with pytest.raises(TypeError):
+            Message(given)
+
+
+def test_an_identity_in_json_is_a_number_digits_or_a_uuid() -> None:
+    for text, number in (
+        ('{"payload":""}', 0),
+        ('{"id":7,"payload":""}', 7),
+        ('{"id":"7","payload":""}', 7),
+        (f'{{"id":{KEY.int},"payload":""}}', KEY.int),
+        (f'{{"id":"{KEY.int}","payload":""}}', KEY.int),
+        (f'{{"id":"{KEY}","payload":""}}', KEY.int),
+        (f'{{"id":"{KEY.hex}","payload":""}}', KEY.int),
+    ):
+        assert Message.from_json(text).id == number
+    for wrong in ("null", "-1", "1.5", "true", '"x"', '""', str(1 << 128), f'"{1 << 128}"', '"-1"', "[]"):
+        with pytest.raises(DecodeError):
+            Message.from_json(f'{{"id":{wrong},"payload":""}}')
+
+
+def test_an_identity_of_more_than_64_bits_is_text_for_servers_that_read_no_longer_numbers() -> None:
+    message = Message(KEY, b"x")
+    assert message.to_json() == f'{{"id":{KEY.int},"payload":"eA==","headers":null}}'
+    assert message.to_json("tlv") == f'{{"id":"{KEY.int}","payload":"eA=="}}'
+    assert Message.from_json(message.to_json("tlv")) == message
+
+
+def test_no_headers_are_null_in_the_older_json_and_absent_in_the_newer() -> None:
+    none, empty = Message(1, b"x"), Message(1, b"x", {})
+    assert [none.to_json(), empty.to_json()] == [
+        '{"id":1,"payload":"eA==","headers":null}',
+        '{"id":1,"payload":"eA==","headers":{}}',
+    ]
+    assert none.to_json("tlv") == empty.to_json("tlv") == '{"id":1,"payload":"eA=="}'
+    assert none.to_bytes() == empty.to_bytes()
+    assert Message.from_bytes(empty.to_bytes()).headers is None
+
+
+def test_headers_of_the_other_layout_are_an_error_and_not_passed_over() -> None:
+    older, newer = Message(1, b"x", HEADERS).to_json(), Message(1, b"x", HEADERS).to_json("tlv")
+    assert Message.from_json(older) == Message.from_json(newer) == Message(1, b"x", HEADERS)
+    both = older[:-1] + "," + newer[newer.index('"user_headers"') :]
+    for text, layout in ((older, "tlv"), (newer, "2023"), (both, "auto")):
+        with pytest.raises(DecodeError, match="by its layout"):
+            Message.from_json(text, layout)
+
+
+def test_a_payload_wants_its_padding_in_the_newer_json() -> None:
+    assert Message.from_json('{"payload":"eA"}', "2023").payload == b"x"
+    with pytest.raises(DecodeError, match="the field payload of a message is no base64"):
+        Message.from_json('{"payload":"eA"}', "tlv")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "{}",
+        '{"payload":1}',
+        '{"payload":"eA==","payload":"eA=="}',
+        '{"payload":"eA==","headers":3}',
+        '{"payload":"eA==","user_headers":{}}',
+        '{"payload":"eA==","user_headers":[3]}',
+    ],
+)
+def test_what_is_no_json_of_a_message_is_an_error(text: str) -> None:
+    with pytest.raises(DecodeError) as raised:
+        Message.from_json(text)
+    assert raised.value.code == "bad_text"
+
+
+def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
+    message = Message(1, b"x", ENCRYPTED)
+    assert Message.from_json(message.to_json("tlv")) == message
+    assert '"user_headers":"AG5v' in message.to_json("tlv")
+    for write in (message.to_bytes, message.to_json):
+        with pytest.raises(ConversionError, match="given as bytes") as raised:
+            write()
+        assert raised.value.code == "field_not_carried"
+    body = request(message, Message(2, b"y", TYPED)).to_bytes("tlv")
+    with pytest.raises(DecodeError, match="message 0: "):
+        SendMessages.from_bytes(body, "tlv")
+    read = SendMessages.from_bytes(body, "tlv", validate=False)
+    assert [given.headers for given in read.messages] == [ENCRYPTED, TYPED]
+    assert read.to_bytes("tlv") == body
+    # A text that does read as headers is headers, as it is to a server.
+    assert Message.from_json('{"payload":"eA==","user_headers":"AgEAAABhAgEAAABi"}').headers == HeaderMap({"a": "b"})
+
+
+def test_messages_take_what_maps_take() -> None:
+    assert Message(1, b"x", [("a", "b")]) == Message(1, b"x", lh.Headers([("a", lh.String("b"))]))
+    with pytest.raises(ConversionError, match="iggy wants a kind"):
+        Message(1, b"x", lh.Headers([("a", b"b")]))
+    wrong: Any
+    for wrong in ("text", 5, None):
+        with pytest.raises(TypeError, match="the payload must be bytes"):
+            Message(1, wrong)
+    with pytest.raises(EncodeError, match="the origin timestamp does not fit uint64"):
+        Message(1, b"x", origin_timestamp=-1)
+
+
+def test_requests_survive_bytes_and_json() -> None:
+    given = request(Message(1, b"x", HEADERS, origin_timestamp=5), Message(KEY, b"y", origin_timestamp=3))
+    plain = request(Message(1, b"x", HEADERS), Message(KEY, b"y"))
+    assert SendMessages.from_bytes(given.to_bytes()) == plain
+    assert SendMessages.from_bytes(given.to_bytes("tlv"), "tlv") == given
+    where = {"stream_id": given.stream_id, "topic_id": "sample"}
+    for layout in ("2023", "tlv"):
+        text = given.to_json(layout)
+        assert SendMessages.from_json(text, **where) == plain
+    typed = request(Message(1, b"x", TYPED, origin_timestamp=0))
+    assert SendMessages.from_bytes(typed.to_bytes("tlv"), "tlv") == typed
+    with pytest.raises(ConversionError, match="the key is int32"):
+        typed.to_bytes()
+
+
+def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
+    messages = [Message(1, b"first", HEADERS, origin_timestamp=1), Message(2, b"second", origin_timestamp=2)]
+    older, newer = request(*messages).to_bytes(), request(*messages).to_bytes("tlv")
+    whole = 0
+    for end in range(len(older)):
+        try:
+            read = SendMessages.from_bytes(older[:end])
+        except DecodeError as error:
+            assert error.code == "truncated", end
+            assert error.offset is not None
+            assert error.offset <= end
+        else:
+            assert read.messages == SendMessages.from_bytes(older).messages[: len(read.messages)]
+            whole += 1
+    assert whole == 2  # before the first message, and after it
+    for end in range(len(newer)):
+        for validate in (True, False):
+            with pytest.raises(DecodeError):
+                SendMessages.from_bytes(newer[:end], "tlv", validate=validate)
+
+
+def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
+    body = bytearray(request(Message(1, b"first"), Message(2, b"second", {"k": "v"})).to_bytes())
+    kind = body.index(b"k\2") + 1
+    body[kind] = 99
+    with pytest.raises(DecodeError) as raised:
+        SendMessages.from_bytes(bytes(body))
+    error = raised.value
+    assert (error.code, error.offset, error.header, error.format) == ("unknown_kind", kind, 0, "iggy-2023")
+    assert error.message == "message 1: value kind code 99 is unknown"
+    assert iggy_code(error) == 3
+
+
+def test_a_checksum_that_does_not_hold_is_refused_unless_it_is_handed_on() -> None:
+    body = bytearray(request(Message(1, b"first", origin_timestamp=0)).to_bytes("tlv"))
+    body[-1] ^= 1
+    with pytest.raises(DecodeError) as raised:
+        SendMessages.from_bytes(bytes(body), "tlv")
+    assert raised.value.code == "bad_crc"
+    assert raised.value.offset is not None
+    assert raised.value.offset > 256
+    assert SendMessages.from_bytes(bytes(body), "tlv", validate=False).messages[0].payload == b"firsu"
+
+
+def test_what_a_request_says_about_itself_has_to_be_so() -> None:
+    body = request(Message(1, b"x", origin_timestamp=0)).to_bytes("tlv")
+    metadata = int.from_bytes(body[:4], "little")
+    longer = (metadata + 1).to_bytes(4, "little") + body[4:]
+    with pytest.raises(DecodeError, match=f"metadata of {metadata + 1} bytes has {metadata}"):
+        SendMessages.from_bytes(longer, "tlv")
+    more = body[:metadata] + (2).to_bytes(4, "little") + body[metadata + 4 :]
+    with pytest.raises(DecodeError, match="2 messages are announced and 1 are there") as raised:
+        SendMessages.from_bytes(more, "tlv")
+    assert raised.value.offset == metadata
+
+
+def test_requests_that_servers_refuse_are_refused() -> None:
+    cases: list[tuple[SendMessages, str, str, int]] = [
+        (request(), "2023", "empty_value", 4009),
+        (request(), "tlv", "empty_value", 4009),
+        (request(Message(1, b"")), "2023", "empty_value", 4024),
+        (request(Message(1, b"x"), Message(1, b"")), "tlv", "empty_value", 4025),
+        (request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))), "2023", "too_large", 4022),
+        (request(Message(1, bytes(64_000_001))), "tlv", "too_large", 4022),
+        (request(Message(1, b"x", bytes(100_001))), "tlv", "too_large", 4017),
+        (request(Message(1, b"x"), stream=0), "2023", "out_of_range", 6),
+        (request(Message(1, b"x"), topic=0), "2023", "out_of_range", 6),
+    ]
+    layout: Any
+    for given, layout, code, number in cases:
+        for call in (given.validate, given.to_bytes):
+            with pytest.raises(EncodeError) as raised:
+                call(layout)
+            assert (raised.value.code, iggy_code(raised.value, layout)) == (code, number)
+    request(Message(1, b"x"), Message(1, b"")).validate("2023")
+    request(Message(1, b"x"), stream=0).validate("tlv")
+    assert request(Message(1, b"")).to_bytes(validate=False)
+    assert request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))).to_bytes("tlv")
+
+
+def test_messages_of_a_batch_are_made_within_71_minutes() -> None:
+    most = (1 << 32) - 1
+    fits = request(Message(1, b"x", origin_timestamp=most), Message(1, b"x", origin_timestamp=0))
+    assert SendMessages.from_bytes(fits.to_bytes("tlv"), "tlv") == fits
+    fits.messages[0].origin_timestamp = most + 1
+    with pytest.raises(EncodeError, match="message 0: its time is too far") as raised:
+        fits.to_bytes("tlv")
+    assert raised.value.code == "out_of_range"
+
+
+def test_identifiers_are_numbers_or_names() -> None:
+    assert Identifier.numeric(4294967295).to_bytes().hex() == "0104ffffffff"
+    assert Identifier.named("é").to_bytes().hex() == "0202c3a9"
+    assert Identifier.numeric(0) == Identifier(0)
+    for make, code in (
+        (lambda: Identifier.numeric(-1), "out_of_range"),
+        (lambda: Identifier.numeric(1 << 32), "out_of_range"),
+        (lambda: Identifier.named(""), "empty_value"),
+        (lambda: Identifier.named("é" * 128), "too_long"),
+        (lambda: Identifier.named("\ud800"), "value_not_utf8"),
+    ):
+        with pytest.raises(EncodeError) as raised:
+            make()
+        assert raised.value.code == code
+        assert iggy_code(raised.value) == (81 if code == "value_not_utf8" else 6)
+    wrong: Any
+    for wrong in ("1", 1.0, True, None):
+        with pytest.raises(TypeError):
+            Identifier.numeric(wrong)
+    for wrong in (1, b"x"):
+        with pytest.raises(TypeError):
+            Identifier.named(wrong)
+
+
+def test_partitionings_have_the_value_that_their_kind_has() -> None:
+    assert Partitioning.balanced().to_bytes() == b"\1\0"
+    assert Partitioning.messages_key("é") == Partitioning.messages_key(b"\xc3\xa9")
+    for make, code in (
+        (lambda: Partitioning.partition_id(1 << 32), "out_of_range"),
+        (lambda: Partitioning.messages_key(b""), "empty_value"),
+        (lambda: Partitioning.messages_key(bytes(256)), "too_long"),
+        (lambda: Partitioning("balanced", b"x"), "wrong_size"),
+        (lambda: Partitioning("partition_id", b"x"), "wrong_size"),
+        (lambda: Partitioning("other"), "unknown_kind"),
+    ):
+        with pytest.raises(EncodeError) as raised:
+            make()
+        assert raised.value.code == code
+    wrong: Any
+    for wrong in (5, None):
+        with pytest.raises(TypeError):
+            Partitioning.messages_key(wrong)
+
+
+@pytest.mark.parametrize(
+    ("routing", "code", "byte"),
+    [
+        ("030401000000", "unknown_kind", 0),
+        ("0103010000", "wrong_size", 1),
+        ("0200", "empty_value", 1),
+        ("0202c328", "value_not_utf8", 2),
+        ("0104010000000201610900", "unknown_kind", 9),
+        ("010401000000020161010161", "wrong_size", 10),
+        ("010401000000020161020361", "truncated", 11),
+        ("0104010000000201610300", "empty_value", 10),
+    ],
+)
+def test_a_request_to_nowhere_is_refused(routing: str, code: str, byte: int) -> None:
+    data = bytes.fromhex(routing)
+    with pytest.raises(DecodeError) as raised:
+        SendMessages.from_bytes(data)
+    assert (raised.value.code, raised.value.offset) == (code, byte)
+    with pytest.raises(DecodeError) as raised:
+        SendMessages.from_bytes(len(data).to_bytes(4, "little") + data, "tlv")
+    assert (raised.value.code, raised.value.offset) == (code, byte + 4)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        '{"messages":[]}',
+        '{"partitioning":{"kind":"balanced","value":""}}',
+        '{"partitioning":{"kind":"other","value":""},"messages":[]}',
+        '{"partitioning":{"kind":"partition_id","value":"AA=="},"messages":[]}',
+        '{"partitioning":{"kind":"balanced","value":""},"messages":{}}',
+        '{"partitioning":{"kind":"balanced","value":""},"messages":[{}]}',
+    ],
+)
+def test_what_is_no_json_of_a_request_is_an_error(text: str) -> None:
+    with pytest.raises(DecodeError) as raised:
+        SendMessages.from_json(text, stream_id=1, topic_id=1)
+    assert raised.value.code == "bad_text"
+    assert raised.value.message.startswith("message 0: ") == text.endswith("[{}]}")
+
+
+def test_polled_messages_of_every_release_of_the_older_layout_are_read() -> None:
+    first = [polled(), polled(offset=6, headers=None)]
+    later = [polled(state=MessageState.AVAILABLE, checksum=zlib.crc32(b"hello")), polled(offset=6, headers=None)]
+    later[1].state, later[1].checksum = MessageState.POISONED, zlib.crc32(b"hello")
+    for messages in (first, later):
+        body = b"".join(message.to_bytes() for message in messages)
+        short, long = (2).to_bytes(4, "little"), struct.pack("<IQI", 3, 6, 2)
+        assert PolledMessages.from_bytes(short + body) == PolledMessages(messages)
+        assert PolledMessages.from_bytes(long + body) == PolledMessages(messages, 3, 6)
+        for wrong in (struct.pack("<IQI", 3, 6, 1), (3).to_bytes(4, "little")):
+            with pytest.raises(DecodeError):
+                PolledMessages.from_bytes(wrong + body)
+        for end in range(4, len(body)):
+            with pytest.raises(DecodeError):
+                PolledMessages.from_bytes(long + body[:end])
+    assert PolledMessages.from_bytes(struct.pack("<IQI", 3, 6, 0)) == PolledMessages([], 3, 6)
+    for end in range(4):
+        with pytest.raises(DecodeError, match="messages count takes 4 bytes"):
+            PolledMessages.from_bytes(bytes(end))
+
+
+def test_a_fault_in_a_reply_is_counted_from_its_first_byte() -> None:
+    body = bytearray(struct.pack("<IQI", 3, 6, 1) + polled(state=MessageState.AVAILABLE).to_bytes())
+    body[body.index(b"key 1") + 5] = 99
+    with pytest.raises(DecodeError) as raised:
+        PolledMessages.from_bytes(bytes(body), validate=False)
+    assert raised.value.offset == body.index(b"key 1") + 5
+    assert raised.value.message == "message 0: value kind code 99 is unknown"
+
+
+def test_a_checksum_that_is_not_given_is_made() -> None:
+    message = polled(state=MessageState.AVAILABLE)
+    assert PolledMessage.from_bytes(message.to_bytes()).checksum == zlib.crc32(b"hello")
+    assert f'"checksum":{zlib.crc32(b"hello")}' in message.to_json()
+    wrong = polled(state=MessageState.AVAILABLE, checksum=1)
+    with pytest.raises(DecodeError):
+        PolledMessage.from_bytes(wrong.to_bytes())
+    assert PolledMessage.from_bytes(wrong.to_bytes(), validate=False) == wrong
+
+
+def test_a_state_that_does_not_exist_is_refused() -> None:
+    data = bytearray(polled(state=MessageState.AVAILABLE).to_bytes())
+    data[8] = 2
+    with pytest.raises(DecodeError, match="message 0: state 2 is unknown") as raised:
+        PolledMessage.from_bytes(bytes(data), validate=False)
+    assert (raised.value.code, raised.value.offset) == ("bad_attributes", 8)
+
+
+def test_one_message_is_one() -> None:
+    for data in (b"", polled().to_bytes() * 2):
+        with pytest.raises(DecodeError, match="messages where one was expected"):
+            PolledMessage.from_bytes(data)
+
+
+def stored(headers: Any = TYPED, *, prefix: int = 16) -> bytes:
+    """Make a reply of today: the batch of a request, stamped by a server and behind the prefix of a reply."""
+    sent = request(Message(1, b"x", headers, origin_timestamp=50), Message(2, b"yy", origin_timestamp=30)).to_bytes(
+        "tlv"
+    )
+    batch = bytearray(sent[4 + int.from_bytes(sent[:4], "little") :])
+    struct.pack_into("<QQQ", batch, 0, 3, 100, 7000)
+    frames, sums = 256, b""
+    while frames < len(batch):
+        sums += batch[frames : frames + 8]
+        frames += 48 + sum(struct.unpack_from("<II", batch, frames + 32))
+    from letterhead._native import xxh3_64
+
+    struct.pack_into("<Q", batch, 40, xxh3_64(bytes(batch[:40] + batch[48:52]) + sums))
+    return struct.pack("<IQI", 3, 101, 2) + bytes(prefix - 16) + bytes(batch)
+
+
+@pytest.mark.parametrize("validate", [True, False])
+@pytest.mark.parametrize("prefix", [16, 40])
+def test_replies_of_today_are_read(prefix: int, validate: bool) -> None:
+    reply = PolledMessages.from_bytes(stored(prefix=prefix), "tlv", validate=validate)
+    assert (reply.partition_id, reply.current_offset) == (3, 101)
+    assert [(m.offset, m.id, m.payload, m.headers) for m in reply.messages] == [
+        (100, 1, b"x", TYPED),
+        (101, 2, b"yy", None),
+    ]
+    assert [m.origin_timestamp for m in reply.messages] == [50, 30]
+    assert all(m.checksum for m in reply.messages)
+    assert PolledMessages.from_bytes(struct.pack("<IQI", 3, 101, 0) + bytes(prefix - 16), "tlv").messages == []
+
+
+@pytest.mark.parametrize("validate", [True, False])
+def test_every_message_of_a_batch_has_the_time_at_which_the_server_got_it(validate: bool) -> None:
+    reply = PolledMessages.from_bytes(stored(), "tlv", validate=validate)
+    assert [message.timestamp for message in reply.messages] == [7000, 7000]
+
+
+def test_one_message_that_cannot_be_read_does_not_hide_the_others() -> None:
+    with pytest.raises(DecodeError, match="message 0: "):
+        PolledMessages.from_bytes(stored(ENCRYPTED), "tlv")
+    reply = PolledMessages.from_bytes(stored(ENCRYPTED), "tlv", validate=False)
+    assert [message.headers for message in reply.messages] == [ENCRYPTED, None]
+    again = PolledMessages.from_json(reply.to_json("tlv"))
+    assert again == reply
+
+
+def test_a_reply_of_today_that_is_cut_off_is_an_error() -> None:
+    data = stored()
+    for end in range(len(data)):
+        for validate in (True, False):
+            with pytest.raises(DecodeError):
+                PolledMessages.from_bytes(data[:end], "tlv", validate=validate)
+
+
+def test_messages_with_the_header_of_64_bytes_are_read_and_written() -> None:
+    message = polled(headers=TYPED, checksum=1 << 63, origin_timestamp=4)
+    assert PolledMessage.from_bytes(message.to_bytes("tlv"), "tlv") == message
+    assert len(message.to_bytes("tlv")) == 64 + len(b"hello") + TYPED.size_bytes("tlv")
+    assert PolledMessage.from_json(message.to_json("tlv")) == message
+    assert PolledMessage.from_json(polled().to_json()) == polled()
+
+
+def test_polled_messages_survive_json() -> None:
+    for layout, messages in (
+        ("2023", [polled(), polled(offset=6, headers=None)]),
+        ("tlv", [polled(checksum=1, origin_timestamp=2, headers=TYPED)]),
+    ):
+        reply = PolledMessages(messages, 3, 6)
+        assert PolledMessages.from_json(reply.to_json(layout)) == reply
+    for text in ("[]", "{}", '{"partition_id":1,"current_offset":1,"messages":[{"offset":-1}]}'):
+        with pytest.raises(DecodeError):
+            PolledMessages.from_json(text)
+    with pytest.raises(DecodeError, match="none of available"):
+        PolledMessage.from_json('{"offset":1,"state":"gone","timestamp":1,"id":1,"checksum":1,"payload":""}')
+
+
+def test_numbers_that_do_not_fit_their_field_are_refused() -> None:
+    for changes in (
+        {"offset": -1},
+        {"timestamp": 1 << 64},
+        {"id": 1 << 128},
+        {"checksum": 1 << 32, "state": MessageState.AVAILABLE},
+        {"origin_timestamp": 1 << 64},
+    ):
+        with pytest.raises(EncodeError) as raised:
+            polled(**changes)
+        assert raised.value.code == "out_of_range"
+
+
+def test_unnamed_kinds_of_a_message_go_as_base64_in_json() -> None:
+    headers = HeaderMap({"a": HeaderValue(200, b"b")})
+    message = Message(1, b"x", headers)
+    assert '"user_headers":"AgEAAABhyAEAAABi"' in message.to_json("tlv")
+    assert Message.from_json(message.to_json("tlv")) == message
