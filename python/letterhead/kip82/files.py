@@ -1,0 +1,73 @@
+"""Files that are there as a whole or not at all, and a lock that holds as long as its process lives."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from letterhead.kip82.log_errors import LogLockedError
+
+__all__ = ["Lock", "replace_file", "sync_directory"]
+
+
+class Lock:
+    """A lock on a file that no other object has, in this process or another one.
+
+    Parameters
+    ----------
+    path : Path
+        The file. It stays when the lock is released, and says which process had it last.
+
+    Raises
+    ------
+    LogLockedError
+        If another object has it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import fcntl  # not on Windows, where the rest of the package works
+
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip() or "another process"
+            os.close(self._descriptor)
+            who = "another object of this process" if holder == str(os.getpid()) else f"process {holder}"
+            raise LogLockedError(
+                f"{path.parent} is being written by {who}: close it there, or open it here with readonly=True"
+            ) from None
+        self._process = os.getpid()
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let it go. A second call does nothing."""
+        import fcntl
+
+        if self._descriptor >= 0:
+            if self._process == os.getpid():
+                # A child that was forked has the descriptor, too: closing it here alone would not let go.
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file so that after a crash it is the old one or the new one."""
+    temporary = path.with_name(path.name + ".new")
+    with temporary.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the disk have the names of the files in a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

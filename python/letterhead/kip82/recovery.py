@@ -1,0 +1,87 @@
+"""The end of the last file of a log, when it is opened: what a crash left there is cut, and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from typing import NamedTuple
+
+from letterhead.kip82.files import replace_file
+from letterhead.kip82.layouts import MESSAGES
+from letterhead.kip82.log_errors import Damage, DamagedLogError, TornTailWarning
+from letterhead.kip82.segment import Segment, Stored
+from letterhead.message import validate
+
+__all__ = ["Tail", "open_tail"]
+
+
+class Tail(NamedTuple):
+    """How a file ends.
+
+    Attributes
+    ----------
+    next_offset : int
+        The offset that comes next.
+    torn : Damage or None
+        What a crash left of an append.
+    """
+
+    next_offset: int
+    torn: Damage | None
+
+
+def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
+    """Find where a file ends, and cut what a crash left there.
+
+    Parameters
+    ----------
+    segment : Segment
+        The last file of a log.
+    readonly : bool
+        Cut nothing.
+    cut_damaged : bool
+        Where the end is damaged in a way that no crash leaves, move it to a file of its own.
+
+    Returns
+    -------
+    Tail
+        How it ends.
+
+    Raises
+    ------
+    DamagedLogError
+        If the end is damaged in such a way, and is not to be moved.
+    """
+    last = _last(segment, frames_only=True)
+    if isinstance(last, Damage) or (last is not None and validate(last.data, MESSAGES[segment.layout])):
+        # Only the messages themselves say where the damage begins.
+        last = _last(segment, frames_only=False)
+    if last is None:
+        return Tail(segment.base, None)
+    if isinstance(last, Stored):
+        return Tail(last.offset + 1, None)
+    torn = segment.torn(last)
+    if readonly:
+        # What is torn was never there; damage is told by reading, as damage anywhere is.
+        return Tail(last.offset, last) if torn else Tail(last.offset + 1, None)
+    if not torn:
+        if not cut_damaged:
+            hint = "no crash leaves a file like that: readonly=True reads the rest, damaged_tail='cut' moves it away"
+            raise DamagedLogError(last, hint)
+        with segment.path.open("rb") as file:
+            file.seek(last.position)
+            replace_file(segment.path.with_name(f"{segment.path.name}.damaged-{last.position}"), file.read())
+    with segment.path.open("r+b") as file:
+        file.truncate(last.position)
+        os.fsync(file.fileno())
+    warnings.warn(f"cut off at the end: {last}", TornTailWarning, stacklevel=4)
+    return Tail(last.offset, last)
+
+
+def _last(segment: Segment, *, frames_only: bool) -> Stored | Damage | None:
+    last = None
+    with contextlib.suppress(FileNotFoundError):  # reading only, there may be none yet
+        for found in segment.read(frames_only=frames_only):
+            last = found
+    return last

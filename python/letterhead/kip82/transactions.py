@@ -1,0 +1,84 @@
+"""One id for everything that a request sets going, across services."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerInterceptor
+from letterhead.kip82.ranges import KeyRange
+from letterhead.kip82.records import ConsumerRecord, ProducerRecord
+from letterhead.kip82.serializers import HeaderSerializer
+
+__all__ = ["UUID_BYTES", "TransactionIds"]
+
+UUID_BYTES = HeaderSerializer(lambda value: value.bytes, lambda data: uuid.UUID(bytes=data))
+"""A UUID as its 16 bytes."""
+
+# Of a task or a thread, not of the process: what one handler does is not seen by another.
+_current: ContextVar[uuid.UUID | None] = ContextVar("letterhead_kip82_transaction", default=None)
+
+
+class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
+    """Gives every record a transaction id: the one of the record that is being handled, or a new one.
+
+    A record that has an id keeps it.
+
+    Parameters
+    ----------
+    key : str or int, default "transaction-id"
+        The header, whose value is a UUID.
+    writes : KeyRange, optional
+        The range of its writer, where the key is a number.
+
+    Examples
+    --------
+    >>> from letterhead.kip82 import ConsumerRecord, ProducerInterceptors, ProducerRecord, TransactionIds
+    >>> ids = TransactionIds()
+    >>> chain = ProducerInterceptors([ids])
+    >>> order = chain.on_send(ProducerRecord("orders", value=b"42"))
+    >>> [received] = ConsumerRecord.read(order.to_bytes(), topic="orders")
+    >>> with ids.handling(received):
+    ...     invoice = chain.on_send(ProducerRecord("invoices", value=b"43"))
+    >>> invoice.get_header("transaction-id") == order.get_header("transaction-id")
+    True
+    """
+
+    def __init__(self, key: str | int = "transaction-id", *, writes: KeyRange | None = None) -> None:
+        self._key = key
+        self.writes = writes
+        self.serializers: Mapping[str | int, HeaderSerializer] = {key: UUID_BYTES}
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        """Give the record an id, if it has none."""
+        if self._key not in record.headers:
+            record.set_header(self._key, _current.get() or uuid.uuid4())
+        return record
+
+    def id_of(self, record: ProducerRecord | ConsumerRecord) -> uuid.UUID | None:
+        """Give the id of a record, or ``None``."""
+        found: uuid.UUID | None = record.with_serializers(self.serializers).get_header(self._key)
+        return found
+
+    @contextmanager
+    def handling(self, record: ConsumerRecord) -> Iterator[uuid.UUID]:
+        """Give the id of a record to every record that is sent meanwhile.
+
+        Parameters
+        ----------
+        record : ConsumerRecord
+            The record that is being handled. If it has no id, a new transaction begins.
+
+        Yields
+        ------
+        uuid.UUID
+            The id.
+        """
+        found = self.id_of(record) or uuid.uuid4()
+        token = _current.set(found)
+        try:
+            yield found
+        finally:
+            _current.reset(token)

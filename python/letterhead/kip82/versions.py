@@ -1,0 +1,200 @@
+"""The versions of produce and fetch requests, the messages that each of them carries, and the ways between these.
+
+========  =====================================  =======================================================
+version   its sets hold messages of              from
+========  =====================================  =======================================================
+0, 1      magic 0: no timestamp                  Kafka 0.8, 0.9
+2         magic 1 (magic 0 is taken, too)        Kafka 0.10 (KIP-32)
+3         magic 2 in the integer layout          the second draft of KIP-82
+4         magic 2, typed or with a wrapper       the first draft; the alternative, where the log is one of these
+========  =====================================  =======================================================
+
+A log holds magic 2. What comes in older is *converted up*: it gets no headers. What goes out to an older version is
+*converted down*: its headers are dropped, and in the wrapper layout the value leaves its wrapper and a delete that had a
+value becomes null, which is the one way in which an old client can see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from letterhead.envelope import Envelope
+from letterhead.errors import EncodeError
+from letterhead.headers import Headers
+from letterhead.kip82.compaction import is_delete
+from letterhead.kip82.layouts import MESSAGES, SETS, Layout
+from letterhead.losses import Kinds
+from letterhead.message import convert, encode
+
+__all__ = ["MAGIC", "VERSIONS", "carry", "check_version", "convert_down", "convert_up", "layout_of", "set_format"]
+
+MAGIC = {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}
+"""The magic that a fetch of each version gives."""
+
+VERSIONS = tuple(MAGIC)
+
+CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
+"""The attribute bits that say how a set is compressed, and that a timestamp is the log's."""
+
+
+def check_version(version: int) -> None:
+    """Refuse what is no version of a request.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such version.
+    """
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise TypeError(f"a version must be int, not {version.__class__.__name__}")
+    if version not in MAGIC:
+        raise ValueError(f"there is no version {version}: requests have the versions {', '.join(map(str, VERSIONS))}")
+
+
+def layout_of(version: int, layout: Layout) -> Layout | None:
+    """Give the layout of the messages that a version carries to and from a log.
+
+    Parameters
+    ----------
+    version : int
+        Version of the request.
+    layout : {"typed", "int", "wrapper"}
+        Layout of the log: version 4 is that of two drafts.
+
+    Returns
+    -------
+    str or None
+        The layout; ``None`` where messages have no headers.
+
+    Examples
+    --------
+    >>> layout_of(2, "typed"), layout_of(3, "typed"), layout_of(4, "int"), layout_of(4, "wrapper")
+    (None, 'int', 'typed', 'wrapper')
+    """
+    check_version(version)
+    if MAGIC[version] < 2:
+        return None
+    if version == 3:
+        return "int"
+    return "wrapper" if layout == "wrapper" else "typed"
+
+
+def set_format(version: int, layout: Layout = "typed") -> str:
+    """Give the format of the sets in requests of a version, for :func:`letterhead.messages`.
+
+    Parameters
+    ----------
+    version : int
+        Version of the request.
+    layout : {"typed", "int", "wrapper"}, default "typed"
+        Layout of the log: version 4 is that of two drafts.
+
+    Returns
+    -------
+    str
+        Name of the format.
+
+    Examples
+    --------
+    >>> set_format(2), set_format(3), set_format(4, "wrapper")
+    ('kip82-messages', 'kip82-messages-int', 'kip82-messages-wrapper')
+    """
+    return SETS[layout_of(version, layout) or "typed"]
+
+
+def convert_up(message: Envelope, layout: Layout) -> Envelope:
+    """Make a message of magic 2 from one of any magic.
+
+    Parameters
+    ----------
+    message : Envelope
+        A message as ``kip82-message*`` has it. Null fields are as when it is written.
+    layout : {"typed", "int", "wrapper"}
+        Layout of what is made.
+
+    Returns
+    -------
+    Envelope
+        The message: of magic 0 and 1 with no headers, and a null value as the delete that it was.
+
+    Raises
+    ------
+    EncodeError
+        If it is a compressed set.
+    """
+    if (message.attributes or 0) & CODEC_BITS:
+        reason = "a compressed set is no message: open it with lh.messages"
+        raise EncodeError(reason, format=MESSAGES[layout], code="bad_attributes")
+    old = message.magic is not None and message.magic < 2
+    tombstone = (message.value is None if old else message.tombstone) if layout == "wrapper" else None
+    headers: Headers | None = Headers() if old and message.value is not None else message.headers
+    return message._replace(magic=2, crc=None, headers=headers, tombstone=tombstone)
+
+
+def convert_down(message: Envelope, magic: int) -> Envelope:
+    """Make a message of an older magic.
+
+    Parameters
+    ----------
+    message : Envelope
+        A message as ``kip82-message*`` has it.
+    magic : int
+        0 or 1.
+
+    Returns
+    -------
+    Envelope
+        The message without its headers; magic 0 has no timestamp either. A delete has no value.
+    """
+    attributes = (message.attributes or 0) & LOG_APPEND_BIT if magic else 0
+    value = None if is_delete(message) else message.value
+    return message._replace(magic=magic, crc=None, attributes=attributes, headers=None, value=value, tombstone=None)
+
+
+def carry(
+    message: Envelope,
+    layout: Layout,
+    target: Layout,
+    *,
+    on_loss: Literal["raise", "drop"] = "raise",
+    kinds: Kinds | None = None,
+) -> bytes:
+    """Write a message of one layout in another one.
+
+    Parameters
+    ----------
+    message : Envelope
+        A message in the first layout.
+    layout, target : {"typed", "int", "wrapper"}
+        The layouts.
+    on_loss : {"raise", "drop"}, default "raise"
+        What to do with what the other layout cannot carry, as in :func:`letterhead.convert`.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of kinds, as in :func:`letterhead.convert`.
+
+    Returns
+    -------
+    bytes
+        The message.
+
+    Raises
+    ------
+    EncodeError, ConversionError
+        If it cannot be written, or something would be lost and ``on_loss="raise"``.
+    """
+    # The wrapper layout says with a bit what the others say with a null value: this is no loss, but what a delete is.
+    if layout == "wrapper" and target != "wrapper" and is_delete(message):
+        message = message._replace(value=None, tombstone=False)
+    # Only across layouts do losses and kinds mean anything: as it was sent, a message goes in or is refused.
+    data = encode(message, MESSAGES[layout])
+    if target == layout:
+        return _whole(data)
+    options: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds}
+    return _whole(convert(_whole(data), MESSAGES[layout], target=MESSAGES[target], **options))
+
+
+def _whole(data: bytes | None) -> bytes:
+    # No message of these formats is without bytes; the type of the verbs allows for those that can be.
+    if data is None:
+        raise EncodeError("the message has no bytes", format=None, code="null_field")
+    return data

@@ -1,0 +1,127 @@
+"""A value with headers beside it, for a log whose messages have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from letterhead.envelope import Envelope
+from letterhead.kip82.block import GivenHeaders
+from letterhead.kip82.int_headers import IntHeaders
+from letterhead.kip82.layouts import WRAPPER
+from letterhead.message import Data, decode, encode
+
+__all__ = ["MessageWrapper"]
+
+V = TypeVar("V")
+
+
+class MessageWrapper(Generic[V]):
+    """A value and its headers, which go into the value of a message together.
+
+    Parameters
+    ----------
+    headers : IntHeaders, mapping or pairs, optional
+        The headers, kept as the very object where they are an :class:`IntHeaders`.
+    value : object
+        The value; ``None`` is null.
+
+    Attributes
+    ----------
+    headers : IntHeaders
+        The headers.
+    value : object
+        The value.
+    MAGIC : int
+        The version of the bytes, which is the first of them.
+
+    Examples
+    --------
+    >>> from letterhead.kip82 import MessageWrapper
+    >>> wrapper = MessageWrapper({5: b"acme"}, b"42")
+    >>> wrapper.to_bytes().hex()
+    '000000000c000000050000000461636d65000000023432'
+    >>> MessageWrapper.from_bytes(wrapper.to_bytes()) == wrapper
+    True
+    """
+
+    __slots__ = ("headers", "value")
+    MAGIC: ClassVar[int] = 0
+    headers: IntHeaders
+    value: V
+
+    def __init__(self, headers: GivenHeaders | None, value: V) -> None:
+        self.headers = headers if isinstance(headers, IntHeaders) else IntHeaders(headers)
+        self.value = value
+
+    @classmethod
+    def from_bytes(cls, data: Data, *, deserialize: Callable[[bytes], V] | None = None) -> Self:
+        """Read one from the value of a message.
+
+        Parameters
+        ----------
+        data : bytes-like
+            The version, the headers and the value (format ``kip82-wrapper``).
+        deserialize : callable, optional
+            Makes the value of its bytes, unless it is null; without it they are the value.
+
+        Returns
+        -------
+        MessageWrapper
+            Both.
+
+        Raises
+        ------
+        DecodeError
+            If the bytes are not that, or of another version (``bad_magic``).
+        """
+        read = decode(data, WRAPPER)
+        assert isinstance(read, Envelope), "a wrapper is an envelope"
+        value: Any = read.value if deserialize is None or read.value is None else deserialize(read.value)
+        return cls(read.headers, value)
+
+    def to_bytes(self, *, serialize: Callable[[V], bytes] | None = None) -> bytes:
+        """Write both as the value of a message.
+
+        Parameters
+        ----------
+        serialize : callable, optional
+            Makes bytes of the value, unless it is null; without it the value has to be bytes.
+
+        Returns
+        -------
+        bytes
+            The version, the headers and the value (format ``kip82-wrapper``).
+
+        Raises
+        ------
+        TypeError
+            If the value is not bytes.
+
+        Examples
+        --------
+        >>> from letterhead.kip82 import MessageWrapper
+        >>> data = MessageWrapper({5: b"acme"}, "42").to_bytes(serialize=str.encode)
+        >>> MessageWrapper.from_bytes(data, deserialize=bytes.decode)
+        MessageWrapper(IntHeaders([(5, b'acme')]), '42')
+        """
+        value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
+        return encode(Envelope(headers=self.headers._wire(), value=value), WRAPPER) or b""
+
+    def get_headers(self) -> IntHeaders:
+        """Give the headers."""
+        return self.headers
+
+    def get_value(self) -> V:
+        """Give the value."""
+        return self.value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MessageWrapper):
+            return NotImplemented
+        return bool(self.value == other.value) and self.headers == other.headers
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"MessageWrapper({self.headers!r}, {self.value!r})"

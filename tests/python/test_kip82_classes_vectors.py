@@ -1,0 +1,77 @@
+"""The classes of KIP-82 on every case that was worked out by hand from the drafts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from letterhead.errors import DecodeError
+from letterhead.kip82 import ConsumerRecord, Headers, IntHeaders, MessageWrapper
+from letterhead.kip82.layouts import MESSAGES, Layout
+from test_kip82_vectors_shape import errors
+
+Line = dict[str, Any]
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+
+
+def again(data: bytes, layout: Layout) -> bytes:
+    """Read a message as a consumer, and write it as a producer."""
+    [record] = ConsumerRecord.read(data, topic="t", layout=layout)
+    return record.forward("t").to_bytes(record.offset)
+
+
+def of_block(kind: type[Headers] | type[IntHeaders]) -> Callable[[bytes], bytes]:
+    # Headers made of headers do not have the bytes any more: they are written again.
+    return lambda data: kind(kind(data)).as_bytes()
+
+
+CLASSES: dict[str, Callable[[bytes], bytes]] = {
+    "kip82-typed": of_block(Headers),
+    "kip82-int": of_block(IntHeaders),
+    "kip82-wrapper": lambda data: MessageWrapper.from_bytes(data).to_bytes(),
+    **{format: lambda data, layout=layout: again(data, layout) for layout, format in MESSAGES.items()},  # type: ignore[misc]
+}
+
+
+OTHERWISE = {
+    "null-value-without-bit-4": "a null value without a wrapper is a delete, and is written with the mark of one",
+    "no-bytes": "records are read from sets, and an empty one has none",
+    "bytes-after-the-message": "records are read from sets, in which another message begins there",
+}
+"""Cases of one message that are another thing to a client, and why."""
+
+
+def cases(operation: str) -> list[Any]:
+    found = []
+    for format in CLASSES:
+        for text in (VECTORS / f"{format.replace('-', '_')}.jsonl").read_text(encoding="ascii").splitlines():
+            line: Line = json.loads(text)
+            _, name = line["id"].split("/")
+            another = format in MESSAGES.values() and name in OTHERWISE
+            if line["op"] == operation and not line.get("lenient") and not another:
+                found.append(pytest.param(line, id=line["id"]))
+    return found
+
+
+def is_ordinary(line: Line) -> bool:
+    """Say whether a message is one that a client of its draft makes: no older magic, no attribute of a log."""
+    message = line["message"]
+    return message.get("magic", 2) == 2 and (message.get("attributes") or 0) & ~0x10 == 0
+
+
+@pytest.mark.parametrize("line", [case for case in cases("both") if is_ordinary(case.values[0])])
+def test_what_a_class_reads_it_writes_again(line: Line) -> None:
+    data = bytes.fromhex(line["bytes"])
+    assert CLASSES[line["format"]](data) == data
+
+
+@pytest.mark.parametrize("line", [case for case in cases("decode") if errors(case.values[0])])
+def test_bytes_that_are_damaged_are_refused_with_the_code_of_the_case(line: Line) -> None:
+    with pytest.raises(DecodeError) as caught:
+        CLASSES[line["format"]](bytes.fromhex(line["bytes"]))
+    assert caught.value.code == errors(line)[0]["code"]

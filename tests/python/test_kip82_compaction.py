@@ -1,0 +1,299 @@
+"""Compaction: the rule alone, and the files of a log that is compacted."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead.kip82 import (
+    DamagedLogError,
+    FetchRequest,
+    MessageLog,
+    MessageLogError,
+    delete_horizon,
+    is_delete,
+    latest_offsets,
+    should_retain,
+)
+from letterhead.kip82 import compaction as rule
+from letterhead.kip82.layouts import MESSAGES
+from log_samples import LAYOUTS, cells, samples
+
+HEADERS = {"typed": [("by", lh.String("gdpr"))], "int": [(5, b"gdpr")], "wrapper": [(5, b"gdpr")]}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "orders-0"
+
+
+def read_back(layout: str, **fields) -> lh.Envelope:
+    data = lh.encode({"offset": 7, "key": b"k", "timestamp": 1000, **fields}, MESSAGES[layout])
+    return lh.decode(data, MESSAGES[layout])
+
+
+# The rule ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("layout", "fields", "deletes"),
+    [
+        ("typed", {"value": None}, True),
+        ("typed", {"value": None, "headers": HEADERS["typed"]}, True),
+        ("typed", {"value": b""}, False),
+        ("int", {"value": None, "headers": HEADERS["int"]}, True),
+        ("int", {"value": b"v", "headers": HEADERS["int"]}, False),
+        ("wrapper", {"value": b"v"}, False),
+        ("wrapper", {"value": b"v", "tombstone": True}, True),
+        ("wrapper", {"value": None, "headers": HEADERS["wrapper"], "tombstone": True}, True),
+        ("wrapper", {"value": None, "headers": HEADERS["wrapper"]}, False),  # what the draft needs bit 4 for
+        ("wrapper", {"value": None}, True),
+        *((layout, {"value": None, "magic": magic}, True) for layout in LAYOUTS for magic in (0, 1)),
+        *((layout, {"value": b"", "magic": magic}, False) for layout in LAYOUTS for magic in (0, 1)),
+    ],
+)
+def test_what_is_a_delete(layout, fields, deletes):
+    message = read_back(layout, **fields)
+    assert is_delete(message) is deletes
+    # A delete goes when its time is over, and nothing else does.
+    has_time = message.timestamp is not None
+    assert should_retain(message, {b"k": 7}, 1000) is (not deletes or not has_time)
+    assert should_retain(message, {b"k": 7}, 999) is True
+    assert should_retain(message, {b"k": 8}, 0) is False
+
+
+def test_a_delete_without_a_time_stays():
+    for timestamp in (None, -1):
+        message = read_back("typed", value=None, timestamp=timestamp)
+        assert should_retain(message, {b"k": 7}, 1 << 62)
+        assert not should_retain(message, {b"k": 8}, 0)
+
+
+def test_messages_without_a_key():
+    message = read_back("typed", key=None, value=None)
+    assert should_retain(message, {}, 1 << 62)
+    assert not should_retain(message, {}, 0, keyless="drop")
+    with pytest.raises(ValueError, match="unknown keyless value 'raise'"):
+        should_retain(message, {}, 0, keyless="raise")
+
+
+def test_horizon(monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: 90_000_000 * 1_000_000)
+    assert (delete_horizon(), delete_horizon(50, 20), delete_horizon(delete_retention_ms=0)) == (
+        3_600_000,
+        30,
+        90_000_000,
+    )
+    with pytest.raises(ValueError, match="delete_retention_ms is -5"):
+        delete_horizon(delete_retention_ms=-5)
+    assert rule.DELETE_RETENTION_MS == 24 * 60 * 60 * 1000
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, b"", b"a", b"b"]), st.integers(0, 50))))
+def test_latest_offsets_do_not_depend_on_order(pairs):
+    messages = [lh.Envelope(key=key, offset=offset) for key, offset in pairs]
+    wanted = {key: max(o for k, o in pairs if k == key) for key, _ in pairs if key is not None}
+    assert latest_offsets(messages) == latest_offsets(reversed(messages)) == wanted
+
+
+# Files -------------------------------------------------------------------------------------------------------------
+
+
+def history(layout: str, seed: int, count: int) -> list[dict]:
+    chance = random.Random(seed)
+    given = []
+    for number in range(count):
+        message = {
+            "key": chance.choice([None, b"", *(b"k%d" % key for key in range(8))]),
+            "value": chance.choice([None, b"", b"v%d" % number]),
+            "headers": chance.choice([[], HEADERS[layout]]),
+            "timestamp": chance.choice([-1, number, number]),
+        }
+        if layout == "wrapper":
+            message["tombstone"] = chance.random() < 0.3
+        given.append(message)
+    return given
+
+
+def kept(messages: list[lh.Envelope], layout: str, horizon: int) -> list[lh.Envelope]:
+    """State the rule in plain Python."""
+    last = {message.key: message.offset for message in messages}
+    found = []
+    for message in messages:
+        bit_4 = layout == "wrapper" and message.attributes & 0x10
+        null = message.value is None and (layout != "wrapper" or message.headers is None)
+        if message.key is None or (
+            last[message.key] == message.offset and not ((bit_4 or null) and 0 <= message.timestamp <= horizon)
+        ):
+            found.append(message)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_compaction_after_compaction_is_the_rule(path, layout, seed):
+    """Again and again, with more appended between, and the log opened anew."""
+    there: list[lh.Envelope] = []
+    total = 0
+    for step in range(4):
+        with MessageLog(path, layout, segment_bytes=600, sync="flush") as log:
+            for message in history(layout, seed * 10 + step, 60):
+                log.append([message])
+            total += 60
+            before = list(log.scan())
+            assert before[: len(there)] == there
+            there = kept(before, layout, horizon=30)
+            done = log.compact(now=40, delete_retention_ms=10)
+            assert (done.kept, done.removed) == (len(there), len(before) - len(there))
+            assert done.bytes_after == sum(file.stat().st_size for file in path.glob("*.log")) < done.bytes_before
+            assert list(log.scan()) == there
+            assert log.next_offset == total
+            assert log.verify() == []
+            again = log.compact(now=40, delete_retention_ms=10)
+            assert (again.kept, again.removed, again.bytes_after) == (len(there), 0, done.bytes_after)
+        with MessageLog(path) as log:
+            assert (list(log.scan()), log.next_offset) == (there, total)
+            for start in range(0, total + 1, 7):
+                assert list(log.scan(start)) == [message for message in there if message.offset >= start]
+                (part,) = [part for _, part in log.fetch(FetchRequest.of("orders", 0, start, version=2)).partitions()]
+                assert (part.error_code, part.high_watermark) == (0, total)
+
+
+def test_a_log_of_which_nothing_stays_goes_on(path):
+    with MessageLog(path, segment_bytes=100) as log:
+        log.append([{"key": b"k%d" % number, "value": None, "timestamp": 1} for number in range(10)])
+        assert log.compact(now=2, delete_retention_ms=0)[:2] == (0, 10)
+        assert list(log.scan()) == []
+    assert [file.name for file in path.glob("*.log")] == ["00000000000000000010.log"]
+    with MessageLog(path) as log:
+        assert log.next_offset == 10
+        assert log.append(samples(1)) == range(10, 11)
+        assert [message.offset for message in log.scan()] == [10]
+        assert [message.offset for message in log.fetch(FetchRequest.of("orders", 0, 0, version=4)).messages()] == [10]
+
+
+def test_a_damaged_log_is_not_compacted(path):
+    with MessageLog(path) as log:
+        log.append(samples(9))
+    file = path / "00000000000000000000.log"
+    data = bytearray(file.read_bytes())
+    data[len(cells(samples(1))[0]) + 40] ^= 1
+    file.write_bytes(data)
+    with MessageLog(path) as log:
+        with pytest.raises(DamagedLogError, match="offset 1: the checksum is"):
+            log.compact()
+        assert {each.name: each.read_bytes() for each in path.glob("*.log")} == {file.name: bytes(data)}
+
+
+def test_bits_of_a_compacted_file_that_change(path):
+    """Offsets have gaps there: one that changed shows where it no longer goes up."""
+    with MessageLog(path) as log:
+        log.append([{"key": b"k%d" % (number % 3), "value": b"v", "timestamp": 1} for number in range(9)])
+        log.append([{"key": None, "value": b"w", "timestamp": 1} for number in range(3)])
+        log.compact()
+        assert [message.offset for message in log.scan()] == [6, 7, 8, 9, 10, 11]
+    file = path / "00000000000000000000.log"
+    data = file.read_bytes()
+    size = 12 + int.from_bytes(data[8:12], "big")
+    for position in range(size, 2 * size):
+        for bit in range(8):
+            changed = bytearray(data)
+            changed[position] ^= 1 << bit
+            file.write_bytes(changed)
+            with MessageLog(path, readonly=True) as log:
+                found = log.verify()
+            if found:
+                assert all(size <= each.position < 3 * size for each in found)
+                assert sum(each.end - each.position for each in found) <= 2 * size
+            else:
+                assert position < size + 8, "only an offset that fits in its gap goes unseen"
+    file.write_bytes(data)
+
+
+# Crashes -----------------------------------------------------------------------------------------------------------
+
+
+class PowerCut(BaseException):
+    """The moment when the machine stops."""
+
+
+def state(path: Path) -> list[lh.Envelope]:
+    with MessageLog(path) as log:
+        assert log.verify() == []
+        assert not list(path.glob("*.cleaned"))
+        return list(log.scan())
+
+
+def test_a_crash_at_every_step_of_a_compaction(tmp_path, monkeypatch):
+    """Every change of a file that compaction makes is the last one once; what a key then is, it is as before."""
+    real = {name: getattr(os, name) for name in ("replace", "fsync", "ftruncate")}
+    unlink = Path.unlink
+    for stop in range(1, 200):
+        path = tmp_path / f"{stop}" / "orders-0"
+        with MessageLog(path, segment_bytes=300, sync="flush") as log:
+            for message in history("typed", 7, 40):
+                log.append([message])
+            before = list(log.scan())
+        wanted = kept(before, "typed", horizon=30)
+        steps = iter(range(1, stop + 1))
+
+        def step(of, steps=steps, stop=stop):
+            def stepped(*given, **options):
+                if next(steps) == stop:
+                    raise PowerCut
+                return of(*given, **options)
+
+            return stepped
+
+        log = MessageLog(path, segment_bytes=300, sync="flush")
+        try:
+            with monkeypatch.context() as patch:
+                for name, of in real.items():
+                    patch.setattr(os, name, step(of))
+                patch.setattr(Path, "unlink", step(unlink))
+                log.compact(now=40, delete_retention_ms=10)
+        except PowerCut:
+            log._store.release()
+        else:
+            log.close()
+            assert state(path) == wanted
+            break
+        after = state(path)
+        assert {message.offset for message in wanted} <= {message.offset for message in after}
+        assert all(message in before for message in after)
+        # What a reader makes of it: the last word on every key, or a delete of it that is gone with all it deleted.
+        for key in {message.key for message in before} - {None}:
+            last = [message for message in before if message.key == key][-1]
+            now = [message for message in after if message.key == key]
+            assert now[-1:] == [last] or (not now and last not in wanted)
+        with MessageLog(path, segment_bytes=300) as log:
+            log.compact(now=40, delete_retention_ms=10)
+            assert list(log.scan()) == wanted
+            assert log.next_offset == 40
+    else:
+        raise AssertionError("the compaction never came to its end")
+    assert stop > 10
+
+
+def test_who_reads_while_it_is_compacted(path):
+    with MessageLog(path, segment_bytes=200) as log:
+        for number in range(20):
+            log.append([{"key": b"k", "value": b"v%d" % number, "timestamp": 1}])
+        reading = log.scan()
+        first = next(reading).offset
+        with MessageLog(path, readonly=True) as reader:
+            log.compact()
+            rest = [message.offset for message in reading]
+            assert first == 0
+            assert rest[-1] == 19
+            assert rest == sorted(rest)
+            with pytest.raises((MessageLogError, FileNotFoundError)):
+                list(reader.scan())
+        with MessageLog(path, readonly=True) as reader:
+            assert [message.offset for message in reader.scan()] == [19]

@@ -1,0 +1,274 @@
+"""Headers with integer keys: their ranges, their writers, their order, and the wrapper that has them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead.errors import DecodeError, EncodeError
+from letterhead.kip82 import IN_ORDER, RESERVED, HeaderSerializer, IntHeaders, KeyRange, KeyRanges, MessageWrapper
+
+MARK = bytes.fromhex("80000000 ffffffff")
+
+
+def wire(*headers: tuple[int, bytes | None]) -> bytes:
+    """Write headers as the draft draws them."""
+    return b"".join(
+        struct.pack(">ii", key, -1 if value is None else len(value)) + (value or b"") for key, value in headers
+    )
+
+
+# Keys and values -----------------------------------------------------------------------------------------------------
+
+
+def test_the_bytes_are_an_int32_key_an_int32_length_and_the_value() -> None:
+    headers = IntHeaders([(5, b"acme"), (-1, None), (5, b"")])
+    assert headers.as_bytes() == wire((5, b"acme"), (-1, None), (5, b""))
+    read = IntHeaders(headers.as_bytes())
+    assert not read.parsed
+    assert (read.get(5), read.last(5), read.keys(), read.get(6)) == ([b"acme", b""], b"", [5, -1], [])
+    assert read.items() == [(5, b"acme"), (-1, None), (5, b"")]
+
+
+def test_headers_are_composable_in_any_order_as_the_draft_proposes() -> None:
+    assert IntHeaders([(9, b"a"), (1, b"b")]).as_bytes() == wire((9, b"a"), (1, b"b"))
+
+
+def test_an_overhead_of_four_bytes_a_key_is_less_than_that_of_text() -> None:
+    text = lh.encode([("transaction-id", lh.Binary(b"x"))], "kip82-typed")
+    assert text is not None
+    assert (len(IntHeaders({5: b"x"}).as_bytes()), len(text)) == (9, 24)
+
+
+@pytest.mark.parametrize("value", ["acme", 3, lh.Int32(3), True])
+def test_a_value_without_a_serializer_is_bytes(value: Any) -> None:
+    with pytest.raises(TypeError, match="a value must be bytes or None"):
+        IntHeaders().put(5, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "text"),
+    [
+        ("tenant", EncodeError, "kip82-int: the key is text, and those of this layout are numbers"),
+        (True, TypeError, "a key must be int, not bool"),
+        (b"a", TypeError, "a key must be int, not bytes"),
+        (1 << 31, EncodeError, "kip82-int: header 0: an integer key has 32 bits"),
+    ],
+)
+def test_a_key_is_a_number_of_32_bits(key: Any, error: type[Exception], text: str) -> None:
+    headers = IntHeaders()
+    with pytest.raises(error, match=text):
+        headers.put(key, b"x")
+    assert len(headers) == 0
+
+
+def test_damaged_bytes_are_refused_on_access_with_format_byte_and_reason() -> None:
+    headers = IntHeaders(wire((1, b"a")) + b"\x00\x00\x00\x05\x00\x00\x00\x09abc")
+    with pytest.raises(DecodeError) as caught:
+        headers.get(1)
+    error = caught.value
+    assert (error.format, error.code, error.header, error.key) == ("kip82-int", "truncated", 1, "5")
+    assert str(error) == "kip82-int: header 1: value takes 9 bytes and 3 are left (byte 17)"
+
+
+def test_serializers_by_key_are_honoured_beside_plain_bytes() -> None:
+    headers = IntHeaders(serializers={5: HeaderSerializer.of("long"), 6: HeaderSerializer.of("string")})
+    headers.put(5, 82)
+    headers.put(6, "acmé")
+    headers.put(7, b"raw")
+    assert headers.as_bytes() == wire((5, struct.pack(">q", 82)), (6, "acmé".encode()), (7, b"raw"))
+    assert headers.items() == [(5, 82), (6, "acmé"), (7, b"raw")]
+    with pytest.raises(EncodeError) as caught:
+        headers.set(5, 1 << 63)
+    assert (caught.value.format, caught.value.code, caught.value.key) == ("kip82-int", "out_of_range", "5")
+    damaged = IntHeaders(wire((5, b"\x01")), serializers={5: HeaderSerializer.of("long")})
+    with pytest.raises(lh.HeaderError, match="1 byte where int64 takes 8"):
+        damaged.get(5)
+
+
+# Ranges --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_four_ranges_that_the_drafts_reserve_are_named_and_do_not_overlap() -> None:
+    assert [each.name for each in RESERVED] == ["broker", "client", "vendor", "in-house"]
+    assert RESERVED["broker"].low == 0
+    assert RESERVED["in-house"].high == (1 << 31) - 1
+    for lower, upper in zip(list(RESERVED), list(RESERVED)[1:], strict=False):
+        assert lower.high + 1 == upper.low
+    assert [RESERVED.of(key) for key in (0, 10_000, 999_999_999)] == [
+        RESERVED[n] for n in ("broker", "client", "vendor")
+    ]
+    assert RESERVED.of(-5) is None
+
+
+def test_ranges_are_configurable() -> None:
+    ranges = KeyRanges([KeyRange(100, 199, "mine"), KeyRange(-10, -1, "broker")])
+    assert [each.name for each in ranges] == ["broker", "mine"]
+    assert (ranges.of(150), ranges.of(50), len(ranges)) == (KeyRange(100, 199, "mine"), None, 2)
+    assert ranges == KeyRanges(reversed(list(ranges)))
+    with pytest.raises(ValueError, match=r"overlap"):
+        KeyRanges([KeyRange(1, 5, "a"), KeyRange(5, 9, "b")])
+    with pytest.raises(ValueError, match="two ranges are named 'a'"):
+        KeyRanges([KeyRange(1, 5, "a"), KeyRange(6, 9, "a")])
+    with pytest.raises(ValueError, match="put the lower bound first"):
+        KeyRange(5, 1, "a")
+    with pytest.raises(ValueError, match="unknown range 'in_house': did you mean 'in-house'"):
+        RESERVED["in_house"]
+
+
+def test_a_writer_keeps_to_its_range_and_what_others_wrote_stays() -> None:
+    broker = IntHeaders({7: b"cluster-a"}).as_bytes()
+    headers = IntHeaders(broker, writes=RESERVED["in-house"])
+    headers.put(1_000_000_001, b"acme")
+    for change in (lambda: headers.put(7, b"b"), lambda: headers.set(7, b"b"), lambda: headers.remove(7)):
+        with pytest.raises(EncodeError) as caught:
+            change()
+        error = caught.value
+        assert (error.format, error.code, error.key) == ("kip82-int", "limit_exceeded", "7")
+        assert "key 7 is outside the range of its writer, 1000000000 to 2147483647 (in-house)" in str(error)
+    assert headers.as_bytes() == wire((7, b"cluster-a"), (1_000_000_001, b"acme"))
+    assert headers.copy().writes == RESERVED["in-house"]
+    free = headers.writing(None)
+    assert (free.remove(7), headers.get(7)) == (1, [b"cluster-a"])
+
+
+# Order ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_sorted_view_is_in_order_and_keeps_repeated_headers_in_theirs() -> None:
+    headers = IntHeaders([(9, b"x"), (1, b"a"), (9, b"y"), (-3, b"")])
+    assert headers.sorted().items() == [(-3, b""), (1, b"a"), (9, b"x"), (9, b"y")]
+    assert headers.items()[0] == (9, b"x")
+    assert (headers.in_order, headers.sorted().in_order) == (False, True)
+
+
+def test_a_block_says_that_it_is_in_order_by_its_first_header() -> None:
+    assert lh.encode([(IN_ORDER, None)], "kip82-int") == MARK
+    block = IntHeaders([(9, b"x"), (1, b"a")]).sorted().as_bytes()
+    assert block == MARK + wire((1, b"a"), (9, b"x"))
+    read = IntHeaders(block)
+    assert (read.in_order, read.parsed) == (True, False)
+    # The mark is not a header to those who know it, and one like others to those who do not.
+    assert read.items() == [(1, b"a"), (9, b"x")]
+    headers = lh.decode(block, "kip82-int")
+    assert isinstance(headers, lh.Headers)
+    assert headers[0] == (IN_ORDER, None)
+    assert read.as_bytes() == block
+
+
+def test_what_is_added_to_headers_in_order_takes_its_place() -> None:
+    headers = IntHeaders(IntHeaders([(9, b"x"), (1, b"a")]).sorted().as_bytes())
+    headers.put(5, b"m")
+    headers.put(1, b"b")
+    assert headers.items() == [(1, b"a"), (1, b"b"), (5, b"m"), (9, b"x")]
+    assert headers.as_bytes() == MARK + wire((1, b"a"), (1, b"b"), (5, b"m"), (9, b"x"))
+    for source in ([(3, b""), (2, b"")], IntHeaders([(3, b""), (2, b"")]), lh.Headers([(3, b""), (2, b"")])):
+        assert IntHeaders(source, in_order=True).keys() == [2, 3]
+
+
+def test_reading_stops_at_the_highest_key_and_what_is_above_it_is_not_looked_at() -> None:
+    low, high = wire((1, b"a"), (7, None)), wire((70_000, b"b" * 50))
+    for damage in (high, high[:-1], b"\x00\x01\x11\x70\xff\xff\xff\x00", high + b"\x00"):
+        read = IntHeaders(MARK + low + damage)
+        part = read.up_to(RESERVED["broker"].high)
+        assert not part.parsed
+        assert part.as_bytes() == MARK + low
+        assert part.items() == [(1, b"a"), (7, None)]
+        assert not read.parsed
+
+
+def test_reading_does_not_stop_where_nothing_says_that_the_block_is_in_order() -> None:
+    block = wire((70_000, b"b"), (1, b"a"))
+    assert IntHeaders(block).up_to(9_999).items() == [(1, b"a")]
+    with pytest.raises(DecodeError, match="kip82-int: header 2"):
+        IntHeaders(block + b"\x00").up_to(9_999)
+
+
+def test_a_reader_who_knows_better_can_say_that_a_block_is_in_order() -> None:
+    read = IntHeaders(wire((1, b"a"), (70_000, b"b")) + b"\x00", in_order=True)
+    assert read.up_to(9_999).items() == [(1, b"a")]
+
+
+def test_damage_before_the_highest_key_is_found() -> None:
+    with pytest.raises(DecodeError) as caught:
+        IntHeaders(MARK + struct.pack(">ii", 5, -2) + wire((9, b""))).up_to(7).keys()
+    assert (caught.value.code, caught.value.offset, caught.value.header) == ("negative_length", 12, 1)
+    with pytest.raises(DecodeError) as caught:
+        IntHeaders(MARK + struct.pack(">ii", 5, 100)).up_to(7).keys()
+    assert (caught.value.code, caught.value.offset) == ("truncated", 16)
+
+
+def test_a_block_that_says_it_is_in_order_and_is_not_is_damaged() -> None:
+    headers = IntHeaders(MARK + wire((9, b"xyz"), (1, b"a")))
+    with pytest.raises(DecodeError) as caught:
+        headers.keys()
+    error = caught.value
+    assert (error.format, error.code, error.offset, error.header) == ("kip82-int", "not_in_order", 19, 2)
+    assert "key 1 stands after key 9 in headers that are said to be in order" in str(error)
+
+
+def test_the_mark_is_not_a_key_to_be_put() -> None:
+    with pytest.raises(EncodeError, match=r"says that a block is in order: sorted\(\) writes it"):
+        IntHeaders().put(IN_ORDER, None)
+    # As a key of a header that is not the mark it is read as what it is.
+    assert IntHeaders(wire((IN_ORDER, b"x"))).items() == [(IN_ORDER, b"x")]
+    assert not IntHeaders(wire((IN_ORDER, b"x"))).in_order
+
+
+int_keys = st.integers(IN_ORDER + 1, (1 << 31) - 1)
+pairs_of_ints = st.lists(st.tuples(int_keys | st.integers(0, 5), st.none() | st.binary(max_size=9)), max_size=8)
+
+
+@given(pairs_of_ints, int_keys | st.integers(0, 5))
+def test_stopping_gives_what_reading_everything_would(pairs: list[tuple[int, bytes | None]], highest: int) -> None:
+    headers = IntHeaders(pairs)
+    assert IntHeaders(headers.as_bytes()) == headers
+    wanted = sorted((pair for pair in pairs if pair[0] <= highest), key=lambda pair: pair[0])
+    assert IntHeaders(headers.sorted().as_bytes()).up_to(highest).items() == wanted
+    assert IntHeaders(headers.as_bytes()).up_to(highest).items() == [pair for pair in pairs if pair[0] <= highest]
+
+
+def test_headers_can_be_pickled_unread() -> None:
+    headers = IntHeaders(MARK + wire((1, b"a")), writes=RESERVED["broker"])
+    again = pickle.loads(pickle.dumps(headers))
+    assert (again.parsed, again.writes, again.in_order, again.items()) == (False, RESERVED["broker"], True, [(1, b"a")])
+
+
+# The wrapper ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_wrapper_has_a_version_the_headers_and_the_value() -> None:
+    wrapper = MessageWrapper({5: b"acme"}, b"42")
+    block = wire((5, b"acme"))
+    assert wrapper.to_bytes() == b"\x00" + struct.pack(">i", len(block)) + block + struct.pack(">i", 2) + b"42"
+    read = MessageWrapper.from_bytes(wrapper.to_bytes())
+    assert read == wrapper
+    assert (read.get_headers().items(), read.get_value()) == ([(5, b"acme")], b"42")
+
+
+def test_a_wrapper_tells_null_from_empty() -> None:
+    null, empty = MessageWrapper({}, None), MessageWrapper({}, b"")
+    assert (null.to_bytes(), empty.to_bytes()) == (bytes.fromhex("00 00000000 ffffffff"), bytes(9))
+    assert [MessageWrapper.from_bytes(each.to_bytes()).value for each in (null, empty)] == [None, b""]
+
+
+def test_another_version_of_the_wrapper_is_refused() -> None:
+    with pytest.raises(DecodeError, match="magic 1 is unknown: a wrapper has 0") as caught:
+        MessageWrapper.from_bytes(b"\x01" + bytes(8))
+    assert (caught.value.format, caught.value.code, caught.value.offset) == ("kip82-wrapper", "bad_magic", 0)
+    assert MessageWrapper.MAGIC == 0
+
+
+def test_the_value_of_a_wrapper_can_be_any_object_with_a_serializer() -> None:
+    wrapper = MessageWrapper({5: b"x"}, {"qty": 1})
+    data = wrapper.to_bytes(serialize=lambda value: json.dumps(value).encode())
+    assert MessageWrapper.from_bytes(data, deserialize=json.loads) == wrapper
+    with pytest.raises(TypeError, match="value must be bytes, not dict"):
+        wrapper.to_bytes()

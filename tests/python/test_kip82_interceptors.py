@@ -1,0 +1,430 @@
+"""Chains of interceptors, and the four that the drafts ask for, over real bytes and real logs."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from letterhead.errors import DecodeError, EncodeError
+from letterhead.kip82 import (
+    RESERVED,
+    Audit,
+    AuditEntry,
+    AuditKeys,
+    ConsumerInterceptor,
+    ConsumerInterceptors,
+    ConsumerRecord,
+    HeaderSerializer,
+    IntHeaders,
+    MessageLog,
+    ProducerInterceptor,
+    ProducerInterceptors,
+    ProducerRecord,
+    RecordMetadata,
+    Routing,
+    Sealing,
+    SealKeys,
+    TopicPartition,
+    TransactionIds,
+)
+from letterhead.kip82.layouts import Layout
+
+LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+KEY: dict[Layout, Any] = {"typed": "step", "int": 10_005, "wrapper": 10_005}
+
+
+class Step(ProducerInterceptor, ConsumerInterceptor):
+    """Adds a header on sending, and strips it on consuming; remembers what it was told."""
+
+    def __init__(self, key: Any, name: bytes) -> None:
+        self.key, self.name = key, name
+        self.told: list[Any] = []
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        record.get_headers().put(self.key, self.name)
+        return record
+
+    def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
+        self.told.append((metadata, error))
+
+    def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
+        self.told.extend(record.get_headers().get(self.key) for record in records)
+        return [record.without_headers(self.key) for record in records]
+
+    def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.told.append(dict(offsets))
+
+    def close(self) -> None:
+        self.told.append("closed")
+
+
+class Broken(ProducerInterceptor, ConsumerInterceptor):
+    """Changes the headers, and then fails."""
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        record.get_headers().remove("step")  # type: ignore[arg-type]
+        raise RuntimeError("no")
+
+    def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
+        raise RuntimeError("no")
+
+    def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
+        raise RuntimeError("no")
+
+    on_commit = on_acknowledgement  # type: ignore[assignment]
+
+
+def consumed(*records: ProducerRecord) -> list[ConsumerRecord]:
+    """Give what a consumer reads of what was produced."""
+    return [
+        read
+        for offset, record in enumerate(records)
+        for read in ConsumerRecord.read(record.to_bytes(offset), topic=record.topic, layout=record.layout)
+    ]
+
+
+# Chains --------------------------------------------------------------------------------------------------------------
+
+
+@every_layout
+def test_interceptors_add_read_and_strip_headers_one_after_another(layout: Layout) -> None:
+    first, second = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
+    record = ProducerRecord("t", b"k", b"v", layout=layout)
+    sent = ProducerInterceptors([first, second]).on_send(record)
+    assert sent.get_headers().get(KEY[layout]) == [b"1", b"2"]
+    assert len(record.get_headers()) == 0, "the program's own record stays as it is"
+    [seen] = ConsumerInterceptors([first, second]).on_consume(consumed(sent))
+    assert (seen.value, len(seen.get_headers())) == (b"v", 0)
+    assert (first.told, second.told) == ([[b"1", b"2"]], [[]])
+
+
+def test_interceptors_understand_the_wrapper() -> None:
+    sent = ProducerInterceptors([Step(10_005, b"1")]).on_send(ProducerRecord("t", b"k", layout="wrapper"))
+    assert sent.wrapper is not None
+    assert sent.wrapper.to_bytes().hex() == "0000000009000027150000000131ffffffff"
+    assert consumed(sent)[0].tombstone is True
+
+
+def test_all_are_told_of_acknowledgements_commits_and_the_end() -> None:
+    steps = [Step("a", b""), Step("b", b"")]
+    metadata, failed = RecordMetadata("t", 0, 7, 5), OSError("full")
+    producing, consuming = ProducerInterceptors(steps), ConsumerInterceptors(steps)
+    producing.on_acknowledgement(metadata)
+    producing.on_acknowledgement(None, failed)
+    consuming.on_commit({TopicPartition("t", 0): 8})
+    consuming.close()
+    for step in steps:
+        assert step.told == [(metadata, None), (None, failed), {TopicPartition("t", 0): 8}, "closed"]
+
+
+def test_what_an_interceptor_raises_is_raised_and_names_it() -> None:
+    with pytest.raises(RuntimeError, match="no") as caught:
+        ProducerInterceptors([Broken()]).on_send(ProducerRecord("t"))
+    assert caught.value.__notes__ == ["in the interceptor Broken, on_send"]
+    with pytest.raises(RuntimeError, match="no") as caught:
+        ConsumerInterceptors([Broken()]).on_consume(consumed(ProducerRecord("t")))
+    assert caught.value.__notes__ == ["in the interceptor Broken, on_consume"]
+
+
+def test_all_are_told_also_after_one_has_failed() -> None:
+    step = Step("a", b"")
+    with pytest.raises(ExceptionGroup, match="interceptors failed in on_acknowledgement") as caught:
+        ProducerInterceptors([Broken(), step, Broken()]).on_acknowledgement(None, None)
+    assert len(caught.value.exceptions) == 2
+    assert step.told == [(None, None)]
+
+
+def test_told_to_log_a_chain_goes_on_with_the_record_as_it_was_before(caplog: pytest.LogCaptureFixture) -> None:
+    chain = [Step("step", b"1"), Broken(), Step("step", b"2")]
+    with caplog.at_level(logging.ERROR, "letterhead.kip82"):
+        sent = ProducerInterceptors(chain, on_error="log").on_send(ProducerRecord("t", value=b"v"))
+        assert sent.get_headers().get("step") == [b"1", b"2"]  # type: ignore[arg-type]
+        seen = ConsumerInterceptors([Broken(), *chain], on_error="log").on_consume(consumed(sent))
+        assert [len(record.get_headers()) for record in seen] == [0]
+        ProducerInterceptors(chain, on_error="log").on_acknowledgement(None)
+    assert [record.message for record in caplog.records] == [
+        "in the interceptor Broken, on_send: no",
+        "in the interceptor Broken, on_consume: no",
+        "in the interceptor Broken, on_consume: no",
+        "in the interceptor Broken, on_acknowledgement: no",
+    ]
+    assert all(record.exc_info for record in caplog.records)
+    with pytest.raises(ValueError, match="unknown on_error 'ignore'"):
+        ProducerInterceptors([], on_error="ignore")  # type: ignore[arg-type]
+
+
+class Forgetful(ProducerInterceptor, ConsumerInterceptor):
+    """Gives nothing back."""
+
+    def on_send(self, record: ProducerRecord) -> Any:
+        return None
+
+    def on_consume(self, records: Sequence[ConsumerRecord]) -> Any:
+        return [None for _ in records]
+
+
+def test_an_interceptor_that_gives_no_record_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="on_send must give a ProducerRecord, not NoneType"):
+        ProducerInterceptors([Forgetful()]).on_send(ProducerRecord("t"))
+    with pytest.raises(TypeError, match="on_consume must give ConsumerRecords, not NoneType"):
+        ConsumerInterceptors([Forgetful()]).on_consume(consumed(ProducerRecord("t")))
+
+
+class Vendor(ProducerInterceptor):
+    """Writes a key, of which its range says whether it may."""
+
+    writes = RESERVED["vendor"]
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        return record.with_header(self.key, b"apm")
+
+
+@pytest.mark.parametrize("layout", ["int", "wrapper"])
+def test_each_interceptor_writes_in_its_range_and_the_program_in_its_own(layout: Layout) -> None:
+    mine = IntHeaders({1_000_000_001: b"mine"}, writes=RESERVED["in-house"])
+    record = ProducerRecord("t", headers=mine, layout=layout)
+    sent = ProducerInterceptors([Vendor(100_001)]).on_send(record)
+    assert sent.get_headers().items() == [(1_000_000_001, b"mine"), (100_001, b"apm")]
+    with pytest.raises(EncodeError, match=r"in-house"):
+        sent.set_header(100_001, b"")
+    with pytest.raises(EncodeError, match=r"100000 to 999999999 \(vendor\)") as caught:
+        ProducerInterceptors([Vendor(7)]).on_send(record)
+    assert caught.value.code == "limit_exceeded"
+    assert caught.value.__notes__ == ["in the interceptor Vendor, on_send"]
+
+
+class Counted(ProducerInterceptor):
+    """Counts the hops in a short."""
+
+    def __init__(self, key: Any, kind: str = "short") -> None:
+        self.key = key
+        self.serializers = {key: HeaderSerializer.of(kind)}
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        record.set_header(self.key, (record.get_header(self.key) or 0) + 1)
+        return record
+
+
+@every_layout
+def test_the_serializers_of_interceptors_hold_in_the_whole_chain(layout: Layout) -> None:
+    chain = ProducerInterceptors([Counted(KEY[layout]), Counted(KEY[layout])])
+    sent = chain.on_send(ProducerRecord("t", value=b"v", layout=layout))
+    assert sent.get_header(KEY[layout]) == 2
+    assert consumed(sent)[0].get_header(KEY[layout]) == (2 if layout == "typed" else b"\x00\x02")
+    with pytest.raises(ValueError, match="two interceptors have different serializers for the key"):
+        ProducerInterceptors([Counted(KEY[layout]), Counted(KEY[layout], "long")])
+
+
+# Routing -------------------------------------------------------------------------------------------------------------
+
+
+@every_layout
+def test_routing_moves_messages_between_logs_by_a_header_alone(layout: Layout, tmp_path: Path) -> None:
+    key, text = KEY[layout], {KEY[layout]: HeaderSerializer.of("string")}
+    chain = ProducerInterceptors([Routing(key, {"eu": "orders-eu", "us": "orders-us"})])
+    with (
+        MessageLog(tmp_path / "orders-0", layout) as source,
+        MessageLog(tmp_path / "orders-eu-0", layout) as eu,
+        MessageLog(tmp_path / "orders-us-0", layout) as us,
+    ):
+        for number, region in enumerate(["eu", "us", "eu"]):
+            record = ProducerRecord("orders", b"k%d" % number, b"\x00sealed", layout=layout).with_serializers(text)
+            record.set_header(key, region)
+            source.append([record.to_message()])
+        targets = {log.topic: log for log in (eu, us)}
+        for message in source.scan():
+            read = ConsumerRecord.from_message(message, topic="orders", layout=layout, serializers=text)
+            routed = chain.on_send(read.forward("orders"))
+            targets[routed.topic].append([routed.to_message()])
+        assert {topic: [m.key for m in log.scan()] for topic, log in targets.items()} == {
+            "orders-eu": [b"k0", b"k2"],
+            "orders-us": [b"k1"],
+        }
+        assert [message.value for message in us.scan()] == [b"\x00sealed"]
+
+
+def test_a_record_without_a_route_goes_nowhere_in_silence() -> None:
+    chain = ProducerInterceptors([Routing("region", {"eu": "orders-eu"})])
+    with pytest.raises(EncodeError, match="the header 'region' is not there") as caught:
+        chain.on_send(ProducerRecord("orders"))
+    assert (caught.value.code, caught.value.key) == ("missing_key", "region")
+    with pytest.raises(EncodeError, match="the header 'region' has a value without a route"):
+        chain.on_send(ProducerRecord("orders", headers={"region": "us"}))
+    default = ProducerInterceptors([Routing("region", {}, default="lost")])
+    assert default.on_send(ProducerRecord("orders")).topic == "lost"
+
+
+# Transaction ids -----------------------------------------------------------------------------------------------------
+
+
+@every_layout
+def test_a_transaction_id_goes_through_all_services(layout: Layout) -> None:
+    ids = TransactionIds({"typed": "transaction-id"}.get(layout, 100_001), writes=RESERVED["vendor"])
+    chain = ProducerInterceptors([ids])
+    orders = consumed(*(chain.on_send(ProducerRecord("orders", layout=layout)) for _ in range(2)))
+    found = [ids.id_of(order) for order in orders]
+    assert len(set(found)) == 2
+    assert all(isinstance(each, uuid.UUID) for each in found)
+    for order in orders:
+        with ids.handling(order) as current:
+            [invoice] = consumed(chain.on_send(ProducerRecord("invoices", layout=layout)))
+            with ids.handling(invoice) as inner:
+                parcel = chain.on_send(ProducerRecord("parcels", layout=layout))
+        assert {current, inner, ids.id_of(invoice), ids.id_of(parcel)} == {ids.id_of(order)}
+    assert ids.id_of(chain.on_send(ProducerRecord("orders", layout=layout))) not in found
+
+
+def test_a_record_keeps_the_transaction_that_it_has() -> None:
+    ids = TransactionIds()
+    chain = ProducerInterceptors([ids])
+    sent = chain.on_send(ProducerRecord("orders"))
+    with ids.handling(consumed(chain.on_send(ProducerRecord("other")))[0]):
+        assert ids.id_of(chain.on_send(sent)) == ids.id_of(sent)
+    with ids.handling(consumed(ProducerRecord("old"))[0]) as begun:
+        assert ids.id_of(chain.on_send(ProducerRecord("orders"))) == begun
+
+
+# Audit ---------------------------------------------------------------------------------------------------------------
+
+
+@every_layout
+def test_audit_says_client_message_and_first_cluster_and_a_mirror_keeps_the_last_two(layout: Layout) -> None:
+    keys = None if layout == "typed" else AuditKeys(10_001, 10_002, 7)
+    entries: list[AuditEntry] = []
+    shop = Audit("shop-1", "cluster-a", keys=keys)
+    mirror = Audit("mirror-1", "cluster-b", keys=keys, report=entries.append)
+    sent = consumed(ProducerInterceptors([shop]).on_send(ProducerRecord("orders", b"k", b"v", layout=layout)))
+    seen = ConsumerInterceptors([mirror]).on_consume(sent)
+    again = ProducerInterceptors([mirror]).on_send(seen[0].forward("orders"))
+    ConsumerInterceptors([mirror]).on_consume(consumed(again))
+    first, second = entries
+    assert first == ("orders", 0, 0, "shop-1", first.message_id, "cluster-a")
+    assert second == ("orders", 0, 0, "mirror-1", first.message_id, "cluster-a")
+    assert isinstance(first.message_id, uuid.UUID)
+
+
+def test_audit_reports_what_nobody_audited_and_gives_each_message_its_own_id() -> None:
+    entries: list[AuditEntry] = []
+    audit = Audit("c", "a", report=entries.append)
+    sent = [ProducerInterceptors([audit]).on_send(ProducerRecord("t")) for _ in range(100)]
+    ConsumerInterceptors([audit]).on_consume(consumed(ProducerRecord("t"), *sent))
+    assert entries[0] == ("t", 0, 0, None, None, None)
+    assert len({entry.message_id for entry in entries[1:]}) == 100
+
+
+# Sealing -------------------------------------------------------------------------------------------------------------
+
+SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+TENANT: dict[Layout, Any] = {"typed": "tenant", "int": 10_007, "wrapper": 10_007}
+
+
+def sealing(layout: Layout, **options: Any) -> Sealing:
+    keys = None if layout == "typed" else SealKeys(1_000_000_001, 1_000_000_002)
+    options = {"sign": SIGNER, "verify": SIGNER.public_key(), "covers": [TENANT[layout]], **options}
+    return Sealing(bytes(32), keys=keys, writes=RESERVED["in-house"], **options)
+
+
+def sealed(layout: Layout, value: bytes | None = b"a hat") -> ConsumerRecord:
+    record = ProducerRecord("orders", b"k", value, headers={TENANT[layout]: b"acme"}, layout=layout)
+    return consumed(ProducerInterceptors([sealing(layout)]).on_send(record))[0]
+
+
+@every_layout
+def test_a_sealed_payload_is_unreadable_on_the_way_and_its_headers_are_not(layout: Layout) -> None:
+    record = sealed(layout)
+    assert b"hat" not in record.value
+    assert len(record.value) == len(b"a hat") + 16
+    assert record.get_header(TENANT[layout]) == b"acme"
+    on_the_way = record.with_header({"typed": "hop"}.get(layout, 7), b"router")
+    [opened] = ConsumerInterceptors([sealing(layout)]).on_consume([on_the_way])
+    assert opened.value == b"a hat"
+    assert opened.get_headers().keys() == [TENANT[layout], {"typed": "hop"}.get(layout, 7)]
+    assert sealed(layout).value != record.value, "every record has a nonce of its own"
+
+
+@every_layout
+def test_a_sealed_delete_stays_null_so_that_a_log_can_compact_it(layout: Layout) -> None:
+    record = sealed(layout, None)
+    assert (record.value, record.tombstone) == (None, True)
+    [opened] = ConsumerInterceptors([sealing(layout)]).on_consume([record])
+    assert (opened.value, opened.tombstone, opened.get_headers().keys()) == (None, True, [TENANT[layout]])
+
+
+@every_layout
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record, layout: record.replace(value=record.value[:-1] + bytes([record.value[-1] ^ 1])),
+        lambda record, layout: record.replace(value=None),
+        lambda record, layout: record.replace(key=b"other"),
+        lambda record, layout: record.with_header(TENANT[layout], b"evil"),
+        lambda record, layout: record.without_headers(TENANT[layout]),
+        lambda record, layout: record.replace(
+            headers=sealed(layout).get_headers(), value=sealed(layout, b"a coat").value
+        ),
+    ],
+)
+def test_a_payload_or_a_covered_header_that_was_changed_is_refused(layout: Layout, change: Any) -> None:
+    with pytest.raises(
+        DecodeError, match="the record at offset 0 of orders, partition 0, has a seal that does not hold"
+    ):
+        ConsumerInterceptors([sealing(layout)]).on_consume([change(sealed(layout), layout)])
+
+
+@every_layout
+def test_a_sealed_delete_takes_no_nonce_of_anothers(layout: Layout) -> None:
+    nonce = "seal-nonce" if layout == "typed" else 1_000_000_001
+    with pytest.raises(DecodeError, match="does not hold"):
+        ConsumerInterceptors([sealing(layout)]).on_consume([sealed(layout, None).with_header(nonce, bytes(12))])
+
+
+@every_layout
+def test_a_sealed_record_is_not_sealed_again(layout: Layout) -> None:
+    with pytest.raises(EncodeError, match="the record has a seal already") as caught:
+        ProducerInterceptors([sealing(layout)]).on_send(sealed(layout).forward("elsewhere"))
+    assert caught.value.code == "repeated_key"
+
+
+def test_in_the_wrapper_layout_the_mark_of_a_tombstone_is_covered() -> None:
+    record = sealed("wrapper").replace(tombstone=True)
+    with pytest.raises(DecodeError, match="does not hold") as caught:
+        ConsumerInterceptors([sealing("wrapper")]).on_consume([record])
+    assert caught.value.code == "bad_signature"
+
+
+@every_layout
+def test_what_has_no_seal_or_anothers_is_refused(layout: Layout) -> None:
+    chain = ConsumerInterceptors([sealing(layout)])
+    with pytest.raises(DecodeError, match="has no seal") as caught:
+        chain.on_consume(consumed(ProducerRecord("orders", value=b"plain", layout=layout)))
+    assert caught.value.code == "missing_key"
+    other = ConsumerInterceptors([sealing(layout, verify=Ed25519PrivateKey.generate().public_key())])
+    with pytest.raises(DecodeError, match="does not hold"):
+        other.on_consume([sealed(layout)])
+    with pytest.raises(ValueError, match="nothing to check with"):
+        ConsumerInterceptors([sealing(layout, verify=None)]).on_consume([sealed(layout)])
+    with pytest.raises(ValueError, match="nothing to sign with"):
+        ProducerInterceptors([sealing(layout, sign=None)]).on_send(ProducerRecord("t", layout=layout))
+
+
+def test_a_covered_header_must_be_of_the_layouts_form() -> None:
+    with pytest.raises(EncodeError, match="the key is text") as caught:
+        ProducerInterceptors([sealing("int", covers=["tenant"])]).on_send(ProducerRecord("t", value=b"v", layout="int"))
+    assert caught.value.code == "key_not_carried"
+
+
+def test_a_record_can_be_sealed_again_after_it_was_opened() -> None:
+    [opened] = ConsumerInterceptors([sealing("typed")]).on_consume([sealed("typed")])
+    again = ProducerInterceptors([sealing("typed")]).on_send(opened.forward("elsewhere"))
+    [twice] = ConsumerInterceptors([sealing("typed")]).on_consume(consumed(again))
+    assert (twice.topic, twice.value) == ("elsewhere", b"a hat")

@@ -1,0 +1,414 @@
+"""``MessageLog``: what is appended is read, as it was, in the order in which it came."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import letterhead as lh
+from letterhead.kip82 import ConsumerRecord, LogClosedError, LogLockedError, MessageLog, MessageLogError, ProducerRecord
+from letterhead.kip82.layouts import SETS
+from log_samples import LAYOUTS, cells, sample, samples
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "orders-0"
+
+
+def on_disk(path: Path) -> dict[str, bytes]:
+    """Give the segments by name."""
+    return {file.name: file.read_bytes() for file in sorted(path.glob("*.log"))}
+
+
+# What goes in comes out --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_messages_come_back_as_they_were(path, layout):
+    given = samples(30, layout)
+    with MessageLog(path, layout) as log:
+        assert log.append(given[:10]) == range(10)
+        assert log.append(given[10:]) == range(10, 30)
+        assert log.append([]) == range(30, 30)
+        assert log.next_offset == 30
+        read = list(log.scan())
+    assert [message.offset for message in read] == list(range(30))
+    for message, before in zip(read, given, strict=True):
+        assert message.key == before.key
+        assert message.value == before.value
+        assert message.timestamp == before.timestamp
+        assert message.headers == before.headers
+        assert message.tombstone == (bool(before.tombstone) or before.value is None)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_segment_is_a_cell_of_messages(path, layout):
+    """The file has nothing in it that the format does not have: any of its readers reads it."""
+    given = samples(12, layout)
+    with MessageLog(path, layout) as log:
+        log.append(given)
+        read = list(log.scan())
+    assert on_disk(path) == {"00000000000000000000.log": b"".join(cells(given, layout))}
+    assert list(lh.messages(b"".join(cells(given, layout)), SETS[layout])) == read
+
+
+def test_what_was_appended_is_there_after_opening_again(path):
+    with MessageLog(path, "int") as log:
+        log.append(samples(5, "int"))
+    with MessageLog(path) as log:
+        assert (log.layout, log.topic, log.partition, log.next_offset, log.torn_tail) == ("int", "orders", 0, 5, None)
+        assert log.append(samples(2, "int", 5)) == range(5, 7)
+        assert [message.headers.get(5) for message in log.scan(3)] == [b"3", None, b"5", b"6"]
+
+
+def test_a_message_without_headers_is_as_long_as_before_and_one_with_them_four_bytes_and_the_block_longer(path):
+    """Magic 1 is what a message was before the draft; magic 2 has the very fields where there are no headers."""
+    headers = lh.Headers([("tenant", lh.String("acme"))])
+    fields = {"key": b"k", "value": b"v", "timestamp": 1}
+    before = lh.encode({**fields, "magic": 1, "offset": 0}, "kip82-message")
+    with MessageLog(path) as log:
+        log.append([fields])
+        without = log._store._bytes()
+        log.append([{**fields, "headers": headers}])
+        grown = log._store._bytes() - without - len(before)
+    assert without == len(before)
+    data = on_disk(path)["00000000000000000000.log"]
+    assert data[12 + 6 : without] == before[12 + 6 :]  # all but checksum and magic, byte for byte
+    assert grown == 4 + len(lh.encode(headers, "kip82-typed"))
+
+
+def test_mappings_and_defaults(path, monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
+    with MessageLog(path) as log:
+        log.append([{"key": b"k"}, {"value": b"", "timestamp": -1}])
+        first, second = log.scan()
+    assert (first.key, first.value, first.headers, first.timestamp) == (b"k", None, lh.Headers(), 42_000)
+    assert (second.key, second.value, second.timestamp) == (None, b"", -1)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_records_go_in_and_come_out(path, layout):
+    headers = {"tenant": "acme"} if layout == "typed" else {5: b"acme"}
+    with MessageLog(path, layout) as log:
+        log.append([ProducerRecord("orders", b"k", b"v", headers=headers, layout=layout, timestamp=7)])
+        for wrong in ({"topic": "payments"}, {"partition": 3}, {"layout": "int" if layout == "typed" else "typed"}):
+            record = ProducerRecord(**{"topic": "orders", "layout": layout, **wrong})
+            with pytest.raises(ValueError, match=f"this log is orders-0 in the layout {layout}: a record is for"):
+                log.append([record])
+        (message,) = log.scan()
+        (record,) = ConsumerRecord.read(on_disk(path)["00000000000000000000.log"], topic="orders", layout=layout)
+        assert record == ConsumerRecord.from_message(message, topic="orders", layout=layout)
+        assert (record.offset, record.key, record.value, record.timestamp) == (0, b"k", b"v", 7)
+        assert message.headers.keys() == list(headers)
+
+
+def test_append_time_is_that_of_the_log(path, monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
+    with MessageLog(path, timestamps="append") as log:
+        log.append([sample(0, timestamp=7)])
+        (message,) = log.scan()
+    assert (message.timestamp, message.attributes & 0x08) == (42_000, 0x08)
+
+
+# Nothing is half appended ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "text"),
+    [
+        ({"key": b"k", "headers": [("n", b"no kind")]}, lh.ConversionError, "kind"),
+        ({"key": b"k", "valeu": b"v"}, ValueError, "did you mean 'value'"),
+        ({"key": "k"}, TypeError, "key must be bytes"),
+        ({"key": b"k", "value": b"\x1f\x8b", "attributes": 1}, lh.EncodeError, "a compressed set is no message"),
+        ({"key": b"k", "attributes": 0x40}, lh.EncodeError, "attribute bits 0x40 are not defined"),
+        ({"key": b"k", "value": bytes(1000)}, lh.EncodeError, "1035 bytes, and the log takes 500"),
+    ],
+)
+def test_of_messages_of_which_one_cannot_be_written_none_is(path, wrong, error, text):
+    with MessageLog(path, max_message_bytes=500) as log:
+        log.append([sample(0)])
+        before = on_disk(path)
+        with pytest.raises(error, match=text):
+            log.append([sample(1), wrong, sample(2)])
+        assert on_disk(path) == before
+        assert log.append([sample(1)]) == range(1, 2)
+        assert len(list(log.scan())) == 2
+
+
+def test_what_a_full_disk_took_of_an_append_is_taken_back(path, monkeypatch):
+    write = os.write
+
+    def half(descriptor, data):
+        if len(data) > 100:
+            return write(descriptor, bytes(data[:100]))
+        raise OSError(28, "No space left on device")
+
+    with MessageLog(path) as log:
+        log.append([sample(0)])
+        before = on_disk(path)
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(OSError, match="No space left"):
+            log.append([sample(1, value=bytes(98))])
+        monkeypatch.setattr(os, "write", write)
+        assert on_disk(path) == before
+        assert log.append([sample(1)]) == range(1, 2)
+        assert [message.offset for message in log.scan()] == [0, 1]
+
+
+def test_what_an_interrupted_append_left_is_taken_back_by_the_next(path, monkeypatch):
+    """Ctrl-C comes at any moment: in the middle of a write, and between the write and what is noted of it."""
+    write = os.write
+
+    def interrupted(part):
+        def interrupting(descriptor, data):
+            write(descriptor, bytes(data)[:part])
+            raise KeyboardInterrupt
+
+        return interrupting
+
+    with MessageLog(path) as log:
+        for part in (1, 40, 1000):
+            before = on_disk(path)
+            monkeypatch.setattr(os, "write", interrupted(part))
+            with pytest.raises(KeyboardInterrupt):
+                log.append([sample(9)])
+            monkeypatch.setattr(os, "write", write)
+            assert on_disk(path) != before
+            log.append([sample(log.next_offset)])
+        assert [message.timestamp for message in log.scan()] == [1_000_000, 1_000_001, 1_000_002]
+    assert b"".join(on_disk(path).values()) == b"".join(cells(samples(3)))
+
+
+def test_a_log_whose_sync_failed_is_closed(path, monkeypatch):
+    """What the disk has then nobody knows: only opening says."""
+
+    def fails(descriptor):
+        raise OSError(5, "Input/output error")
+
+    log = MessageLog(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fails)
+        with pytest.raises(OSError, match="Input/output"):
+            log.append([sample(0)])
+    with pytest.raises(LogClosedError, match=r"closed after a failed sync.*open it again"):
+        log.append([sample(0)])
+    with MessageLog(path) as log:
+        assert log.next_offset == 1
+
+
+def test_sync_says_when_the_disk_has_it(path, monkeypatch):
+    synced = []
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(1) or fsync(descriptor))
+    with MessageLog(path, sync="append") as log:
+        synced.clear()
+        log.append([sample(0)])
+        log.append([sample(1)])
+        assert len(synced) == 2
+    with MessageLog(path, sync="flush") as log:
+        synced.clear()
+        log.append([sample(2)])
+        assert not synced
+        log.flush()
+        assert len(synced) == 1
+
+
+# Files -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_would_be_too_large_is_left(path):
+    lengths = [len(cell) for cell in cells(samples(9))]
+    with MessageLog(path, segment_bytes=sum(lengths[:3])) as log:
+        for message in samples(9):
+            log.append([message])
+        assert len(next(iter(on_disk(path).values()))) == sum(lengths[:3])
+        assert list(on_disk(path)) == [f"{segment.base:020}.log" for segment in log._store.segments]
+        assert len(on_disk(path)) >= 3
+        assert [message.offset for message in log.scan()] == list(range(9))
+        assert [message.offset for message in log.scan(5)] == [5, 6, 7, 8]
+    with MessageLog(path) as log:
+        assert log.next_offset == 9
+        assert [message.offset for message in log.scan(5)] == [5, 6, 7, 8]
+    assert b"".join(on_disk(path).values()) == b"".join(cells(samples(9)))
+
+
+def test_an_append_larger_than_a_file_has_a_file_of_its_own(path):
+    with MessageLog(path, segment_bytes=100) as log:
+        log.append(samples(20))
+        log.append(samples(20, start=20))
+        assert [segment.base for segment in log._store.segments] == [0, 20]
+        assert [message.offset for message in log.scan()] == list(range(40))
+
+
+def test_a_message_larger_than_what_is_read_at_a_time(path):
+    large = os.urandom(3 << 20)
+    with MessageLog(path, max_message_bytes=4 << 20) as log:
+        log.append([sample(0), sample(1, value=large), sample(2), sample(3)])
+        assert [len(message.value or b"") for message in log.scan()] == [2, 3 << 20, 0, 2]
+        assert [message.offset for message in log.scan(2)] == [2, 3]
+    with MessageLog(path, readonly=True) as log:
+        assert log.next_offset == 4
+        assert [message.offset for message in log.scan(3)] == [3]
+
+
+def test_reading_from_anywhere_gives_what_follows(path):
+    """More messages than one entry of the index stands for, and than are read at a time."""
+    with MessageLog(path, sync="flush") as log:
+        log.append([{"key": b"%d" % number, "value": bytes(200)} for number in range(12_000)])
+        warm = [next(log.scan(start)).key for start in (0, 1, 4_321, 11_999)]
+    with MessageLog(path) as log:
+        assert [next(log.scan(start)).key for start in (11_999, 4_321, 1, 0)] == warm[::-1]
+        assert warm == [b"0", b"1", b"4321", b"11999"]
+        assert sum(1 for _ in log.scan(7_000)) == 5_000
+        assert list(log.scan(12_000)) == []
+
+
+def test_who_reads_sees_what_was_there_when_reading_began(path):
+    with MessageLog(path) as log:
+        log.append(samples(3))
+        reading = log.scan()
+        assert next(reading).offset == 0
+        log.append(samples(3, start=3))
+        assert [message.offset for message in reading] == [1, 2]
+        assert [message.offset for message in log.scan()] == list(range(6))
+
+
+def test_threads_share_a_log(path):
+    with MessageLog(path, sync="flush", segment_bytes=20_000) as log, ThreadPoolExecutor(6) as pool:
+        stop = threading.Event()
+
+        def read():
+            while not stop.is_set():
+                offsets = [message.offset for message in log.scan()]
+                assert offsets == list(range(len(offsets)))
+
+        readers = [pool.submit(read) for _ in range(2)]
+        writers = [pool.submit(lambda: [log.append(samples(10)) for _ in range(30)]) for _ in range(4)]
+        ranges = [each for writer in writers for each in writer.result()]
+        stop.set()
+        for reader in readers:
+            reader.result()
+        assert sorted(offset for each in ranges for offset in each) == list(range(1200))
+        assert [message.offset for message in log.scan()] == list(range(1200))
+
+
+# Who may open it ---------------------------------------------------------------------------------------------------
+
+
+def test_two_do_not_write_to_one_log(path):
+    with MessageLog(path) as log:
+        log.append([sample(0)])
+        with pytest.raises(
+            LogLockedError, match="another object of this process: close it there, or open it here with"
+        ):
+            MessageLog(path)
+        asked = "import sys; from letterhead.kip82 import MessageLog; MessageLog(sys.argv[1])"
+        other = subprocess.run([sys.executable, "-c", asked, str(path)], capture_output=True, text=True, check=False)
+        assert f"LogLockedError: {path} is being written by process {os.getpid()}" in other.stderr
+        with MessageLog(path, readonly=True) as reader:
+            assert [message.offset for message in reader.scan()] == [0]
+            with pytest.raises(LogClosedError, match="read only"):
+                reader.append([sample(1)])
+    with MessageLog(path) as log:
+        assert log.next_offset == 1
+
+
+def test_a_log_is_not_used_after_a_fork(path):
+    with MessageLog(path) as log:
+        log.append([sample(0)])
+
+        def child(said):
+            try:
+                log.append([sample(1)])
+            except LogClosedError as error:
+                said.put(str(error))
+            log.close()
+
+        context = multiprocessing.get_context("fork")
+        said = context.Queue()
+        process = context.Process(target=child, args=(said,))
+        process.start()
+        assert "opened in another process" in said.get(timeout=30)
+        process.join(30)
+        with pytest.raises(LogLockedError):  # the child closed its own, and not this one
+            MessageLog(path)
+        assert log.append([sample(1)]) == range(1, 2)
+
+
+def test_a_closed_log_says_so(path):
+    log = MessageLog(path)
+    log.append([sample(0)])
+    reading = log.scan()
+    log.close()
+    log.close()
+    for use in (lambda: log.append([sample(1)]), log.flush, log.compact, lambda: next(reading), log.verify):
+        with pytest.raises(LogClosedError, match="is closed: open it again"):
+            use()
+    assert repr(log) == f"<MessageLog {path}: typed, next offset 1, 1 segments, closed>"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"layout": "int"}, "has the layout 'typed', and not 'int'"),
+        ({"topic": "payments"}, "has the topic 'orders', and not 'payments'"),
+        ({"partition": 3}, "has the partition 0, and not 3"),
+    ],
+)
+def test_a_log_stays_what_it_is(path, options, text):
+    MessageLog(path).close()
+    with pytest.raises(MessageLogError, match=text):
+        MessageLog(path, **options)
+    MessageLog(path).close()  # the lock is free again
+
+
+def test_what_a_log_is_called(tmp_path):
+    with pytest.raises(MessageLogError, match="'log' is not that of a topic and a partition"):
+        MessageLog(tmp_path / "log")
+    with MessageLog(tmp_path / "log", topic="orders", partition=7) as log:
+        assert (log.topic, log.partition) == ("orders", 7)
+    with MessageLog(tmp_path / "a-b-12") as log:
+        assert (log.topic, log.partition) == ("a-b", 12)
+    with MessageLog(tmp_path / "log") as log:
+        assert (log.topic, log.partition) == ("orders", 7)
+
+
+def test_directories_that_are_no_log(tmp_path):
+    with pytest.raises(MessageLogError, match=r"is no message log: it has no log\.json"):
+        MessageLog(tmp_path, readonly=True)
+    (tmp_path / "kafka-0").mkdir()
+    (tmp_path / "kafka-0" / "00000000000000000000.log").write_bytes(b"of somebody else")
+    with pytest.raises(MessageLogError, match="is no message log"):
+        MessageLog(tmp_path / "kafka-0")
+    MessageLog(tmp_path / "bad-0").close()
+    good = json.loads((tmp_path / "bad-0" / "log.json").read_text())
+    for content in ("", "[1]", "{", json.dumps({**good, "layout": "typo"}), json.dumps({**good, "partition": "0"})):
+        (tmp_path / "bad-0" / "log.json").write_text(content)
+        with pytest.raises(MessageLogError, match=r"log\.json does not say what log this is"):
+            MessageLog(tmp_path / "bad-0")
+
+
+@pytest.mark.parametrize("name", ["layout", "sync", "timestamps", "damaged_tail", "on_loss"])
+def test_misspelt_options(path, name):
+    with pytest.raises(ValueError, match="unknown"):
+        MessageLog(path, **{name: "typo"})
+    assert not path.exists()
+
+
+def test_a_log_needs_neither_pyarrow_nor_pyspark(path):
+    code = (
+        "import sys; from letterhead.kip82 import MessageLog\n"
+        "with MessageLog(sys.argv[1]) as log: log.append([{'key': b'k'}]); log.compact(); print(len(list(log.scan())))\n"
+        "print(sorted({'pyarrow', 'pyspark', 'rocksdict'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n[]\n"

@@ -1,0 +1,372 @@
+"""``MessageLog`` after a crash, and with bytes that changed: nothing that was acknowledged goes, and nothing goes unsaid."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+import letterhead as lh
+from letterhead.kip82 import Damage, DamagedLogError, MessageLog, TornTailWarning
+from letterhead.kip82.layouts import MESSAGES
+from log_samples import LAYOUTS, cells, sample, samples
+
+COUNT = 6
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "orders-0"
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request) -> str:
+    return request.param
+
+
+def written(path: Path, given: list[lh.Envelope], layout: str = "typed") -> Path:
+    """Write a log, and give its only file."""
+    with MessageLog(path, layout) as log:
+        log.append(given)
+    return path / "00000000000000000000.log"
+
+
+def offsets(path: Path) -> list[int]:
+    with MessageLog(path, readonly=True) as log:
+        return [message.offset for message in log.scan()]
+
+
+# Torn tails --------------------------------------------------------------------------------------------------------
+
+
+def test_cut_at_every_byte_of_the_last_two_messages(path, layout):
+    file = written(path, samples(COUNT, layout), layout)
+    parts = cells(samples(COUNT, layout), layout)
+    data = b"".join(parts)
+    ends = [sum(map(len, parts[:count])) for count in range(COUNT + 1)]
+    for cut in range(ends[COUNT - 2], ends[COUNT] + 1):
+        file.write_bytes(data[:cut])
+        whole = max(count for count in range(COUNT + 1) if ends[count] <= cut)
+        torn = cut - ends[whole]
+        assert offsets(path) == list(range(whole))
+        assert file.read_bytes() == data[:cut]  # who only reads cuts nothing
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with MessageLog(path) as log:
+                assert [message.offset for message in log.scan()] == list(range(whole))
+                assert log.next_offset == whole
+                if torn:
+                    assert log.torn_tail == Damage(
+                        str(file), ends[whole], cut, whole, log.torn_tail.reason, "truncated"
+                    )
+                    assert [each.category for each in said] == [TornTailWarning]
+                    assert f"bytes {ends[whole]} to {cut}: offset {whole}: the " in str(said[0].message)
+                else:
+                    assert (log.torn_tail, said) == (None, [])
+                assert file.read_bytes() == data[: ends[whole]]
+                log.append([sample(whole, layout)])
+        assert file.read_bytes() == data[: ends[min(whole + 1, COUNT)]] or whole == COUNT
+        assert offsets(path) == list(range(whole + 1))
+
+
+@pytest.mark.parametrize("zeros", [1, 11, 12, 13, 500, 5000])
+def test_a_file_that_grew_by_zeros_is_torn(path, zeros):
+    """What some file systems leave when the power goes: the new length, and none of the bytes."""
+    file = written(path, samples(COUNT))
+    data = file.read_bytes()
+    file.write_bytes(data + bytes(zeros))
+    with pytest.warns(TornTailWarning, match="cut off at the end"):
+        log = MessageLog(path)
+    with log:
+        assert log.next_offset == COUNT
+    assert file.read_bytes() == data
+
+
+# Killed ------------------------------------------------------------------------------------------------------------
+
+WRITER = """
+import os, sys
+from letterhead.kip82 import MessageLog
+
+path, sync, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+sizes = [10, 300, 5_000, 200_000, 700_000]
+with MessageLog(path, sync=sync, segment_bytes=8 << 20) as log:
+    os.write(1, b"open\\n")
+    step = seed
+    while True:
+        step += 1
+        first = log.next_offset
+        size = sizes[step % len(sizes)]
+        log.append([
+            {"key": b"k%d" % (offset % 7), "value": b"%d:" % offset + bytes([offset % 251]) * size}
+            for offset in range(first, first + 1 + step % 4)
+        ])
+        os.write(1, b"%d\\n" % log.next_offset)
+"""
+
+
+def killed(path: Path, sync: str, seed: int) -> int:
+    """Append in another process, kill it at some moment, and give the offset up to which it was told of success."""
+    moment = random.Random(seed)
+    command = [sys.executable, "-W", "ignore", "-c", WRITER, str(path), sync, str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:
+        said = process.stdout.readline()
+        assert said == b"open\n"
+        for _ in range(moment.randrange(6)):
+            said = process.stdout.readline()
+        time.sleep(moment.random() * 0.004)
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read()
+        assert process.wait(30) == -signal.SIGKILL
+    lines = [line for line in (said + rest).split(b"\n")[:-1] if line.isdigit()]
+    return int(lines[-1]) if lines else 0
+
+
+def check_after_kills(path: Path, sync: str, kills: int) -> int:
+    torn = acknowledged = 0
+    for seed in range(kills):
+        acknowledged = max(acknowledged, killed(path, sync, seed))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TornTailWarning)
+            with MessageLog(path) as log:
+                torn += log.torn_tail is not None
+                assert log.next_offset >= acknowledged
+                assert log.verify() == []
+                there = 0
+                for message in log.scan():
+                    assert message.offset == there
+                    assert message.value.startswith(b"%d:" % there)
+                    assert not message.value.partition(b":")[2].strip(bytes([there % 251]))
+                    there += 1
+                assert there == log.next_offset
+        if sum(file.stat().st_size for file in path.iterdir()) > 200 << 20:
+            for file in path.iterdir():
+                file.unlink()
+            acknowledged = 0
+    return torn
+
+
+@pytest.mark.parametrize("sync", ["append", "flush"])
+def test_killed_while_it_appends(path, sync):
+    check_after_kills(path, sync, 4)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("sync", ["append", "flush"])
+def test_killed_a_hundred_times_while_it_appends(path, sync):
+    torn = check_after_kills(path, sync, 100)
+    print(f"{torn} of 100 kills left a torn tail")
+
+
+# Bytes that changed ------------------------------------------------------------------------------------------------
+
+
+def flips(file: Path, start: int, end: int):
+    """Write the file with one bit changed, for every bit of some bytes."""
+    data = file.read_bytes()
+    for position in range(start, end):
+        for bit in range(8):
+            changed = bytearray(data)
+            changed[position] ^= 1 << bit
+            file.write_bytes(changed)
+            yield position, bit
+    file.write_bytes(data)
+
+
+def alike(layout: str = "typed") -> list[lh.Envelope]:
+    """Make messages of the same length, so that a size that changed can say where another message ends."""
+    return [sample(0, layout, value=b"%d" % number * 9, headers=[]) for number in range(COUNT)]
+
+
+def test_any_bit_of_a_message_in_the_middle(path, layout):
+    file = written(path, alike(layout), layout)
+    size = len(cells(alike(layout), layout)[0])
+    at = 2
+    for position, bit in flips(file, at * size, (at + 1) * size):
+        before = file.read_bytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            log = MessageLog(path)
+        with log, pytest.raises(DamagedLogError) as raised:
+            list(log.scan())
+        assert file.read_bytes() == before, "opening changes nothing"
+        damage = raised.value.damage
+        assert (damage.file, damage.position, damage.offset) == (str(file), at * size, at), (position, bit)
+        assert f"{file}: bytes {at * size} to {damage.end}: offset {at}: " in str(raised.value)
+        assert damage.code in lh.errors.CODES
+        with MessageLog(path) as log:
+            found = []
+            read = list(log.scan(on_damage=found.append))
+            assert log.next_offset == COUNT
+            assert log.append([sample(0, layout)]) == range(COUNT, COUNT + 1)
+        assert [damage] == found
+        assert damage.end == (at + 1) * size, (position, bit)
+        assert [message.offset for message in read] == [0, 1, 3, 4, 5], (position, bit)
+        assert [message.value for message in read] == [b"%d" % number * 9 for number in (0, 1, 3, 4, 5)]
+
+
+def test_any_bit_of_the_last_message_is_never_cut_in_silence(path):
+    file = written(path, alike())
+    size = len(cells(alike())[0])
+    last = COUNT - 1
+    for place in flips(file, last * size, COUNT * size):
+        before = file.read_bytes()
+        with pytest.raises(DamagedLogError, match="no crash leaves a file like that") as raised:
+            MessageLog(path)
+        damage = raised.value.damage
+        assert (damage.position, damage.end, damage.offset) == (last * size, COUNT * size, last), place
+        assert file.read_bytes() == before
+        with MessageLog(path, readonly=True) as log:
+            assert log.torn_tail is None
+            assert log.verify() == [damage], place
+            found = []
+            assert [message.offset for message in log.scan(on_damage=found.append)] == list(range(last))
+
+
+def test_a_damaged_end_is_moved_away_when_asked(path):
+    file = written(path, alike())
+    data = file.read_bytes()
+    size = len(data) // COUNT
+    file.write_bytes(data[:-1] + b"?")
+    with pytest.warns(TornTailWarning, match="the checksum is"):
+        log = MessageLog(path, damaged_tail="cut")
+    with log:
+        assert log.next_offset == COUNT - 1
+        assert log.torn_tail.position == len(data) - size
+    assert (path / f"{file.name}.damaged-{len(data) - size}").read_bytes() == data[-size:-1] + b"?"
+    assert file.read_bytes() == data[:-size]
+
+
+def test_reading_goes_on_behind_what_is_lost(path):
+    """A hole of many bytes, larger than a message, in a file of several reads."""
+    given = [{"key": b"%d" % number, "value": bytes(1000), "timestamp": 0} for number in range(4000)]
+    with MessageLog(path) as log:
+        log.append(given)
+    file = path / "00000000000000000000.log"
+    data = bytearray(file.read_bytes())
+    hole = slice(100_001, 100_001 + (3 << 20))
+    noise = random.Random(7)
+    data[hole] = noise.randbytes(3 << 20)
+    file.write_bytes(data)
+    with MessageLog(path) as log:
+        found = []
+        read = [message.offset for message in log.scan(on_damage=found.append)]
+        assert log.next_offset == 4000
+        assert len(found) == 1
+        assert found[0].position <= hole.start
+        assert found[0].end >= hole.stop
+        assert found[0].end - found[0].position < (3 << 20) + 2200, "no more than the two messages at its ends"
+        assert read == [*range(found[0].offset), *range(read[found[0].offset], 4000)]
+        assert len(list(log.scan(3990))) == 10
+
+
+def test_a_message_inside_a_value_is_not_taken_for_one(path):
+    """A damaged message whose value is itself a set: what is in there was never appended to this log."""
+    inner = b"".join(cells([lh.Envelope(key=b"inner", value=b"x") for _ in range(3)]))
+    inner_from_2 = inner[len(inner) // 3 * 2 :]
+    for value in (inner, inner_from_2):
+        for at in (1, 2):
+            directory = path.with_name(f"{path.name}{at}{len(value)}-0")
+            file = written(directory, [sample(0), *[sample(0, value=value) for _ in range(2)]])
+            data = bytearray(file.read_bytes())
+            sizes = [len(cell) for cell in cells([sample(0), *[sample(0, value=value) for _ in range(2)]])]
+            data[sum(sizes[:at]) + 30] ^= 1  # in the key
+            file.write_bytes(data)
+            with MessageLog(directory, readonly=True) as log:
+                found = []
+                read = [message.offset for message in log.scan(on_damage=found.append)]
+            assert read == [offset for offset in range(3) if offset != at]
+            assert [(each.position, each.end) for each in found] == [(sum(sizes[:at]), sum(sizes[: at + 1]))]
+
+
+def test_messages_that_are_missing_between_files(path):
+    with MessageLog(path, segment_bytes=100) as log:
+        for message in samples(COUNT):
+            log.append([message])
+        files = [segment.path for segment in log._store.segments]
+    last_of_first = files[0].read_bytes()
+    cut = len(cells(samples(1))[0])
+    files[0].write_bytes(last_of_first[:-1])
+    with MessageLog(path) as log:
+        (damage,) = log.verify()
+    assert (damage.file, damage.position) == (str(files[0]), len(last_of_first) - cut)
+    files[0].write_bytes(last_of_first)
+    files[1].unlink()
+    with MessageLog(path) as log:
+        (damage,) = log.verify()
+        assert "the file ends, and the next one begins with offset" in damage.reason
+    files[0].unlink()
+    with pytest.raises(DamagedLogError, match=r"00000000000000000000.log: byte 0: offset 0: the file is missing"):
+        MessageLog(path)
+
+
+def test_a_size_off_the_disk_is_not_allocated(path):
+    """Sizes of 2 GiB, in every place where one stands."""
+    import tracemalloc
+
+    file = written(path, alike())
+    data = file.read_bytes()
+    size = len(data) // COUNT
+    for number in range(COUNT):
+        for claimed in (b"\x7f\xff\xff\xff", b"\x00\xff\xff\xff", b"\x80\x00\x00\x00", b"\x00\x00\x00\x00"):
+            changed = bytearray(data)
+            changed[number * size + 8 : number * size + 12] = claimed
+            file.write_bytes(changed)
+            tracemalloc.start()
+            with MessageLog(path, readonly=True) as log:
+                found = log.verify()
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert [each.position for each in found] == [number * size]
+            assert most < 4 << 20
+
+
+def test_random_bytes_are_never_more_than_damage(path):
+    noise = random.Random(82)
+    file = written(path, alike())
+    data = file.read_bytes()
+    for _ in range(300):
+        changed = bytearray(data)
+        for _ in range(noise.randrange(1, 6)):
+            start = noise.randrange(len(changed))
+            changed[start : start + noise.randrange(20)] = noise.randbytes(noise.randrange(20))
+        file.write_bytes(changed)
+        with MessageLog(path, readonly=True) as log:
+            found = []
+            read = list(log.scan(on_damage=found.append))
+            for message in read:
+                cell = lh.encode(message._replace(crc=None), MESSAGES["typed"])
+                assert cell in bytes(changed), "what is read stands there"
+            assert [message.offset for message in read] == sorted({message.offset for message in read})
+            spans = [(each.position, each.end) for each in found]
+            assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
+            told = sum(end - start for start, end in spans)
+            if log.torn_tail is not None:
+                told += log.torn_tail.end - log.torn_tail.position
+            assert told + sum(len(lh.encode(message._replace(crc=None), MESSAGES["typed"])) for message in read) == len(
+                changed
+            ), "every byte is a message or told"
+
+
+def test_a_crash_is_what_a_crash_leaves(path):
+    """The same bytes, once as a part of an append and once with its size changed."""
+    file = written(path, [sample(0), sample(1, value=os.urandom(50))])
+    data = file.read_bytes()
+    first = len(cells([sample(0)])[0])
+    file.write_bytes(data[:-1])
+    with MessageLog(path, readonly=True) as log:
+        assert log.torn_tail == Damage(
+            str(file), first, len(data) - 1, 1, "the message has 104 bytes, and 103 are left in the file", "truncated"
+        )
+    size = int.from_bytes(data[first + 8 : first + 12], "big")
+    file.write_bytes(data[: first + 8] + (size + 1).to_bytes(4, "big") + data[first + 12 :])
+    with pytest.raises(DamagedLogError, match="104 are left in the file: no crash"):
+        MessageLog(path)

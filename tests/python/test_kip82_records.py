@@ -1,0 +1,323 @@
+"""Records of the three layouts: their headers, their bytes, and what old clients and new ones see of each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import struct
+import zlib
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from letterhead.errors import ConversionError, DecodeError, EncodeError
+from letterhead.kip82 import (
+    RESERVED,
+    ConsumerRecord,
+    Headers,
+    HeaderSerializer,
+    IntHeaders,
+    MessageWrapper,
+    ProducerRecord,
+    Typed,
+)
+from letterhead.kip82.layouts import BLOCKS, MESSAGES, Layout
+
+LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+every_flagged_layout = pytest.mark.parametrize("layout", ["typed", "int"])
+
+KEY: dict[Layout, Any] = {"typed": "tenant", "int": 5, "wrapper": 5}
+"""A key in the form of each layout."""
+
+
+def message(
+    attributes: int,
+    headers: bytes | None,
+    value: bytes | None,
+    *,
+    key: bytes = b"k",
+    timestamp: int = 7,
+    magic: int = 2,
+) -> bytes:
+    """Write a message at offset 3 as the drafts draw it; without headers it is what Kafka wrote before them."""
+
+    def sized(data: bytes | None) -> bytes:
+        return struct.pack(">i", -1 if data is None else len(data)) + (data or b"")
+
+    body = struct.pack(">bbq", magic, attributes, timestamp) + sized(key)
+    body += (b"" if headers is None else sized(headers)) + sized(value)
+    body = struct.pack(">I", zlib.crc32(body)) + body
+    return struct.pack(">qi", 3, len(body)) + body
+
+
+def read_one(data: bytes, layout: Layout, **options: Any) -> ConsumerRecord:
+    [record] = ConsumerRecord.read(data, topic="t", layout=layout, **options)
+    return record
+
+
+# The bytes -----------------------------------------------------------------------------------------------------------
+
+
+@every_flagged_layout
+def test_headers_stand_behind_the_key_and_bit_4_says_so(layout: Layout) -> None:
+    record = ProducerRecord("t", b"k", b"v", timestamp=7, headers={KEY[layout]: b"acme"}, layout=layout)
+    assert record.to_bytes(3) == message(0x10, record.get_headers().as_bytes(), b"v")
+
+
+@every_flagged_layout
+def test_a_message_without_headers_is_as_long_as_before_and_has_no_flag(layout: Layout) -> None:
+    record = ProducerRecord("t", b"k", b"v", timestamp=7, layout=layout)
+    before = message(0, None, b"v", magic=1)
+    assert record.to_bytes(3) == message(0, None, b"v")
+    assert len(record.to_bytes(3)) == len(before)
+    # But for the number of the format and the checksum they are the same bytes.
+    assert record.to_bytes(3)[:12] == before[:12]
+    assert record.to_bytes(3)[17:] == before[17:]
+
+
+@every_flagged_layout
+@pytest.mark.parametrize("count", [1, 2, 10])
+def test_headers_cost_four_bytes_and_their_block(layout: Layout, count: int) -> None:
+    bare = ProducerRecord("t", b"k", b"v", layout=layout)
+    pairs = [(KEY[layout], b"x" * n) for n in range(count)]
+    record = ProducerRecord("t", b"k", b"v", headers=pairs, layout=layout)
+    assert len(record.to_bytes()) == len(bare.to_bytes()) + 4 + len(record.get_headers().as_bytes())
+
+
+def test_in_the_wrapper_layout_the_value_is_a_wrapper_and_bit_4_is_the_tombstone() -> None:
+    wrapper = MessageWrapper({5: b"acme"}, b"v")
+    record = ProducerRecord("t", b"k", wrapper, timestamp=7, layout="wrapper")
+    assert record.to_bytes(3) == message(0, None, wrapper.to_bytes())
+    delete = ProducerRecord("t", b"k", wrapper, timestamp=7, layout="wrapper", tombstone=True)
+    assert delete.to_bytes(3) == message(0x10, None, wrapper.to_bytes())
+    assert (record.tombstone, delete.tombstone) == (False, True)
+    assert read_one(delete.to_bytes(), "wrapper").value == b"v"
+
+
+def test_a_delete_in_the_wrapper_layout_carries_headers() -> None:
+    record = ProducerRecord("t", b"k", headers={5: b"acme"}, layout="wrapper")
+    read = read_one(record.to_bytes(), "wrapper")
+    assert (read.tombstone, read.value, read.get_header(5)) == (True, None, b"acme")
+    kept = ProducerRecord("t", b"k", headers={5: b"acme"}, layout="wrapper", tombstone=False)
+    assert read_one(kept.to_bytes(), "wrapper").tombstone is False
+
+
+@every_flagged_layout
+def test_a_delete_in_the_other_layouts_is_a_null_value_with_headers(layout: Layout) -> None:
+    record = ProducerRecord("t", b"k", headers={KEY[layout]: b"acme"}, layout=layout)
+    read = read_one(record.to_bytes(), layout)
+    assert (read.tombstone, read.value, read.get_header(KEY[layout])) == (True, None, b"acme")
+    with pytest.raises(EncodeError, match="is a message without a value: it has no mark of its own") as caught:
+        ProducerRecord("t", b"k", b"v", layout=layout, tombstone=True)
+    assert (caught.value.format, caught.value.code) == (MESSAGES[layout], "field_not_carried")
+
+
+# Old and new clients -------------------------------------------------------------------------------------------------
+
+
+@every_layout
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_new_consumer_gets_what_an_old_producer_wrote_with_empty_headers(layout: Layout, magic: int) -> None:
+    old = lh.Envelope(offset=3, key=b"k", value=b"v", timestamp=7 if magic else None, magic=magic)
+    read = read_one(lh.encode(old, MESSAGES[layout]) or b"", layout)
+    assert (read.key, read.value, read.offset, len(read.get_headers())) == (b"k", b"v", 3, 0)
+    assert read.timestamp == (7 if magic else None)
+    assert read.get_header(KEY[layout]) is None
+
+
+def test_an_old_format_takes_no_headers_in_silence() -> None:
+    record = ProducerRecord("t", b"k", b"v", headers={"tenant": "acme"})
+    with pytest.raises(ConversionError, match="magic 1 has no headers"):
+        lh.encode(lh.Envelope(**record.to_message()._asdict(), magic=1), "kip82-message")
+
+
+@every_layout
+def test_a_null_value_without_headers_is_read_with_empty_headers(layout: Layout) -> None:
+    read = read_one(ProducerRecord("t", b"k", layout=layout).to_bytes(), layout)
+    assert (read.value, read.tombstone, len(read.get_headers())) == (None, True, 0)
+
+
+def test_a_null_value_without_a_wrapper_deletes_with_and_without_the_mark() -> None:
+    for attributes in (0, 0x10):
+        assert read_one(message(attributes, None, None), "wrapper").tombstone is True
+
+
+# Headers of records --------------------------------------------------------------------------------------------------
+
+
+@every_layout
+def test_a_producer_sets_headers_and_a_consumer_sees_them(layout: Layout) -> None:
+    key = KEY[layout]
+    record = ProducerRecord("t", b"k", b"v", layout=layout)
+    record.set_header(key, b"one")
+    record.set_header(key, b"two")
+    assert (record.get_header(key), record.get_headers().get(key)) == (b"two", [b"two"])
+    read = read_one(record.to_bytes(), layout)
+    assert read.get_header(key) == b"two"
+    assert isinstance(read.get_headers(), Headers if layout == "typed" else IntHeaders)
+
+
+@every_layout
+def test_a_consumed_record_is_immutable(layout: Layout) -> None:
+    key = KEY[layout]
+    read = read_one(ProducerRecord("t", b"k", b"v", headers={key: b"a"}, layout=layout).to_bytes(), layout)
+    with pytest.raises(TypeError, match=r"immutable: with_header\(\.\.\.\) gives another one"):
+        read.set_header(key, b"b")
+    with pytest.raises(TypeError, match="immutable"):
+        read.get_headers().put(key, b"b")  # type: ignore[arg-type]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        read.value = b"w"  # type: ignore[misc]
+    other = read.with_header(key, b"b").without_headers().replace(value=b"w")
+    assert (read.get_header(key), other.get_header(key), other.value) == (b"a", b"b", b"w")
+    with pytest.raises(TypeError, match="immutable"):
+        other.get_headers().remove(key)  # type: ignore[arg-type]
+
+
+def test_a_repeated_header_is_read_whole_and_asking_by_key_takes_the_last() -> None:
+    record = ProducerRecord("t", headers=[(5, b"a"), (6, b""), (5, b"b")], layout="int")
+    read = read_one(record.to_bytes(), "int")
+    assert (read.get_header(5), read.get_headers().get(5)) == (b"b", [b"a", b"b"])
+
+
+def test_a_null_header_and_an_absent_one_can_be_told_apart() -> None:
+    record = ProducerRecord("t", headers={5: None}, layout="int")
+    assert (record.get_header(5), 5 in record.headers, record.get_header(6), 6 in record.headers) == (
+        None,
+        True,
+        None,
+        False,
+    )
+
+
+@pytest.mark.parametrize(("layout", "key"), [("typed", 5), ("int", "tenant"), ("wrapper", "tenant")])
+def test_keys_are_of_the_layouts_form(layout: Layout, key: Any) -> None:
+    record = ProducerRecord("t", layout=layout)
+    for use in (
+        lambda: record.set_header(key, b"x"),
+        lambda: record.get_header(key),
+        lambda: ProducerRecord("t", headers={key: b"x"}, layout=layout),
+    ):
+        with pytest.raises(EncodeError) as caught:
+            use()
+        assert (caught.value.format, caught.value.code, caught.value.key) == (
+            BLOCKS[layout],
+            "key_not_carried",
+            str(key),
+        )
+
+
+def test_a_writer_of_a_record_keeps_to_its_range() -> None:
+    record = ProducerRecord("t", headers=IntHeaders(writes=RESERVED["in-house"]), layout="int")
+    record.set_header(1_000_000_001, b"ours")
+    with pytest.raises(EncodeError, match="key 7 is outside the range of its writer"):
+        record.set_header(7, b"theirs")
+    assert record.get_headers().keys() == [1_000_000_001]
+
+
+@every_layout
+def test_records_honour_serializers_by_key(layout: Layout) -> None:
+    key = KEY[layout]
+    long = {key: HeaderSerializer.of("long")}
+    record = ProducerRecord("t", layout=layout).with_serializers(long)
+    record.set_header(key, 82)
+    data = record.to_bytes()
+    assert read_one(data, layout, serializers=long).get_header(key) == 82
+    assert read_one(data, layout).with_serializers(long).get_header(key) == 82
+    assert read_one(data, layout).get_header(key) == (82 if layout == "typed" else struct.pack(">q", 82))
+
+
+def test_a_record_takes_a_block_and_does_not_read_it_before_it_is_asked() -> None:
+    block = Headers({"tenant": "acme"}).as_bytes()
+    record = ConsumerRecord("t", headers=block)
+    again = record.replace(value=b"v").with_serializers({})
+    assert not record.get_headers().parsed
+    assert not again.get_headers().parsed
+    assert again.get_headers().as_bytes() == block
+    assert again.get_header("tenant") == "acme"
+    assert again.get_headers().parsed
+
+
+def test_headers_in_order_are_written_in_order_and_a_consumer_can_stop() -> None:
+    headers = IntHeaders({70_000: b"b", 1: b"a"}).sorted()
+    record = ProducerRecord("t", b"k", b"v", headers=headers, layout="int")
+    read = read_one(record.to_bytes(), "int").get_headers()
+    assert isinstance(read, IntHeaders)
+    assert (read.in_order, read.keys(), read.up_to(9_999).keys()) == (True, [1, 70_000], [1])
+    [sent] = lh.messages(record.to_bytes(), "kip82-messages-int")
+    assert lh.encode(sent.headers, "kip82-int") == headers.as_bytes()
+
+
+# Fields --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: ProducerRecord("t", "k"), "the key must be bytes or None, not str"),  # type: ignore[arg-type]
+        (lambda: ProducerRecord("t", b"k", 42), "the value must be bytes or None, not int"),
+        (lambda: ProducerRecord("t", value=MessageWrapper({}, b"v")), "goes into layout='wrapper', not 'typed'"),
+        (
+            lambda: ProducerRecord("t", value=MessageWrapper({}, b"v"), headers={5: b""}, layout="wrapper"),
+            "a MessageWrapper brings its headers",
+        ),
+    ],
+)
+def test_a_field_of_the_wrong_type_is_a_type_error(make: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        make()
+
+
+def test_a_layout_that_is_not_there_is_said_to_be() -> None:
+    with pytest.raises(ValueError, match="unknown layout 'wraper': did you mean 'wrapper'"):
+        ProducerRecord("t", layout="wraper")  # type: ignore[arg-type]
+
+
+def test_the_wrapper_of_a_record_has_its_headers_and_its_value() -> None:
+    headers = IntHeaders({5: b"a"})
+    record = ProducerRecord("t", b"k", MessageWrapper(headers, b"v"), layout="wrapper")
+    record.set_header(6, b"b")
+    assert record.wrapper == MessageWrapper({5: b"a", 6: b"b"}, b"v")
+    assert record.get_headers() is headers
+    assert ProducerRecord("t", layout="int").wrapper is None
+
+
+@every_layout
+def test_a_record_can_be_forwarded_as_it_is(layout: Layout) -> None:
+    sent = ProducerRecord("a", b"k", b"v", timestamp=7, headers={KEY[layout]: b"x"}, layout=layout)
+    read = read_one(sent.to_bytes(3), layout)
+    on = read.forward("b")
+    assert (on.topic, on.to_bytes(3)) == ("b", sent.to_bytes(3))
+    on.set_header(KEY[layout], b"y")
+    assert read.get_header(KEY[layout]) == b"x"
+
+
+@every_layout
+def test_whether_a_record_deletes_follows_its_value_unless_it_is_marked(layout: Layout) -> None:
+    record = ProducerRecord("t", b"k", layout=layout)
+    assert record.replace(value=b"v").tombstone is (layout == "wrapper")
+    assert record.replace(value=b"v", tombstone=False).tombstone is False
+
+
+def test_records_are_equal_by_their_fields_and_can_be_pickled() -> None:
+    record = read_one(ProducerRecord("t", b"k", b"v", headers={"n": Typed("int", 3)}).to_bytes(3), "typed")
+    assert pickle.loads(pickle.dumps(record)) == record
+    assert record != record.replace(offset=4)
+
+
+@every_layout
+def test_a_damaged_message_names_format_byte_and_reason_after_those_before_it(layout: Layout) -> None:
+    good = ProducerRecord("t", b"k", b"v", headers={KEY[layout]: b"x"}, layout=layout).to_bytes()
+    bad = bytearray(good)
+    bad[-1] ^= 1
+    records = ConsumerRecord.read(good + bytes(bad), topic="t", layout=layout)
+    assert next(records).value == b"v"
+    with pytest.raises(DecodeError, match="message 1: the checksum is") as caught:
+        next(records)
+    error = caught.value
+    assert (error.format, error.code, error.offset) == (
+        f"kip82-messages{MESSAGES[layout][13:]}",
+        "bad_crc",
+        len(good) + 12,
+    )

@@ -1,0 +1,442 @@
+"""Produce and fetch: their bytes, held against kafka-python's, and what a log makes of each version."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import kafka.errors
+import kafka.protocol.old.fetch
+import kafka.protocol.old.produce
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead.kip82 import (
+    AskedPartition,
+    ErrorCode,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+    MessageLog,
+    ProducedPartition,
+    ProduceRequest,
+    ProduceResponse,
+    RequestError,
+    SentPartition,
+    Topic,
+)
+from letterhead.kip82.layouts import MESSAGES, SETS
+from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of
+from log_samples import LAYOUTS, cells, sample, samples
+
+KINDS = (ProduceRequest, ProduceResponse, FetchRequest, FetchResponse)
+
+
+@pytest.fixture
+def log(tmp_path):
+    with MessageLog(tmp_path / "orders-0", on_loss="drop", kinds_in="binary", kinds_out="be") as log:
+        yield log
+
+
+def log_of(tmp_path, layout: str, **options) -> MessageLog:
+    return MessageLog(tmp_path / f"{layout}-0", layout, topic="orders", partition=0, **options)
+
+
+def fetched(log: MessageLog, version: int, offset: int = 0, **options) -> FetchResponse:
+    """Ask through the bytes of a request, and answer through those of a response."""
+    request = FetchRequest.decode(FetchRequest.of("orders", 0, offset, version=version, **options).encode(), version)
+    return FetchResponse.decode(log.fetch(request).encode(), version)
+
+
+def produced(log: MessageLog, request: ProduceRequest) -> ProduceResponse:
+    request = ProduceRequest.decode(request.encode(), request.version)
+    response = log.produce(request)
+    assert ProduceResponse.decode(response.encode(), response.version) == without_lost(response)
+    return response
+
+
+def without_lost(response: ProduceResponse) -> ProduceResponse:
+    """Give a response without what its version has no field for."""
+    if response.version >= 2:
+        return response
+    topics = tuple(
+        Topic(
+            topic.topic,
+            tuple(ProducedPartition(each.partition, each.error_code, each.offset) for each in topic.partitions),
+        )
+        for topic in response.topics
+    )
+    return ProduceResponse(version=response.version, topics=topics)
+
+
+# Bytes -------------------------------------------------------------------------------------------------------------
+
+TOPICS = st.text(max_size=5)
+INT16, INT32, INT64 = (st.integers(-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (16, 32, 64))
+PARTS = {
+    ProduceRequest: (SentPartition, (INT32, st.binary(max_size=9))),
+    ProduceResponse: (ProducedPartition, (INT32, INT16, INT64, INT64)),
+    FetchRequest: (AskedPartition, (INT32, INT64, INT32)),
+    FetchResponse: (FetchedPartition, (INT32, INT16, INT64, st.binary(max_size=9))),
+}
+
+
+def topics_of(kind) -> st.SearchStrategy:
+    of, fields = PARTS[kind]
+    part = st.builds(of, *fields)
+    return st.lists(st.builds(Topic, TOPICS, st.lists(part, max_size=3).map(tuple)), max_size=3).map(tuple)
+
+
+def theirs(made) -> bytes:
+    """Write the same with kafka-python, which has the real versions 0 to 2; those of the drafts have the fields of 2."""
+    version = min(made.version, 2)
+    module = (
+        kafka.protocol.old.produce if isinstance(made, ProduceRequest | ProduceResponse) else kafka.protocol.old.fetch
+    )
+    fields = {
+        ProduceRequest: {"required_acks": -1, "timeout": 1500},
+        FetchRequest: {"replica_id": -1, "max_wait_time": 0, "min_bytes": 0},
+    }.get(type(made), {"throttle_time_ms": 0} if version else {})
+    width = len(PARTS[type(made)][1]) - (isinstance(made, ProduceResponse) and version < 2)
+    topics = [(topic.topic, [tuple(vars(part).values())[:width] for part in topic.partitions]) for topic in made.topics]
+    # Held by a name: its `encode` has a weak reference to it.
+    oracle = getattr(module, f"{type(made).__name__}_v{version}")(topics=topics, **fields)
+    return oracle.encode()
+
+
+@given(data=st.data(), version=st.sampled_from(VERSIONS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_are_those_of_kafka(kind, version, data):
+    made = kind(version=version, topics=data.draw(topics_of(kind)))
+    written = made.encode()
+    assert written == theirs(made)
+    read = kind.decode(written, version)
+    assert read == (without_lost(made) if kind is ProduceResponse else made)
+    assert read.encode() == written
+
+
+def test_error_codes_are_those_of_kafka():
+    names = {code: kafka.errors.kafka_errors[code].message for code in ErrorCode if code}
+    # kafka-python alone calls this one otherwise.
+    assert names.pop(ErrorCode.MESSAGE_TOO_LARGE) == "MESSAGE_SIZE_TOO_LARGE"
+    assert names == {code: code.name for code in names}
+    assert len(names) == len(ErrorCode) - 2
+
+
+def test_bytes_written_out():
+    request = ProduceRequest(version=2, topics=(Topic("or", (SentPartition(7, b"set"),)),), acks=1, timeout_ms=30)
+    assert request.encode().hex(" ", 2) == bytes.fromhex(
+        "0001 0000001e 00000001 0002 6f72 00000001 00000007 00000003 736574"
+    ).hex(" ", 2)
+    response = FetchResponse(version=3, topics=(Topic("or", (FetchedPartition(7, 1, 9, b""),)),))
+    assert response.encode() == bytes.fromhex(
+        "00000000 00000001 0002 6f72 00000001 00000007 0001 0000000000000009 00000000"
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_cut_anywhere_it_is_refused(kind, version):
+    of, fields = PARTS[kind]
+    numbers = itertools.count(1)
+    parts = tuple(of(*(b"abc" if "binary" in repr(field) else next(numbers) for field in fields)) for _ in range(2))
+    data = kind(version=version, topics=(Topic("orders", parts), Topic("x", ()))).encode()
+    for cut in range(len(data)):
+        with pytest.raises(lh.DecodeError, match=f"{kind.NAME} {version}: ") as raised:
+            kind.decode(data[:cut], version)
+        assert raised.value.code in ("truncated", "count_too_large")
+        assert raised.value.offset <= cut
+    with pytest.raises(lh.DecodeError, match=rf"1 bytes are left after the last field \(byte {len(data)}\)"):
+        kind.decode(data + b"\0", version)
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "text"),
+    [
+        ("0001 00000000 7fffffff", "count_too_large", r"2147483647 topics do not fit the 0 bytes .* \(byte 6\)"),
+        ("0001 00000000 ffffffff", "negative_count", r"the count -1 of topics is negative \(byte 6\)"),
+        ("0001 00000000 00000001 ffff 0000 0000", "negative_length", r"the length -1 of topic is negative \(byte 10\)"),
+        ("0001 00000000 00000001 0001 ff 00000000", "value_not_utf8", r"topic is not UTF-8 \(byte 12\)"),
+        ("0001 00000000 00000001 0000 00000001 00000000 7fffffff", "truncated", "has 2147483647 bytes, and 0 are left"),
+        (
+            "0001 00000000 00000001 0000 40000000 00000000 00000000",
+            "count_too_large",
+            "1073741824 partitions do not fit",
+        ),
+    ],
+)
+def test_lengths_and_counts_are_not_believed(data, code, text):
+    with pytest.raises(lh.DecodeError, match=text) as raised:
+        ProduceRequest.decode(bytes.fromhex(data), 4)
+    assert raised.value.code == code
+
+
+@given(data=st.binary(max_size=200), version=st.sampled_from(VERSIONS))
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_bytes_are_read_or_refused(kind, data, version):
+    try:
+        read = kind.decode(data, version)
+    except lh.DecodeError:
+        return
+    assert read.encode() == data
+
+
+def test_what_does_not_fit_is_refused_when_written():
+    with pytest.raises(lh.EncodeError, match="produce request 4: partition 2147483648 does not fit 32 bits"):
+        ProduceRequest(version=4, topics=(Topic("t", (SentPartition(1 << 31, b""),)),)).encode()
+    with pytest.raises(lh.EncodeError, match="the length of topic 40000 does not fit 16 bits"):
+        ProduceRequest(version=4, topics=(Topic("t" * 40_000, ()),)).encode()
+    with pytest.raises(TypeError, match="partitions must be of SentPartition, not AskedPartition"):
+        ProduceRequest(version=4, topics=(Topic("t", (AskedPartition(1, 2),)),)).encode()
+    with pytest.raises(TypeError, match="message_set must be bytes, not str"):
+        ProduceRequest(version=4, topics=(Topic("t", (SentPartition(1, "set"),)),)).encode()
+    for version in (5, -1):
+        with pytest.raises(
+            ValueError, match=f"there is no version {version}: requests have the versions 0, 1, 2, 3, 4"
+        ):
+            FetchRequest.of("t", 0, 0, version=version)
+        with pytest.raises(ValueError, match="there is no version"):
+            FetchRequest.decode(b"", version)
+
+
+# Versions ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_version_of_a_log_gives_what_was_appended_byte_for_byte(tmp_path, layout):
+    version = 3 if layout == "int" else 4
+    given = samples(12, layout)
+    with log_of(tmp_path, layout) as log:
+        request = ProduceRequest.of("orders", 0, given, version=version, layout=layout)
+        assert produced(log, request).topics == (Topic("orders", (ProducedPartition(0, 0, 0, -1),)),)
+        response = fetched(log, version)
+        ((_, part),) = response.partitions()
+        assert part == FetchedPartition(0, 0, 12, b"".join(cells(given, layout)))
+        assert list(response.messages(layout)) == list(log.scan())
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_old_consumer_reads_everything_and_sees_no_headers(tmp_path, layout, version):
+    given = samples(30, layout)
+    with log_of(tmp_path, layout) as log:
+        log.append(given)
+        read = list(fetched(log, version).messages(layout))
+    assert len(read) == 30
+    for offset, (message, before) in enumerate(zip(read, given, strict=True)):
+        delete = before.value is None or bool(before.tombstone)
+        assert (message.offset, message.magic, message.headers) == (offset, MAGIC[version], None)
+        assert (message.key, message.value) == (before.key, None if delete else before.value)
+        assert message.timestamp == (before.timestamp if version == 2 else None)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_new_consumer_reads_an_old_producer_with_empty_headers(tmp_path, layout, version):
+    given = [{"key": b"k%d" % n, "value": None if n % 3 == 2 else b"v%d" % n, "timestamp": n} for n in range(9)]
+    if version < 2:
+        given = [{**fields, "timestamp": None} for fields in given]
+    with log_of(tmp_path, layout) as log:
+        response = produced(log, ProduceRequest.of("orders", 0, given, version=version)).raise_for_error()
+        assert [part.offset for _, part in response.partitions()] == [0]
+        read = list(fetched(log, 3 if layout == "int" else 4).messages(layout))
+    assert len(read) == 9
+    for message, before in zip(read, given, strict=True):
+        assert (message.magic, message.key, message.value) == (2, before["key"], before["value"])
+        assert not message.headers
+        assert message.headers == (None if layout == "wrapper" and before["value"] is None else lh.Headers())
+        assert message.tombstone == (before["value"] is None)
+        assert message.timestamp == (before["timestamp"] if version == 2 else -1)
+
+
+def test_a_message_of_an_old_producer_comes_back_to_an_old_consumer_as_it_was(log):
+    given = [{"key": b"k", "value": b"v", "timestamp": 5}, {"key": b"k", "value": None, "timestamp": 6}]
+    request = ProduceRequest.of("orders", 0, given, version=2)
+    produced(log, request)
+    ((_, sent),) = request.partitions()
+    ((_, got),) = fetched(log, 2).partitions()
+    assert got.message_set == sent.message_set
+
+
+def compressed_sets() -> list[dict]:
+    lines = (Path(__file__).parent.parent / "vectors" / "kip82_messages.jsonl").read_text().splitlines()
+    cases = [case for case in map(json.loads, lines) if case["op"] == "messages" and case.get("messages")]
+    return [case for case in cases if any(codec in case["id"] for codec in ("gzip", "snappy", "lz4"))]
+
+
+@pytest.mark.parametrize("case", compressed_sets(), ids=lambda case: case["id"].partition("/")[2])
+def test_a_compressed_set_is_opened(log, case):
+    (magic,) = {message["magic"] for message in case["messages"]}
+    part = answer(log, 4 if magic == 2 else 2, bytes.fromhex(case["bytes"]))
+    assert (part.error_code, part.offset) == (0, 0)
+    read = list(log.scan())
+    assert [message.offset for message in read] == list(range(len(case["messages"])))
+    for message, wanted in zip(read, case["messages"], strict=True):
+        value = None if wanted["value"] is None else bytes.fromhex(wanted["value"])
+        assert (message.magic, message.value, message.attributes & 7) == (2, value, 0)
+        assert len(message.headers) == len(wanted["headers"] or ())
+    (data,) = [file.read_bytes() for file in log.path.glob("*.log")]
+    assert len(list(lh.messages(data, "kip82-messages"))) == len(read)
+
+
+def test_between_the_layouts(tmp_path):
+    headers = [("12", lh.Binary(b"x")), ("note", lh.Binary(b"y"))]
+    with log_of(tmp_path, "typed") as log:
+        log.append([{"key": b"k", "value": b"v", "headers": headers}, {"key": b"k", "headers": headers[:1]}])
+        ((_, part),) = fetched(log, 3).partitions()
+        assert part.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
+        with pytest.raises(RequestError, match="orders-0: UNSUPPORTED_FOR_MESSAGE_FORMAT: kip82-message-int: header 0"):
+            list(log.fetch(FetchRequest.of("orders", 0, 0, version=3)).messages())
+    with log_of(tmp_path, "typed", on_loss="drop", kinds_out="be") as log:
+        first, second = fetched(log, 3).messages()
+        assert first.headers == lh.Headers([(12, b"x")])
+        assert (second.headers, second.value, second.tombstone) == (lh.Headers([(12, b"x")]), None, True)
+        sent = [{"key": b"k", "value": b"v", "headers": [(5, b"z")]}]
+    with log_of(tmp_path, "typed") as log:
+        response = produced(log, ProduceRequest.of("orders", 0, sent, version=3))
+        with pytest.raises(RequestError, match="UNSUPPORTED_FOR_MESSAGE_FORMAT: kip82-message: header 0"):
+            response.raise_for_error()
+        assert log.next_offset == 2
+    with log_of(tmp_path, "typed", on_loss="drop", kinds_in="binary") as log:
+        produced(log, ProduceRequest.of("orders", 0, sent, version=3)).raise_for_error()
+        assert [message.headers for message in log.scan(2)] == [lh.Headers([("5", lh.Binary(b"z"))])]
+
+
+def test_kinds_that_make_no_sense_are_refused_before_a_request_meets_them(tmp_path):
+    with pytest.raises(ValueError, match="kip82-message has kinds"):
+        log_of(tmp_path, "typed", kinds_in="be")
+    with pytest.raises(ValueError, match="kinds"):
+        log_of(tmp_path, "int", kinds_out="text")
+    log_of(tmp_path, "typed", kinds_in="binary", kinds_out="text").close()
+
+
+def test_integer_keys_go_into_the_wrapper_and_back(tmp_path):
+    """The two layouts have the same block; a delete is said with a bit in the one and with a null value in the other."""
+    given = [
+        {"key": b"a", "value": b"v", "headers": [(5, b"x")], "timestamp": 1},
+        {"key": b"b", "value": None, "headers": [(5, b"x")], "timestamp": 1},
+        {"key": b"c", "value": None, "timestamp": 1},
+    ]
+    with log_of(tmp_path, "wrapper") as log:
+        produced(log, ProduceRequest.of("orders", 0, given, version=3)).raise_for_error()
+        log.append([{"key": b"d", "value": b"why", "headers": [(5, b"x")], "tombstone": True, "timestamp": 1}])
+        assert [message.tombstone for message in log.scan()] == [False, True, True, True]
+        read = list(fetched(log, 3).messages())
+        wanted = [*given, {"key": b"d", "value": None, "headers": [(5, b"x")]}]
+        for message, before in zip(read, wanted, strict=True):
+            assert (message.key, message.value) == (before["key"], before["value"])
+            assert message.headers == lh.Headers(before.get("headers", ()))
+        assert layout_of(4, log.layout) == "wrapper"
+        assert next(iter(fetched(log, 4, 3).messages("wrapper"))).value == b"why"
+
+
+# What a log answers ------------------------------------------------------------------------------------------------
+
+
+def answer(log: MessageLog, version: int, message_set: bytes, topic: str = "orders", partition: int = 0):
+    request = ProduceRequest(version=version, topics=(Topic(topic, (SentPartition(partition, message_set),)),))
+    ((_, part),) = produced(log, request).partitions()
+    return part
+
+
+def test_what_cannot_be_appended(log):
+    good = cells(samples(3))
+    bad = good[0] + good[1][:-1] + b"?"
+    log._max_message_bytes = 500
+    large = lh.encode({"offset": 0, "key": b"k", "value": bytes(500)}, MESSAGES["typed"])
+    for version, sent, where, code, reason in [
+        (4, bad, {}, ErrorCode.CORRUPT_MESSAGE, "message 1: the checksum is"),
+        (4, b"".join(good)[:-1], {}, ErrorCode.CORRUPT_MESSAGE, "message 2: "),
+        (2, good[0], {}, ErrorCode.CORRUPT_MESSAGE, "message 0 is of magic 2, which version 2 does not have"),
+        (4, large, {}, ErrorCode.MESSAGE_TOO_LARGE, "535 bytes, and the log takes 500"),
+        (4, good[0], {"topic": "x"}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this log is orders-0"),
+        (4, good[0], {"partition": 1}, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this log is orders-0"),
+    ]:
+        part = answer(log, version, sent, **where)
+        assert (part.error_code, part.offset, part.timestamp) == (code, -1, -1)
+        assert reason in part.reason
+        assert log.next_offset == 0
+        with pytest.raises(RequestError, match=code.name):
+            part.raise_for_error("orders")
+    assert list(log.scan()) == []
+    assert answer(log, 4, b"".join(good)).offset == 0
+
+
+def test_one_partition_of_a_request_does_not_stop_another(log):
+    (good,) = cells(samples(1))
+    parts = (SentPartition(1, good), SentPartition(0, good), SentPartition(0, b"?"), SentPartition(0, good))
+    response = produced(log, ProduceRequest(version=4, topics=(Topic("x", ()), Topic("orders", parts))))
+    codes = [(part.error_code, part.offset) for _, part in response.partitions()]
+    assert codes == [(3, -1), (0, 0), (2, -1), (0, 1)]
+    with pytest.raises(RequestError, match="orders-1: UNKNOWN_TOPIC_OR_PARTITION: this log is orders-0"):
+        response.raise_for_error()
+    assert repr(response) == (
+        "<produce response 4: orders-1: UNKNOWN_TOPIC_OR_PARTITION, orders-0: offset 0, "
+        "orders-0: CORRUPT_MESSAGE, orders-0: offset 1>"
+    )
+
+
+def test_where_a_fetch_begins_and_ends(log):
+    log.append(samples(10))
+    parts = cells(samples(10))
+    for offset in range(11):
+        for max_bytes in (0, 1, len(parts[0]), 200, 1 << 20):
+            ((_, part),) = fetched(log, 4, offset, max_bytes=max_bytes).partitions()
+            wanted = []
+            for cell in parts[offset:]:
+                if wanted and sum(map(len, wanted)) + len(cell) > max_bytes:
+                    break
+                wanted.append(cell)
+            assert part == FetchedPartition(0, 0, 10, b"".join(wanted)), (offset, max_bytes)
+    for offset in (-1, 11):
+        ((_, part),) = log.fetch(FetchRequest.of("orders", 0, offset, version=4)).partitions()
+        assert (part.error_code, part.high_watermark, part.message_set) == (ErrorCode.OFFSET_OUT_OF_RANGE, 10, b"")
+        assert part.reason == f"offset {offset} is not in 0 to 10"
+    ((_, part),) = log.fetch(FetchRequest.of("payments", 0, 0, version=4)).partitions()
+    assert (part.error_code, part.reason) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this log is orders-0")
+
+
+def test_damage_is_fetched_as_an_error_after_what_stands_before_it(log):
+    log.append(samples(3))
+    file = log.path / "00000000000000000000.log"
+    parts = cells(samples(3))
+    data = bytearray(file.read_bytes())
+    data[len(parts[0]) + 30] ^= 1
+    file.write_bytes(data)
+    assert [message.offset for message in fetched(log, 4).messages()] == [0]
+    with pytest.raises(RequestError, match=f"CORRUPT_MESSAGE: {file}: bytes {len(parts[0])} to .*the checksum is"):
+        list(log.fetch(FetchRequest.of("orders", 0, 1, version=4)).messages())
+    assert [message.offset for message in fetched(log, 4, 2).messages()] == [2]
+
+
+def test_the_time_of_an_append_is_in_the_response(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
+    with log_of(tmp_path, "typed", timestamps="append") as log:
+        request = ProduceRequest.of("orders", 0, [sample(0)], version=4)
+        ((_, part),) = produced(log, request).partitions()
+        assert part.timestamp == 42_000
+        (message,) = fetched(log, 2).messages()
+        assert (message.timestamp, message.attributes) == (42_000, 8)
+
+
+def test_acks_of_minus_one_are_on_disk(tmp_path, monkeypatch):
+    import os
+
+    synced = []
+    fsync = os.fsync
+    with log_of(tmp_path, "typed", sync="flush") as log:
+        monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(1) or fsync(descriptor))
+        for acks, times in ((1, 0), (0, 0), (-1, 1)):
+            synced.clear()
+            produced(log, ProduceRequest.of("orders", 0, [sample(0)], version=4, acks=acks)).raise_for_error()
+            assert len(synced) == times
+
+
+def test_headers_for_a_version_without_them_are_not_dropped_in_silence():
+    with pytest.raises(lh.ConversionError, match="magic 1 has no headers"):
+        ProduceRequest.of("orders", 0, [sample(0)], version=2)
+    ((_, part),) = ProduceRequest.of("orders", 0, [sample(0)], version=4).partitions()
+    assert list(part.messages(4)) == list(lh.messages(part.message_set, SETS["typed"]))
