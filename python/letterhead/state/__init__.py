@@ -1,0 +1,145 @@
+"""Stores that keep headers (KIP-1271), with the bytes of Kafka Streams, and processors that use them.
+
+Nothing here imports rocksdict before a persistent store is opened.
+
+Examples
+--------
+>>> from letterhead.state import Stores, ValueTimestampHeaders
+>>> supplier = Stores.in_memory_key_value_store("latest")
+>>> Stores.timestamped_key_value_store_with_headers_builder(supplier).build().layers()
+['TimestampedKeyValueStoreWithHeaders', 'ChangeLoggingKeyValueStore', 'InMemoryKeyValueStore']
+"""
+
+from __future__ import annotations
+
+from letterhead.state.context import Record, RecordContext
+from letterhead.state.errors import (
+    DamagedRowError,
+    InvalidStateStoreError,
+    InvalidTimestampError,
+    NoSuchElementError,
+    PrefixError,
+    ProcessorStateError,
+    SerdeError,
+    StateStoreError,
+    StoreLockedError,
+    StoreNotFoundError,
+    TopologyError,
+    UnexpectedColumnFamilyError,
+    UnsupportedOperationError,
+)
+from letterhead.state.interfaces import (
+    PUT_NOT_VALID,
+    VALID_TO_UNDEFINED,
+    ChangelogRecord,
+    SessionKey,
+    StoreIterator,
+    WindowedKey,
+)
+from letterhead.state.layers.key_value import (
+    KeyValueStore,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+)
+from letterhead.state.layers.metered import Change
+from letterhead.state.layers.session import (
+    ReadOnlySessionStore,
+    ReadOnlySessionStoreWithHeaders,
+    SessionStore,
+    SessionStoreWithHeaders,
+)
+from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
+from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from letterhead.state.processor import Cancellable, Processor, ProcessorContext
+from letterhead.state.raw import HeadersBytesStore
+from letterhead.state.rocksdb.database import RocksDBOptions
+from letterhead.state.serdes import (
+    AggregationWithHeadersSerde,
+    BoolSerde,
+    BytesSerde,
+    Float32Serde,
+    Float64Serde,
+    Int16Serde,
+    Int32Serde,
+    Int64Serde,
+    Serde,
+    StateSerdes,
+    StringSerde,
+    UuidSerde,
+    ValueAndTimestampSerde,
+    ValueTimestampHeadersSerde,
+)
+from letterhead.state.stores import Stores
+from letterhead.state.test_driver import TopologyTestDriver
+from letterhead.state.topology import Topology
+from letterhead.state.values import (
+    AggregationWithHeaders,
+    ValueAndTimestamp,
+    ValueTimestampHeaders,
+    VersionedRecord,
+    VersionedRecordWithHeaders,
+)
+
+__all__ = [
+    "PUT_NOT_VALID",
+    "VALID_TO_UNDEFINED",
+    "AggregationWithHeaders",
+    "AggregationWithHeadersSerde",
+    "BoolSerde",
+    "BytesSerde",
+    "Cancellable",
+    "Change",
+    "ChangelogRecord",
+    "DamagedRowError",
+    "Float32Serde",
+    "Float64Serde",
+    "HeadersBytesStore",
+    "Int16Serde",
+    "Int32Serde",
+    "Int64Serde",
+    "InvalidStateStoreError",
+    "InvalidTimestampError",
+    "KeyValueStore",
+    "NoSuchElementError",
+    "PrefixError",
+    "Processor",
+    "ProcessorContext",
+    "ProcessorStateError",
+    "ReadOnlySessionStore",
+    "ReadOnlySessionStoreWithHeaders",
+    "Record",
+    "RecordContext",
+    "RocksDBOptions",
+    "Serde",
+    "SerdeError",
+    "SessionKey",
+    "SessionStore",
+    "SessionStoreWithHeaders",
+    "StateSerdes",
+    "StateStoreError",
+    "StoreIterator",
+    "StoreLockedError",
+    "StoreNotFoundError",
+    "Stores",
+    "StringSerde",
+    "TimestampedKeyValueStore",
+    "TimestampedKeyValueStoreWithHeaders",
+    "TimestampedWindowStore",
+    "TimestampedWindowStoreWithHeaders",
+    "Topology",
+    "TopologyError",
+    "TopologyTestDriver",
+    "UnexpectedColumnFamilyError",
+    "UnsupportedOperationError",
+    "UuidSerde",
+    "ValueAndTimestamp",
+    "ValueAndTimestampSerde",
+    "ValueTimestampHeaders",
+    "ValueTimestampHeadersSerde",
+    "VersionedKeyValueStore",
+    "VersionedKeyValueStoreWithHeaders",
+    "VersionedRecord",
+    "VersionedRecordWithHeaders",
+    "WindowStore",
+    "WindowedKey",
+]

@@ -1,0 +1,108 @@
+"""What all stores of bytes have in common: they are open or not, know how far they are, and close their iterators."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from time import monotonic
+from typing import ClassVar, Literal, TypeAlias, TypeVar
+from weakref import WeakSet
+
+from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
+from letterhead.state.interfaces import Context, StoreIterator
+from letterhead.state.position import Position
+
+__all__ = ["BytesStore", "ValueFormat", "check_time"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+ValueFormat: TypeAlias = Literal["plain", "timestamped", "headers"]
+"""What the values of a store have beside the payload."""
+
+WARN_EVERY = 60.0
+"""Seconds that a store is silent about records that come too late, after it has warned of one."""
+
+_log = logging.getLogger("letterhead.state")
+
+
+class BytesStore:
+    """A store of bytes.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    format : str
+        What values have beside the payload: ``plain``, ``timestamped`` or ``headers``.
+
+    Attributes
+    ----------
+    expired_records : int
+        How many records came too late for what the store keeps, and were dropped.
+    """
+
+    persistent: ClassVar[bool]
+    _iterator_name: ClassVar[str] = "Iterator"
+
+    def __init__(self, name: str, format: ValueFormat) -> None:
+        if format not in ("plain", "timestamped", "headers"):
+            raise ValueError(f"a store of {format!r}: there are plain, timestamped and headers")
+        self.name = name
+        self.format = format
+        self.headers = format == "headers"
+        self.timestamped = format != "plain"
+        self.is_open = False
+        self.position = Position()
+        self.expired_records = 0
+        self._silent_until = 0.0
+        self._context: Context | None = None
+        self._iterators: WeakSet[StoreIterator[object, object]] = WeakSet()
+
+    def _opened(self, context: Context | None) -> None:
+        self._context = context
+        self.is_open = True
+
+    def _closed(self) -> None:
+        self.is_open = False
+        for iterator in list(self._iterators):
+            iterator.close()
+        self._iterators.clear()
+
+    def _check_open(self) -> None:
+        if not self.is_open:
+            raise InvalidStateStoreError(f"Store {self.name} is currently closed")
+
+    def _update_position(self) -> None:
+        if self._context is None:
+            return
+        record = self._context.record
+        if record is not None and record.topic is not None:
+            self.position.update(record.topic, record.partition, record.offset)
+
+    def _expired(self, what: str) -> None:
+        """Count a record that came too late. A store that is behind has many: not each is worth a line in the log."""
+        self.expired_records += 1
+        now = monotonic()
+        if now >= self._silent_until:
+            self._silent_until = now + WARN_EVERY
+            _log.warning(
+                "store %s: Skipping record for expired %s (%d since it was made)", self.name, what, self.expired_records
+            )
+
+    def _iterate(self, rows: Iterator[tuple[K, V] | DamagedRowError]) -> StoreIterator[K, V]:
+        iterator = StoreIterator(rows, self.name, what=self._iterator_name)
+        self._iterators.add(iterator)  # type: ignore[arg-type]
+        return iterator
+
+
+def check_time(time: int) -> None:
+    """Refuse a negative time: it would stand after all others, and among the rows of another segment.
+
+    Raises
+    ------
+    InvalidTimestampError
+        If it is negative.
+    """
+    if time < 0:
+        raise InvalidTimestampError(time)

@@ -1,0 +1,239 @@
+"""Records, where a record comes from, and what a store may ask of the task that it belongs to."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from letterhead.headers import Headers
+from letterhead.state.errors import InvalidTimestampError
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.position import Position
+from letterhead.state.serdes import BytesSerde, Serde
+
+if TYPE_CHECKING:
+    from letterhead.state.layers.cache import RecordCache
+
+__all__ = ["Changelog", "ChangelogList", "Record", "RecordContext", "StoreContext", "changelog_topic"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(slots=True)
+class Record(Generic[K, V]):
+    """What a processor receives, and what it forwards.
+
+    Parameters
+    ----------
+    key : object
+        The key; ``None`` is null.
+    value : object
+        The value; ``None`` is null.
+    timestamp : int, default 0
+        Milliseconds since 1970.
+    headers : Headers, optional
+        The headers; anything that :class:`~letterhead.Headers` takes.
+
+    Raises
+    ------
+    InvalidTimestampError
+        If the timestamp is negative.
+
+    Examples
+    --------
+    >>> from letterhead.state import Record
+    >>> record = Record(b"k", b"v", 5, {"tenant": b"acme"})
+    >>> record.with_value(b"w").value, record.with_value(b"w").headers["tenant"]
+    (b'w', b'acme')
+    """
+
+    key: K
+    value: V
+    timestamp: int = 0
+    headers: Headers = field(default_factory=Headers)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.headers, Headers):
+            self.headers = Headers(self.headers)
+        if self.timestamp < 0:
+            raise InvalidTimestampError(self.timestamp)
+
+    def with_key(self, key: Any) -> Record[Any, V]:
+        """Give a copy with another key; the headers are the same object."""
+        return Record(key, self.value, self.timestamp, self.headers)
+
+    def with_value(self, value: Any) -> Record[K, Any]:
+        """Give a copy with another value; the headers are the same object."""
+        return Record(self.key, value, self.timestamp, self.headers)
+
+    def with_timestamp(self, timestamp: int) -> Record[K, V]:
+        """Give a copy with another timestamp; the headers are the same object."""
+        return Record(self.key, self.value, timestamp, self.headers)
+
+    def with_headers(self, headers: Any) -> Record[K, V]:
+        """Give a copy with copies of other headers."""
+        return Record(self.key, self.value, self.timestamp, Headers(headers))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """Where the record that is being processed comes from.
+
+    Parameters
+    ----------
+    topic : str or None
+        The topic; ``None`` where there is no record, as in a punctuation.
+    partition, offset : int
+        The place in the topic; -1 where there is none.
+    timestamp : int
+        Milliseconds since 1970.
+    headers : Headers
+        The headers of the record: the very object that serializers add to.
+    """
+
+    topic: str | None = None
+    partition: int = -1
+    offset: int = -1
+    timestamp: int = 0
+    headers: Headers = field(default_factory=Headers)
+
+    def with_headers(self, headers: Headers) -> RecordContext:
+        """Give the same context with other headers."""
+        return RecordContext(self.topic, self.partition, self.offset, self.timestamp, headers)
+
+
+class Changelog(Protocol):
+    """Where changes of stores are written: a producer of a topic for each store."""
+
+    def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
+        """Write one record at the end of a partition."""
+
+    def offsets(self) -> dict[tuple[str, int], int]:
+        """Give the offset of the last record written to each topic and partition."""
+
+
+class ChangelogList:
+    """Topics that are kept in memory.
+
+    Examples
+    --------
+    >>> from letterhead import Headers
+    >>> from letterhead.state.context import ChangelogList
+    >>> from letterhead.state.interfaces import ChangelogRecord
+    >>> changelog = ChangelogList()
+    >>> changelog.send("app-store-changelog", 0, ChangelogRecord(b"k", b"v", 5, Headers()))
+    >>> changelog.offsets(), changelog.records("app-store-changelog")[0].value
+    ({('app-store-changelog', 0): 0}, b'v')
+    """
+
+    def __init__(self) -> None:
+        self._topics: defaultdict[str, deque[ChangelogRecord]] = defaultdict(deque)
+        self._offsets: defaultdict[str, defaultdict[int, int]] = defaultdict(partial(defaultdict, int))  # of the next
+
+    def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
+        """Write one record at the end of a partition."""
+        self._topics[topic].append(record)
+        self._offsets[topic][partition] += 1
+
+    def offsets(self) -> dict[tuple[str, int], int]:
+        """Give the offset of the last record written to each topic and partition."""
+        return {(topic, partition): next - 1 for topic, of in self._offsets.items() for partition, next in of.items()}
+
+    def records(self, topic: str) -> deque[ChangelogRecord]:
+        """Give the records of a topic that were not taken yet: take them from the left."""
+        return self._topics[topic]
+
+    def topics(self) -> list[str]:
+        """Give the topics that were written to."""
+        return list(self._offsets)
+
+
+class StoreContext:
+    """What a store knows of its task: the record at hand, the changelog, the cache.
+
+    Parameters
+    ----------
+    application_id : str
+        Name of the application; changelog topics begin with it.
+    task_id : str
+        Name of the task, ``<subtopology>_<partition>``.
+    changelog : Changelog
+        Where changes are written.
+    cache : RecordCache, optional
+        The cache of the thread; without it, caching layers pass everything on.
+    consistency_vectors : bool, default False
+        Add the position of the store to every record of the changelog.
+    key_serde, value_serde : Serde, optional
+        What stores use that were built without serdes; bytes as they are by default.
+
+    Attributes
+    ----------
+    record : RecordContext or None
+        The record at hand.
+    """
+
+    def __init__(
+        self,
+        application_id: str,
+        task_id: str = "0_0",
+        *,
+        changelog: Changelog,
+        cache: RecordCache | None = None,
+        consistency_vectors: bool = False,
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+    ) -> None:
+        self.application_id = application_id
+        self.task_id = task_id
+        self.partition = int(task_id.rpartition("_")[2])
+        self.changelog = changelog
+        self.cache = cache
+        self.consistency_vectors = consistency_vectors
+        self.key_serde: Serde[Any] = key_serde or BytesSerde()
+        self.value_serde: Serde[Any] = value_serde or BytesSerde()
+        self.record: RecordContext | None = None
+
+    def current(self) -> RecordContext:
+        """Give the record at hand, or an empty one where there is none."""
+        if self.record is None:
+            self.record = RecordContext()
+        return self.record
+
+
+CONSISTENCY_VERSION = ("v", b"\x00")
+CONSISTENCY_POSITION = "c"
+
+
+def changelog_topic(application_id: str, store: str) -> str:
+    """Give the name of a store's changelog topic, which is also the topic that its serdes are told."""
+    return f"{application_id}-{store}-changelog"
+
+
+def with_position(headers: Headers, position: Position) -> Headers:
+    """Give a copy of a record's headers with the position of the store behind them."""
+    return Headers(headers).add(*CONSISTENCY_VERSION).add(CONSISTENCY_POSITION, position.serialize())
+
+
+def position_of(record: ChangelogRecord) -> tuple[ChangelogRecord, Position]:
+    """Take the position of the store out of a record's headers: it belongs to the changelog, not to the row.
+
+    Parameters
+    ----------
+    record : ChangelogRecord
+        A record that was written with ``consistency_vectors``, or was not.
+
+    Returns
+    -------
+    tuple of ChangelogRecord and Position
+        The record without the position, and the position, which is empty if there was none.
+    """
+    headers = record.headers
+    if len(headers) < 2 or tuple(headers[-2]) != CONSISTENCY_VERSION or headers[-1].key != CONSISTENCY_POSITION:
+        return record, Position()
+    position = headers[-1].value
+    return record._replace(headers=Headers(headers[:-2])), Position.deserialize(
+        position if isinstance(position, bytes) else None
+    )

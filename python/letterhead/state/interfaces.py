@@ -1,0 +1,480 @@
+"""What a store of bytes can do: the protocols that the stores keep and the layers above them rely on.
+
+Keys and values are bytes, times are milliseconds. What a value holds depends on the store::
+
+    plain         payload
+    timestamped   int64 timestamp ‖ payload
+    headers       varint size ‖ block ‖ int64 timestamp ‖ payload      key-value and window stores
+                  varint size ‖ block ‖ payload                        session and versioned stores
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from letterhead.headers import Headers
+from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
+
+if TYPE_CHECKING:
+    from letterhead.state.position import Position
+
+__all__ = [
+    "PUT_NOT_VALID",
+    "VALID_TO_UNDEFINED",
+    "ChangelogRecord",
+    "Context",
+    "KeyValueBytesStore",
+    "SessionBytesStore",
+    "SessionKey",
+    "StateStore",
+    "StoreIterator",
+    "VersionedBytes",
+    "VersionedBytesStore",
+    "WindowBytesStore",
+    "WindowedKey",
+]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+VALID_TO_UNDEFINED = -1
+"""What putting a version gives when it is the latest: nothing says yet until when it is valid."""
+
+PUT_NOT_VALID = -(1 << 63)
+"""What putting a version gives when it is too old for the store, and was dropped."""
+
+
+class WindowedKey(NamedTuple):
+    """Key of a row in a window store.
+
+    Attributes
+    ----------
+    key : bytes
+        The key.
+    start, end : int
+        The window: its first millisecond, and the one after its last.
+    """
+
+    key: bytes
+    start: int
+    end: int
+
+
+class SessionKey(NamedTuple):
+    """Key of a row in a session store.
+
+    Attributes
+    ----------
+    key : bytes
+        The key.
+    start, end : int
+        Timestamps of the first and of the last record of the session.
+    """
+
+    key: bytes
+    start: int
+    end: int
+
+
+class VersionedBytes(NamedTuple):
+    """One version of a row in a versioned store.
+
+    Attributes
+    ----------
+    value : bytes
+        The value as it is stored.
+    timestamp : int
+        When the version begins to be valid.
+    valid_to : int or None
+        When it ends; ``None`` for the latest version.
+    """
+
+    value: bytes
+    timestamp: int
+    valid_to: int | None = None
+
+
+class ChangelogRecord(NamedTuple):
+    """A record of a changelog topic, as a restore reads it.
+
+    Attributes
+    ----------
+    key : bytes
+        The key.
+    value : bytes or None
+        The value; ``None`` is a tombstone.
+    timestamp : int
+        Milliseconds since 1970.
+    headers : Headers
+        The headers.
+    """
+
+    key: bytes
+    value: bytes | None
+    timestamp: int
+    headers: Headers
+
+
+class _Place(Protocol):
+    @property
+    def topic(self) -> str | None: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def offset(self) -> int: ...
+
+
+class Context(Protocol):
+    """What a store asks of the task that it belongs to."""
+
+    @property
+    def record(self) -> _Place | None:
+        """Where the record that is being processed comes from."""
+
+
+class StoreIterator(Generic[K, V]):
+    """Rows of a store, in order. Close it, or use it in ``with``; it is closed with its store.
+
+    For a row that cannot be read, :class:`~letterhead.state.errors.DamagedRowError` is raised; the next call goes on with
+    the row after it.
+
+    Parameters
+    ----------
+    rows : iterator of (key, value) or DamagedRowError
+        The rows, and the error in the place of a row that cannot be read.
+    store : str
+        Name of the store.
+    what : str, default "Iterator"
+        What the error for a closed iterator calls it.
+    on_close : callable, optional
+        Called once when the iterator is closed.
+
+    Examples
+    --------
+    >>> with StoreIterator(iter([(b"a", b"1"), (b"b", b"2")]), "latest") as rows:
+    ...     rows.peek_next_key(), next(rows), list(rows)
+    (b'a', (b'a', b'1'), [(b'b', b'2')])
+    >>> next(rows)
+    Traceback (most recent call last):
+        ...
+    letterhead.state.errors.InvalidStateStoreError: Iterator for store latest has closed
+    """
+
+    __slots__ = ("__weakref__", "_on_close", "_peeked", "_rows", "_store", "_what")
+
+    def __init__(
+        self,
+        rows: Iterator[tuple[K, V] | DamagedRowError],
+        store: str,
+        *,
+        what: str = "Iterator",
+        on_close: Callable[[], object] | None = None,
+    ) -> None:
+        self._rows: Iterator[tuple[K, V] | DamagedRowError] | None = rows
+        self._store = store
+        self._what = what
+        self._on_close = on_close
+        self._peeked: tuple[K, V] | DamagedRowError | None = None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> tuple[K, V]:
+        if self._rows is None:
+            raise self._closed()
+        row = self._peeked
+        if row is None:
+            row = next(self._rows)
+        else:
+            self._peeked = None
+        if row.__class__ is DamagedRowError:
+            raise row
+        return row  # type: ignore[return-value]
+
+    def has_next(self) -> bool:
+        """Say whether there is another row, be it one that cannot be read.
+
+        Raises
+        ------
+        InvalidStateStoreError
+            If the iterator or its store has been closed.
+        """
+        if self._rows is None:
+            raise self._closed()
+        if self._peeked is None:
+            self._peeked = next(self._rows, None)
+        return self._peeked is not None
+
+    def peek_next_key(self) -> K:
+        """Give the key of the next row, which stays the next one.
+
+        Raises
+        ------
+        NoSuchElementError
+            If there is no other row.
+        InvalidStateStoreError
+            If the iterator or its store has been closed.
+        DamagedRowError
+            If the next row cannot be read; it is behind the iterator then.
+        """
+        if not self.has_next():
+            raise NoSuchElementError(f"store {self._store}: there is no next row")
+        row = self._peeked
+        assert row is not None
+        if isinstance(row, DamagedRowError):
+            self._peeked = None
+            raise row
+        return row[0]
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the iterator has been closed."""
+        return self._rows is None
+
+    def close(self) -> None:
+        """Let go of what the iterator holds. Closing twice is fine."""
+        if self._rows is None:
+            return
+        rows, self._rows, self._peeked = self._rows, None, None
+        close = getattr(rows, "close", None)
+        if close is not None:
+            close()
+        if self._on_close is not None:
+            self._on_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _closed(self) -> InvalidStateStoreError:
+        return InvalidStateStoreError(f"{self._what} for store {self._store} has closed")
+
+
+class StateStore(Protocol):
+    """What every store of bytes is."""
+
+    @property
+    def name(self) -> str:
+        """Name of the store."""
+
+    @property
+    def persistent(self) -> bool:
+        """Whether the rows are in files."""
+
+    @property
+    def headers(self) -> bool:
+        """Whether the values have headers."""
+
+    @property
+    def timestamped(self) -> bool:
+        """Whether the values have timestamps of their own; so they do where they have headers, but in sessions and versions."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store can be used."""
+
+    @property
+    def position(self) -> Position:
+        """How far the store has read."""
+
+    def open(self, directory: Path | None, context: Context | None = None) -> None:
+        """Open the store, with its files below the directory of its task."""
+
+    def close(self) -> None:
+        """Close the store and its iterators. Closing twice is fine."""
+
+    def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
+        """Keep how far the store's changelog and its inputs have got."""
+
+    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+        """Put back what a changelog holds; the records' values are in the store's own form already."""
+
+
+class KeyValueBytesStore(StateStore, Protocol):
+    """Rows by key."""
+
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Write a row; ``None`` removes it."""
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
+        """Write a row if there is none, and give the one that is there."""
+
+    def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Write several rows at once."""
+
+    def delete(self, key: bytes) -> bytes | None:
+        """Remove a row, and give what it held."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Read a row."""
+
+    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
+        """Read the rows from one key to another, both included; ``None`` is no bound."""
+
+    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def all(self) -> StoreIterator[bytes, bytes]:
+        """Read all rows."""
+
+    def reverse_all(self) -> StoreIterator[bytes, bytes]:
+        """Read all rows from the last to the first."""
+
+    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
+        """Read the rows whose keys begin with some bytes."""
+
+    def approximate_num_entries(self) -> int:
+        """Estimate how many rows there are."""
+
+
+class WindowBytesStore(StateStore, Protocol):
+    """Rows by key and window."""
+
+    @property
+    def window_size(self) -> int:
+        """Length of a window."""
+
+    @property
+    def retention(self) -> int:
+        """How long rows are kept."""
+
+    @property
+    def segment_interval(self) -> int:
+        """Length of the times whose rows are together."""
+
+    @property
+    def retain_duplicates(self) -> bool:
+        """Whether a key can have several rows in a window."""
+
+    def put(self, key: bytes, value: bytes | None, start: int) -> None:
+        """Write a row; ``None`` removes it."""
+
+    def fetch(self, key: bytes, start: int) -> bytes | None:
+        """Read a row."""
+
+    def fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
+        """Read the rows of a key whose windows start between two times, both included."""
+
+    def backward_fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def fetch_range(
+        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
+    ) -> StoreIterator[WindowedKey, bytes]:
+        """Read the rows of all keys between two."""
+
+    def backward_fetch_range(
+        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
+    ) -> StoreIterator[WindowedKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
+        """Read the rows of all keys whose windows start between two times."""
+
+    def backward_fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def all(self) -> StoreIterator[WindowedKey, bytes]:
+        """Read all rows."""
+
+    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
+        """Read all rows from the last to the first."""
+
+
+class SessionBytesStore(StateStore, Protocol):
+    """Rows by key and session."""
+
+    @property
+    def retention(self) -> int:
+        """How long rows are kept."""
+
+    @property
+    def segment_interval(self) -> int:
+        """Length of the times whose rows are together."""
+
+    def put(self, key: SessionKey, value: bytes | None) -> None:
+        """Write a row; ``None`` removes it."""
+
+    def remove(self, key: SessionKey) -> None:
+        """Remove a row."""
+
+    def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
+        """Read a row."""
+
+    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
+        """Read the sessions of a key that end no earlier, and start no later."""
+
+    def backward_find_sessions(
+        self, key: bytes, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def find_sessions_range(
+        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Read the sessions of all keys between two."""
+
+    def backward_find_sessions_range(
+        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
+        """Read the sessions that end between two times, both included."""
+
+    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
+        """Read all sessions of a key."""
+
+    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
+        """Read all sessions of all keys between two."""
+
+    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+
+
+class VersionedBytesStore(StateStore, Protocol):
+    """Rows by key and time."""
+
+    @property
+    def history_retention(self) -> int:
+        """How long versions are kept that are not the latest, and how late one may come."""
+
+    @property
+    def segment_interval(self) -> int:
+        """Length of the times whose versions are together."""
+
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
+        """Write a version; ``None`` says that from then on there is no value. Give until when it is valid."""
+
+    def delete(self, key: bytes, timestamp: int) -> VersionedBytes | None:
+        """Say that there is no value from a time on, and give the version that was valid then."""
+
+    def get(self, key: bytes) -> VersionedBytes | None:
+        """Read the latest version."""
+
+    def get_as_of(self, key: bytes, timestamp: int) -> VersionedBytes | None:
+        """Read the version that was valid at a time."""
+
+    def versions(
+        self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
+    ) -> StoreIterator[bytes, VersionedBytes]:
+        """Read the versions that were valid at some time between two, the newest first unless told otherwise."""
+
+
+def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
+    """Make the key of a row from what is stored: the end of a window is not."""
+    return WindowedKey(key, start, min(start + window_size, MAX_TIME))
+
+
+MAX_TIME = (1 << 63) - 1
+"""The last millisecond that there is."""

@@ -1,0 +1,246 @@
+"""The record cache of a thread: least recently used by bytes, in namespaces, with what is dirty in order of last write."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+
+from letterhead.state.context import RecordContext
+
+__all__ = ["CacheEntry", "Namespace", "RecordCache"]
+
+ENTRY_BYTES = 128
+"""What an entry is counted to need beside its key and its value."""
+
+
+class CacheEntry:
+    """What the cache knows of a key.
+
+    Attributes
+    ----------
+    value : bytes or None
+        The value in the store's format; ``None`` hides the key.
+    context : RecordContext or None
+        The record that wrote it; ``None`` if it was read from the store.
+    dirty : bool
+        Whether the store does not have it yet.
+    """
+
+    __slots__ = ("context", "dirty", "value")
+
+    def __init__(self, value: bytes | None, context: RecordContext | None, dirty: bool) -> None:
+        self.value = value
+        self.context = context
+        self.dirty = dirty
+
+
+class RecordCache:
+    """The cache that the stores of a thread share.
+
+    Parameters
+    ----------
+    max_bytes : int
+        How much it may hold. Beyond that, the namespace that is written to gives up what it used longest ago; a
+        dirty entry that must go takes all dirty ones of its namespace to the store with it.
+
+    Attributes
+    ----------
+    size_bytes : int
+        How much it holds.
+
+    Examples
+    --------
+    >>> from letterhead.state.layers.cache import RecordCache
+    >>> cache = RecordCache(1000)
+    >>> written = []
+    >>> names = cache.namespace("0_0-names", lambda key, entry: written.append((key, entry.value)))
+    >>> names.put(b"a", b"1", None)
+    >>> names.put(b"b", b"2", None)
+    >>> names.put(b"a", b"3", None)
+    >>> names.get(b"a").value, written
+    (b'3', [])
+    >>> names.flush()
+    >>> written
+    [(b'b', b'2'), (b'a', b'3')]
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes must not be negative, not {max_bytes}")
+        self.max_bytes = max_bytes
+        self.size_bytes = 0
+        self._namespaces: dict[str, Namespace] = {}
+
+    def namespace(self, name: str, write: Callable[[bytes, CacheEntry], None]) -> Namespace:
+        """Open a namespace, ``<task>-<store>``.
+
+        Parameters
+        ----------
+        name : str
+            Its name; one that is open is an error.
+        write : callable
+            Takes a key and an entry to the store, when the cache is flushed.
+        """
+        if name in self._namespaces:
+            raise ValueError(f"the cache has a namespace {name!r} already")
+        made = self._namespaces[name] = Namespace(self, name, write)
+        return made
+
+    def close(self, name: str) -> None:
+        """Forget a namespace and everything in it."""
+        gone = self._namespaces.pop(name, None)
+        if gone is not None:
+            gone.clear()
+
+    def __len__(self) -> int:
+        return sum(len(namespace) for namespace in self._namespaces.values())
+
+
+class Namespace:
+    """The entries of one store.
+
+    Attributes
+    ----------
+    hits, misses, evictions, flushes : int
+        How often a key was found and was not, how many entries were given up, how often dirty ones were written.
+    """
+
+    def __init__(self, cache: RecordCache, name: str, write: Callable[[bytes, CacheEntry], None]) -> None:
+        self.name = name
+        self.hits = self.misses = self.evictions = self.flushes = 0
+        self._cache = cache
+        self._write = write
+        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # the one used longest ago is first
+        self._dirty: dict[bytes, None] = {}  # in order of last write
+        self._sorted: list[bytes] = []  # every key of `_entries` that is not in `_new`, and some that left
+        self._new: list[bytes] = []
+        self._flushing = False
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def hit_ratio(self) -> float:
+        """How many of the keys asked for were found; 0.0 if none was asked for."""
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else 0.0
+
+    def get(self, key: bytes) -> CacheEntry | None:
+        """Give the entry of a key, and call it used."""
+        entry = self._entries.get(key)
+        if entry is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._entries.move_to_end(key)
+        return entry
+
+    def put(self, key: bytes, value: bytes | None, context: RecordContext | None) -> None:
+        """Keep what was written; the store gets it when the cache is flushed."""
+        self._dirty.pop(key, None)
+        self._dirty[key] = None
+        self._keep(key, CacheEntry(value, context, True))
+
+    def fill(self, key: bytes, value: bytes) -> None:
+        """Keep what was read."""
+        self._keep(key, CacheEntry(value, None, False))
+
+    def range(self, low: bytes | None, high: bytes | None) -> list[tuple[bytes, CacheEntry]]:
+        """Give the entries between two keys, both included, in order of key; ``None`` is open."""
+        keys = self._in_order()
+        first = 0 if low is None else bisect_left(keys, low)
+        last = len(keys) if high is None else bisect_right(keys, high)
+        entries = self._entries
+        return [(key, entries[key]) for key in keys[first:last] if key in entries]
+
+    def beginning_with(self, prefix: bytes) -> list[tuple[bytes, CacheEntry]]:
+        """Give the entries whose keys begin with some bytes, in order of key."""
+        keys, entries = self._in_order(), self._entries
+        found = []
+        for place in range(bisect_left(keys, prefix), len(keys)):
+            key = keys[place]
+            if not key.startswith(prefix):
+                break
+            if key in entries:
+                found.append((key, entries[key]))
+        return found
+
+    def first_at_least(self, low: bytes) -> bytes | None:
+        """Give the first key that is not below a bound."""
+        keys = self._in_order()
+        for place in range(bisect_left(keys, low), len(keys)):
+            if keys[place] in self._entries:
+                return keys[place]
+        return None
+
+    def flush(self) -> None:
+        """Write what is dirty to the store, in order of each key's last write.
+
+        An entry stays dirty until it is written: if the store fails, the rest is not lost.
+        """
+        if self._flushing:  # what a flush listener forwards may write to this very store
+            return
+        self._flushing = True
+        self.flushes += 1
+        try:
+            while self._dirty:
+                key = next(iter(self._dirty))
+                entry = self._entries[key]
+                self._write(key, entry)
+                if self._entries.get(key) is not entry:
+                    continue
+                del self._dirty[key]
+                entry.dirty = False
+                if entry.value is None:
+                    self._remove(key)
+        finally:
+            self._flushing = False
+
+    def clear(self) -> None:
+        """Forget everything, dirty or not."""
+        for key, entry in self._entries.items():
+            self._cache.size_bytes -= _size(key, entry)
+        self._entries.clear()
+        self._dirty.clear()
+        self._sorted.clear()
+        self._new.clear()
+
+    def _keep(self, key: bytes, entry: CacheEntry) -> None:
+        entries = self._entries
+        before = entries.get(key)
+        if before is None:
+            self._new.append(key)
+        else:
+            self._cache.size_bytes -= _size(key, before)
+        entries[key] = entry
+        entries.move_to_end(key)
+        self._cache.size_bytes += _size(key, entry)
+        if self._cache.size_bytes > self._cache.max_bytes:
+            self._evict()
+
+    def _evict(self) -> None:
+        cache = self._cache
+        while cache.size_bytes > cache.max_bytes and self._entries:
+            eldest = next(iter(self._entries))
+            if self._entries[eldest].dirty:
+                if self._flushing:
+                    return  # the flush goes on, and what comes next can evict
+                self.flush()
+            if eldest in self._entries:
+                self._remove(eldest)
+                self.evictions += 1
+
+    def _remove(self, key: bytes) -> None:
+        self._cache.size_bytes -= _size(key, self._entries.pop(key))
+
+    def _in_order(self) -> list[bytes]:
+        # Sorted when a range is asked for and not at each put: most stores are read by key alone.
+        if self._new or len(self._sorted) > 2 * len(self._entries) + 16:
+            self._sorted = sorted(self._entries)
+            self._new.clear()
+        return self._sorted
+
+
+def _size(key: bytes, entry: CacheEntry) -> int:
+    return len(key) + (0 if entry.value is None else len(entry.value)) + ENTRY_BYTES

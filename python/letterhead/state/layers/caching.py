@@ -1,0 +1,515 @@
+"""The layer that holds writes back: the last one of a key is what the store and its changelog get at the next commit.
+
+Reads see what is held back among what is stored. Entries are not subject to a store's retention while they are cached.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from letterhead.state import keys
+from letterhead.state.context import RecordContext, StoreContext
+from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey, windowed
+from letterhead.state.layers.base import Layer, flush
+from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
+from letterhead.state.layers.rows import merged
+
+__all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
+
+FlushListener: TypeAlias = Callable[[Any, bytes | None, bytes | None, RecordContext], None]
+"""Is told of a change when it leaves the cache: the key, the new value, the old one if that was asked for, and the record."""
+
+Order: TypeAlias = Literal["segments", "memory", "time", "time-only"]
+"""How the store below gives its rows: by segment and key; as one in memory does; by segment and time unless it is asked for
+keys; or always by segment and time."""
+
+_CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
+
+
+class _Caching(Layer):
+    """What is common to all three."""
+
+    _cache: Namespace
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self._listener: FlushListener | None = None
+        self._send_old_values = False
+
+    @property
+    def cache(self) -> Namespace:
+        """The entries of this store, with how often they were found."""
+        return self._cache
+
+    def set_flush_listener(self, listener: FlushListener | None, *, send_old_values: bool = False) -> bool:
+        """Let a function be told of each change that leaves the cache.
+
+        Parameters
+        ----------
+        listener : callable or None
+            The function.
+        send_old_values : bool, default False
+            Also read what the store had before.
+
+        Returns
+        -------
+        bool
+            That there is a cache.
+        """
+        self._listener = listener
+        self._send_old_values = send_old_values
+        return True
+
+    def open(self, directory: Path | None, context: StoreContext) -> None:
+        """Open the store below, and a namespace of the cache."""
+        super().open(directory, context)
+        if context.cache is None:
+            context.cache = RecordCache(0)
+        try:
+            self._cache = context.cache.namespace(self._namespace(), self._write)
+        except ValueError:
+            self.inner.close()
+            raise
+
+    def flush(self) -> None:
+        """Write what is held back."""
+        self._cache.flush()
+        flush(self.inner)
+
+    def close(self) -> None:
+        """Write what is held back, and close the store below."""
+        try:
+            if self.inner.is_open:
+                self._cache.flush()
+        finally:
+            if self.context.cache is not None:
+                self.context.cache.close(self._namespace())
+            self.inner.close()
+
+    def _namespace(self) -> str:
+        return f"{self.context.task_id}-{self.name}"
+
+    def _hold(self, key: bytes, value: bytes | None) -> None:
+        self._cache.put(key, value, self.context.current())
+
+    def _write(self, cache_key: bytes, entry: CacheEntry) -> None:
+        """Take one entry to the store below, as the record that wrote it."""
+        new, listener = entry.value, self._listener
+        old = None
+        if listener is not None and (new is None or self._send_old_values):
+            old = self._stored(cache_key)
+            if new is None and old is None:
+                return  # neither the store nor the listener has ever seen it
+        before = self.context.record
+        self.context.record = entry.context
+        try:
+            self._put(cache_key, new)
+            if listener is not None:
+                listener(self._key(cache_key), new, old if self._send_old_values else None, self.context.current())
+        finally:
+            self.context.record = before
+
+    def _key(self, cache_key: bytes) -> Any:
+        raise NotImplementedError
+
+    def _stored(self, cache_key: bytes) -> bytes | None:
+        raise NotImplementedError
+
+    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+        raise NotImplementedError
+
+    def _rows(
+        self, cached: _CachedRows, stored: Any, order: Callable[[Any], Any], reverse: bool
+    ) -> StoreIterator[Any, bytes]:
+        return StoreIterator(merged(cached, stored, order, reverse), self.name, on_close=stored.close)
+
+
+class CachingKeyValueStore(_Caching):
+    """Holds back the writes of a key-value store, and keeps what was read."""
+
+    passes = ("approximate_num_entries",)
+
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Put a value, or delete the key."""
+        self._hold(key, value)
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
+        """Put a value if the key has none."""
+        before = self.get(key)
+        if before is None:
+            self._hold(key, value)
+        return before
+
+    def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Put many values."""
+        for key, value in entries:
+            self._hold(key, value)
+
+    def delete(self, key: bytes) -> bytes | None:
+        """Delete a key."""
+        before = self.get(key)
+        self._hold(key, None)
+        return before
+
+    def get(self, key: bytes) -> bytes | None:
+        """Give the value of a key, and keep it if it had to be read."""
+        entry = self._cache.get(key)
+        if entry is not None:
+            return entry.value
+        value: bytes | None = self.inner.get(key)
+        if value is not None:
+            self._cache.fill(key, value)
+        return value
+
+    def range(self, low: bytes | None, high: bytes | None) -> StoreIterator[bytes, bytes]:
+        """Give the rows between two keys, both included."""
+        return self._between(low, high, self.inner.range(low, high), False)
+
+    def reverse_range(self, low: bytes | None, high: bytes | None) -> StoreIterator[bytes, bytes]:
+        """Give the rows between two keys, from last to first."""
+        return self._between(low, high, self.inner.reverse_range(low, high), True)
+
+    def all(self) -> StoreIterator[bytes, bytes]:
+        """Give all rows."""
+        return self._between(None, None, self.inner.all(), False)
+
+    def reverse_all(self) -> StoreIterator[bytes, bytes]:
+        """Give all rows, from last to first."""
+        return self._between(None, None, self.inner.reverse_all(), True)
+
+    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
+        """Give the rows whose keys begin with some bytes."""
+        keys.increment(prefix)  # refuses what the stores in memory refuse
+        cached = [(key, key, entry.value) for key, entry in self._cache.beginning_with(prefix)]
+        return self._rows(cached, self.inner.prefix_scan(prefix), _itself, False)
+
+    def _between(
+        self, low: bytes | None, high: bytes | None, stored: Any, reverse: bool
+    ) -> StoreIterator[bytes, bytes]:
+        cached: _CachedRows = []
+        if low is None or high is None or low <= high:
+            cached = [(key, key, entry.value) for key, entry in self._cache.range(low, high)]
+        if reverse:
+            cached.reverse()
+        return self._rows(cached, stored, _itself, reverse)
+
+    def _key(self, cache_key: bytes) -> bytes:
+        return cache_key
+
+    def _stored(self, cache_key: bytes) -> bytes | None:
+        value: bytes | None = self.inner.get(cache_key)
+        return value
+
+    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+        self.inner.put(cache_key, value)
+
+
+class _CachingSegments(_Caching):
+    """What windows and sessions have in common: cache keys are ``int64 segment ‖ key of the store``.
+
+    Parameters
+    ----------
+    inner : store
+        The store below.
+    segment_interval : int
+        Milliseconds of a segment; 1 for a store in memory.
+    order : {"segments", "memory", "time", "time-only"}
+        How the store below gives its rows.
+    """
+
+    def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
+        super().__init__(inner)
+        self._interval = segment_interval
+        self._order = order
+
+    def _cache_key(self, key: bytes, time: int) -> bytes:
+        return _SEGMENT.pack(max(time, 0) // self._interval) + key
+
+    def _cached(
+        self,
+        first_time: int,
+        last_time: int,
+        key: bytes | None,
+        keep: Callable[[Any], bool],
+        order: Callable[[Any], Any],
+        reverse: bool,
+    ) -> _CachedRows:
+        """Give the entries of the segments of some times that are to be kept, in order."""
+        if last_time < max(first_time, 0):
+            return []
+        first, last = max(first_time, 0) // self._interval, last_time // self._interval
+        if key is None:
+            entries = self._cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
+        else:
+            entries = self._entries_of(key, first, last)
+        found: _CachedRows = []
+        for cache_key, entry in entries:
+            row_key = self._key(cache_key)
+            if keep(row_key):
+                found.append((order(row_key), row_key, entry.value))
+        found.sort(key=_first, reverse=reverse)
+        return found
+
+    def _entries_of(self, key: bytes, first: int, last: int) -> list[tuple[bytes, CacheEntry]]:
+        """Give the entries that begin with a key, from segment to segment, without looking at those between."""
+        found: list[tuple[bytes, CacheEntry]] = []
+        segment = first
+        while segment <= last:
+            at = self._cache.first_at_least(_SEGMENT.pack(segment) + key)
+            if at is None:
+                break
+            here = _SEGMENT.unpack_from(at)[0]
+            if here > segment:
+                segment = here
+                if here > last:
+                    break
+            found += self._cache.beginning_with(_SEGMENT.pack(segment) + key)
+            segment += 1
+        return found
+
+
+class CachingWindowStore(_CachingSegments):
+    """Holds back the writes of a window store.
+
+    Parameters
+    ----------
+    inner : store
+        The store below.
+    segment_interval : int
+        Milliseconds of a segment; 1 for a store in memory.
+    order : {"segments", "memory", "time", "time-only"}
+        How the store below gives its rows.
+    window_size : int
+        Milliseconds of a window.
+    """
+
+    def __init__(self, inner: Any, *, segment_interval: int, order: Order, window_size: int) -> None:
+        super().__init__(inner, segment_interval=segment_interval, order=order)
+        self._size = window_size
+        by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
+        self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
+
+    def put(self, key: bytes, value: bytes | None, start: int) -> None:
+        """Put the value of a window, or delete it."""
+        self._hold(self._cache_key(keys.window_key(key, start, 0), start), value)
+
+    def fetch(self, key: bytes, start: int) -> bytes | None:
+        """Give the value of a window."""
+        entry = self._cache.get(self._cache_key(keys.window_key(key, start, 0), start))
+        if entry is not None:
+            return entry.value
+        value: bytes | None = self.inner.fetch(key, start)
+        return value
+
+    def fetch_key(self, key: bytes, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
+        """Give the windows of a key that start in a time."""
+        return self._of_key(key, first, last, self.inner.fetch_key(key, first, last), False)
+
+    def backward_fetch_key(self, key: bytes, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
+        """Give the windows of a key that start in a time, from last to first."""
+        return self._of_key(key, first, last, self.inner.backward_fetch_key(key, first, last), True)
+
+    def fetch_range(
+        self, low: bytes | None, high: bytes | None, first: int, last: int
+    ) -> StoreIterator[WindowedKey, bytes]:
+        """Give the windows of a range of keys that start in a time."""
+        return self._of_range(low, high, first, last, self.inner.fetch_range(low, high, first, last), False)
+
+    def backward_fetch_range(
+        self, low: bytes | None, high: bytes | None, first: int, last: int
+    ) -> StoreIterator[WindowedKey, bytes]:
+        """Give the windows of a range of keys that start in a time, from last to first."""
+        return self._of_range(low, high, first, last, self.inner.backward_fetch_range(low, high, first, last), True)
+
+    def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
+        """Give the windows that start in a time."""
+        return self._of_all(first, last, self.inner.fetch_all(first, last), False)
+
+    def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
+        """Give the windows that start in a time, from last to first."""
+        return self._of_all(first, last, self.inner.backward_fetch_all(first, last), True)
+
+    def all(self) -> StoreIterator[WindowedKey, bytes]:
+        """Give all windows."""
+        return self._of_all(0, MAX_TIME, self.inner.all(), False)
+
+    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
+        """Give all windows, from last to first."""
+        return self._of_all(0, MAX_TIME, self.inner.backward_all(), True)
+
+    def _of_key(
+        self, key: bytes, first: int, last: int, stored: Any, reverse: bool
+    ) -> StoreIterator[WindowedKey, bytes]:
+        def keep(row: WindowedKey) -> bool:
+            return row.key == key and first <= row.start <= last
+
+        cached = self._cached(first, last, key, keep, self._by_key, reverse)
+        return self._rows(cached, stored, self._by_key, reverse)
+
+    def _of_range(
+        self, low: bytes | None, high: bytes | None, first: int, last: int, stored: Any, reverse: bool
+    ) -> StoreIterator[WindowedKey, bytes]:
+        def keep(row: WindowedKey) -> bool:
+            return first <= row.start <= last and _within(row.key, low, high)
+
+        cached = self._cached(first, last, None, keep, self._by_key, reverse)
+        return self._rows(cached, stored, self._by_key, reverse)
+
+    def _of_all(self, first: int, last: int, stored: Any, reverse: bool) -> StoreIterator[WindowedKey, bytes]:
+        def keep(row: WindowedKey) -> bool:
+            return first <= row.start <= last
+
+        cached = self._cached(first, last, None, keep, self._by_time, reverse)
+        return self._rows(cached, stored, self._by_time, reverse)
+
+    def _by_segment(self, row: WindowedKey) -> Any:
+        return max(row.start, 0) // self._interval, keys.window_key(row.key, row.start, 0)
+
+    def _by_memory(self, row: WindowedKey) -> Any:
+        return row.start, row.key
+
+    def _by_base(self, row: WindowedKey) -> Any:
+        return max(row.start, 0) // self._interval, row.start, row.key
+
+    def _key(self, cache_key: bytes) -> WindowedKey:
+        (start,) = _SEGMENT.unpack_from(cache_key, len(cache_key) - 12)
+        return windowed(cache_key[8:-12], start, self._size)
+
+    def _stored(self, cache_key: bytes) -> bytes | None:
+        row = self._key(cache_key)
+        value: bytes | None = self.inner.fetch(row.key, row.start)
+        return value
+
+    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+        row = self._key(cache_key)
+        self.inner.put(row.key, value, row.start)
+
+
+class CachingSessionStore(_CachingSegments):
+    """Holds back the writes of a session store."""
+
+    def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
+        super().__init__(inner, segment_interval=segment_interval, order=order)
+        by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
+        self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
+
+    def put(self, session: SessionKey, value: bytes | None) -> None:
+        """Put the aggregation of a session, or delete it."""
+        self._hold(self._cache_key_of(session.key, session.start, session.end), value)
+
+    def remove(self, session: SessionKey) -> None:
+        """Delete a session."""
+        self.put(session, None)
+
+    def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
+        """Give the aggregation of a session."""
+        entry = self._cache.get(self._cache_key_of(key, start, end))
+        if entry is not None:
+            return entry.value
+        value: bytes | None = self.inner.fetch_session(key, start, end)
+        return value
+
+    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a key that end no earlier, and start no later, than some times."""
+        stored = self.inner.find_sessions(key, earliest_end, latest_start)
+        return self._of_range(key, key, earliest_end, latest_start, stored, False)
+
+    def backward_find_sessions(
+        self, key: bytes, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a key, from last to first."""
+        stored = self.inner.backward_find_sessions(key, earliest_end, latest_start)
+        return self._of_range(key, key, earliest_end, latest_start, stored, True)
+
+    def find_sessions_range(
+        self, low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a range of keys that end no earlier, and start no later, than some times."""
+        stored = self.inner.find_sessions_range(low, high, earliest_end, latest_start)
+        return self._of_range(low, high, earliest_end, latest_start, stored, False)
+
+    def backward_find_sessions_range(
+        self, low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a range of keys, from last to first."""
+        stored = self.inner.backward_find_sessions_range(low, high, earliest_end, latest_start)
+        return self._of_range(low, high, earliest_end, latest_start, stored, True)
+
+    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions that end in a time, of all keys."""
+        stored = self.inner.find_sessions_time(earliest_end, latest_end)
+
+        def keep(row: SessionKey) -> bool:
+            return earliest_end <= row.end <= latest_end
+
+        cached = self._cached(earliest_end, latest_end, None, keep, self._by_time, False)
+        return self._rows(cached, stored, self._by_time, False)
+
+    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a key."""
+        return self.find_sessions(key, 0, MAX_TIME)
+
+    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a key, from last to first."""
+        return self.backward_find_sessions(key, 0, MAX_TIME)
+
+    def fetch_range(self, low: bytes | None, high: bytes | None) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a range of keys."""
+        return self.find_sessions_range(low, high, 0, MAX_TIME)
+
+    def backward_fetch_range(self, low: bytes | None, high: bytes | None) -> StoreIterator[SessionKey, bytes]:
+        """Give the sessions of a range of keys, from last to first."""
+        return self.backward_find_sessions_range(low, high, 0, MAX_TIME)
+
+    def _of_range(
+        self, low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int, stored: Any, reverse: bool
+    ) -> StoreIterator[SessionKey, bytes]:
+        def keep(row: SessionKey) -> bool:
+            return row.end >= earliest_end and row.start <= latest_start and _within(row.key, low, high)
+
+        one = low if low is not None and low == high else None
+        cached = self._cached(earliest_end, MAX_TIME, one, keep, self._by_key, reverse)
+        return self._rows(cached, stored, self._by_key, reverse)
+
+    def _by_segment(self, row: SessionKey) -> Any:
+        return max(row.end, 0) // self._interval, keys.session_key(row.key, row.start, row.end)
+
+    def _by_memory(self, row: SessionKey) -> Any:
+        return row.end, row.key, -row.start
+
+    def _by_base(self, row: SessionKey) -> Any:
+        return max(row.end, 0) // self._interval, row.end, row.start, row.key
+
+    def _cache_key_of(self, key: bytes, start: int, end: int) -> bytes:
+        return self._cache_key(keys.session_key(key, start, end), end)
+
+    def _key(self, cache_key: bytes) -> SessionKey:
+        end, start = _TWO.unpack_from(cache_key, len(cache_key) - 16)
+        return SessionKey(cache_key[8:-16], start, end)
+
+    def _stored(self, cache_key: bytes) -> bytes | None:
+        row = self._key(cache_key)
+        value: bytes | None = self.inner.fetch_session(row.key, row.start, row.end)
+        return value
+
+    def _put(self, cache_key: bytes, value: bytes | None) -> None:
+        self.inner.put(self._key(cache_key), value)
+
+
+def _within(key: bytes, low: bytes | None, high: bytes | None) -> bool:
+    return (low is None or low <= key) and (high is None or key <= high)
+
+
+def _itself(key: bytes) -> bytes:
+    return key
+
+
+def _first(row: tuple[Any, Any, bytes | None]) -> Any:
+    return row[0]
+
+
+_SEGMENT = struct.Struct(">q")
+_TWO = struct.Struct(">qq")

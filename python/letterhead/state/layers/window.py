@@ -1,0 +1,123 @@
+"""Window stores as an application holds them: plain, with timestamps, and with headers."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any, ClassVar, Generic, TypeVar
+
+from letterhead.state.context import Record, RecordContext
+from letterhead.state.interfaces import StoreIterator, WindowedKey
+from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.serdes import ValueAndTimestampSerde, ValueTimestampHeadersSerde
+from letterhead.state.values import ValueAndTimestamp, ValueTimestampHeaders
+
+__all__ = ["TimestampedWindowStore", "TimestampedWindowStoreWithHeaders", "WindowStore"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class WindowStore(Metered[K, V]):
+    """A store of one value for each key and window; where duplicates are kept, of many.
+
+    Times are milliseconds; a window is named by its start. Rows come by segment and then by key, in order of bytes; from
+    a store in memory by start and then by key.
+    """
+
+    family = "window"
+    operations: ClassVar[tuple[str, ...]] = ("put", "fetch", "all")
+
+    def put(self, key: K, value: V | None, start: int) -> None:
+        """Put the value of a window.
+
+        Parameters
+        ----------
+        key : object
+            The key, which must not be null.
+        value : object
+            The value; ``None`` deletes the window, and does nothing where duplicates are kept.
+        start : int
+            Start of the window; one older than the store's retention is dropped.
+        """
+        if key is None:
+            raise TypeError("key cannot be null")
+        began = perf_counter_ns()
+        if value is None:
+            self._tombstone(lambda raw_key: self.inner.put(raw_key, None, start), key)
+        else:
+            raw_key = self._key_of(key, value)
+            self.inner.put(raw_key, self._raw_value(value), start)
+        self._timers["put"].add(perf_counter_ns() - began)
+
+    def fetch(self, key: K, start: int) -> V | None:
+        """Give the value of a window; ``None`` if there is none."""
+        began = perf_counter_ns()
+        raw_key = self._read_key(key)
+        found: V | None = self._value(raw_key, self.inner.fetch(raw_key, start))
+        self._timers["fetch"].add(perf_counter_ns() - began)
+        return found
+
+    def fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Give the windows of a key that start between two times, both included."""
+        began = perf_counter_ns()
+        return self._rows("fetch", began, self.inner.fetch_key(self._read_key(key), first, last), self._row)
+
+    def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Give the windows of a key that start between two times, from last to first."""
+        began = perf_counter_ns()
+        return self._rows("fetch", began, self.inner.backward_fetch_key(self._read_key(key), first, last), self._row)
+
+    def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Give the windows between two keys that start between two times, all included; a key of ``None`` is open."""
+        began = perf_counter_ns()
+        found = self.inner.fetch_range(self._bound(low), self._bound(high), first, last)
+        return self._rows("fetch", began, found, self._row)
+
+    def backward_fetch_range(
+        self, low: K | None, high: K | None, first: int, last: int
+    ) -> StoreIterator[WindowedKey, V]:
+        """Give the windows between two keys that start between two times, from last to first."""
+        began = perf_counter_ns()
+        found = self.inner.backward_fetch_range(self._bound(low), self._bound(high), first, last)
+        return self._rows("fetch", began, found, self._row)
+
+    def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Give the windows that start between two times, both included."""
+        return self._rows("fetch", perf_counter_ns(), self.inner.fetch_all(first, last), self._row)
+
+    def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Give the windows that start between two times, from last to first."""
+        return self._rows("fetch", perf_counter_ns(), self.inner.backward_fetch_all(first, last), self._row)
+
+    def all(self) -> StoreIterator[WindowedKey, V]:
+        """Give all windows."""
+        return self._rows("all", perf_counter_ns(), self.inner.all(), self._row)
+
+    def backward_all(self) -> StoreIterator[WindowedKey, V]:
+        """Give all windows, from last to first."""
+        return self._rows("all", perf_counter_ns(), self.inner.backward_all(), self._row)
+
+    def _row(self, row: WindowedKey, stored: bytes) -> tuple[WindowedKey, V]:
+        value = self._value(row.key, stored)
+        return WindowedKey(self._key(row.key, value), row.start, row.end), value
+
+    def _change(self, key: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
+        value, before = self._value(key.key, new), self._value(key.key, old)
+        timestamp = context.timestamp if value is None else getattr(value, "timestamp", context.timestamp)
+        window = WindowedKey(self._key(key.key, value or before), key.start, key.end)
+        return Record(window, Change(value, before), timestamp, context.headers)
+
+
+class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp[V]], Generic[K, V]):
+    """A store of one value with its timestamp for each key and window."""
+
+    wrap_serde = ValueAndTimestampSerde
+    value_type = ValueAndTimestamp
+
+
+class TimestampedWindowStoreWithHeaders(WindowStore[K, ValueTimestampHeaders[V]], Generic[K, V]):
+    """A store of one value with its timestamp and headers for each key and window."""
+
+    wrap_serde = ValueTimestampHeadersSerde
+    value_type = ValueTimestampHeaders
+    keeps_headers = True

@@ -1,0 +1,94 @@
+"""A map whose keys can be read in order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any, Generic, TypeVar
+
+__all__ = ["SortedMap"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+FEW = 64
+"""So many changes are cheaper made one by one in a sorted list than by sorting it anew."""
+
+
+class SortedMap(dict[K, V], Generic[K, V]):
+    """A dict that also gives a range of its keys in order.
+
+    Reading and writing cost what they cost in a dict. The order is made up when a range is asked for, from the last one
+    and what has changed since.
+
+    Examples
+    --------
+    >>> rows = SortedMap()
+    >>> rows["b"], rows["a"] = 2, 1
+    >>> rows.between("a", "b"), rows.between(None, "a")
+    (['a', 'b'], ['a'])
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._order: list[Any] = []
+        self._new: set[K] = set()
+        self._gone: set[K] = set()
+
+    def __setitem__(self, key: K, value: V) -> None:
+        if key not in self:
+            if key in self._gone:
+                self._gone.discard(key)
+            else:
+                self._new.add(key)
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: K) -> None:
+        super().__delitem__(key)
+        if key in self._new:
+            self._new.discard(key)
+        else:
+            self._gone.add(key)
+
+    def remove(self, key: K) -> V | None:
+        """Remove a key if it is there, and give its value."""
+        value = self.get(key)
+        if value is not None or key in self:
+            del self[key]
+        return value
+
+    def clear(self) -> None:
+        """Remove all keys."""
+        super().clear()
+        self._order = []
+        self._new.clear()
+        self._gone.clear()
+
+    def between(self, first: K | None, last: K | None) -> list[K]:
+        """Give the keys from one to another, both included; ``None`` is no bound.
+
+        Returns
+        -------
+        list
+            The keys in order, in a new list.
+        """
+        order = self._in_order()
+        low = 0 if first is None else bisect_left(order, first)
+        high = len(order) if last is None else bisect_right(order, last)
+        return order[low:high]
+
+    def _in_order(self) -> list[Any]:
+        order = self._order
+        if len(self._new) + len(self._gone) <= FEW:
+            for key in self._gone:
+                del order[bisect_left(order, key)]
+            for key in self._new:
+                order.insert(bisect_left(order, key), key)
+        else:
+            if self._gone:
+                order = [key for key in order if key not in self._gone]
+            order += self._new
+            order.sort()
+            self._order = order
+        self._new.clear()
+        self._gone.clear()
+        return order

@@ -1,0 +1,44 @@
+"""What the stores in memory have in common: nothing is kept when they are closed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from letterhead.state.base import BytesStore
+from letterhead.state.interfaces import Context
+from letterhead.state.position import Position
+
+__all__ = ["InMemoryStore"]
+
+
+class InMemoryStore(BytesStore):
+    """A store of bytes in memory."""
+
+    persistent: ClassVar[bool] = False
+
+    def open(self, directory: Path | None = None, context: Context | None = None) -> None:
+        """Open the store, empty.
+
+        Parameters
+        ----------
+        directory : Path, optional
+            Not used.
+        context : Context, optional
+            Where the records come from that change the store.
+        """
+        self._clear()
+        self.position = Position()
+        self._opened(context)
+
+    def close(self) -> None:
+        """Close the store and its iterators, and forget its rows."""
+        self._closed()
+        self._clear()
+
+    def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
+        """Keep nothing."""
+
+    def _clear(self) -> None:
+        raise NotImplementedError

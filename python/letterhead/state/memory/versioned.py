@@ -1,0 +1,54 @@
+"""Every version of every key for a time, in memory."""
+
+from __future__ import annotations
+
+from letterhead.state.memory.sorted_map import SortedMap
+from letterhead.state.memory.store import InMemoryStore
+from letterhead.state.versioned import VersionedStore
+
+__all__ = ["InMemoryVersionedStore"]
+
+
+class InMemoryVersionedStore(InMemoryStore, VersionedStore):
+    """A versioned store in memory, with the rows that the one in RocksDB has.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    history_retention : int
+        How many milliseconds versions are kept after they ended to be valid, and how late a version may come.
+    segment_interval : int, optional
+        Length of a segment in milliseconds.
+    headers : bool, default True
+        Whether values have headers.
+    """
+
+    def __init__(
+        self, name: str, history_retention: int, segment_interval: int | None = None, *, headers: bool = True
+    ) -> None:
+        VersionedStore.__init__(self, name, history_retention, segment_interval, headers=headers)
+        self._rows: SortedMap[bytes, bytes] = SortedMap()
+
+    def _read(self, key: bytes) -> bytes | None:
+        return self._rows.get(key)
+
+    def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
+        for key, value in rows:
+            if value is None:
+                self._rows.remove(key)
+            else:
+                self._rows[key] = value
+
+    def _drop(self, first: bytes, end: bytes) -> None:
+        for key in self._rows.between(first, end):
+            if key < end:
+                del self._rows[key]
+
+    def _clear(self) -> None:
+        self._rows.clear()
+        self._find_segments()
+
+    def _key_from(self, key: bytes) -> bytes | None:
+        found = self._rows.between(key, None)
+        return found[0] if found else None

@@ -1,0 +1,170 @@
+"""How far a store has read: the offset of the last record of each partition that changed it.
+
+::
+
+    version 00 ‖ int32 topics ‖ ( int32 length ‖ topic ‖ int32 partitions ‖ ( int32 partition ‖ int64 offset ) … ) …
+
+The real writer stores its whole buffer, whose size it counts in bits where it means bytes. What is written here has the
+same zeros at the end, so that the files are the same; a reader does not look at them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+__all__ = ["Position"]
+
+
+class Position:
+    """Offsets by topic and partition.
+
+    Parameters
+    ----------
+    offsets : mapping of str to mapping of int to int, optional
+        The offsets to begin with.
+
+    Examples
+    --------
+    >>> position = Position().update("in", 0, 5).update("in", 0, 3)
+    >>> position.offsets
+    {'in': {0: 5}}
+    >>> Position.deserialize(position.serialize()) == position
+    True
+    """
+
+    __slots__ = ("offsets",)
+
+    def __init__(self, offsets: Mapping[str, Mapping[int, int]] | None = None) -> None:
+        self.offsets: dict[str, dict[int, int]] = {topic: dict(of) for topic, of in (offsets or {}).items()}
+
+    def update(self, topic: str, partition: int, offset: int) -> Position:
+        """Move one partition forward; an offset that is not larger changes nothing.
+
+        Returns
+        -------
+        Position
+            This object.
+        """
+        partitions = self.offsets.get(topic)
+        if partitions is None:
+            partitions = self.offsets[topic] = {}
+        if offset > partitions.get(partition, -(1 << 63)):
+            partitions[partition] = offset
+        return self
+
+    def merge(self, other: Position) -> Position:
+        """Move every partition to where the other position has it, if that is further.
+
+        Returns
+        -------
+        Position
+            This object.
+        """
+        for topic, partitions in other.offsets.items():
+            for partition, offset in partitions.items():
+                self.update(topic, partition, offset)
+        return self
+
+    def copy(self) -> Position:
+        """Give a copy."""
+        return Position(self.offsets)
+
+    def serialize(self) -> bytes:
+        """Give the bytes that stand in a store's files and in changelog records.
+
+        Returns
+        -------
+        bytes
+            The position, with the zeros at the end that the real writer leaves.
+        """
+        out = bytearray(struct.pack(">bi", 0, len(self.offsets)))
+        size = 40
+        for topic, partitions in self.offsets.items():
+            name = topic.encode()
+            size += 64 + len(name) + 96 * len(partitions)
+            out += struct.pack(">i", len(name)) + name + struct.pack(">i", len(partitions))
+            for partition, offset in partitions.items():
+                out += struct.pack(">iq", partition, offset)
+        return bytes(out.ljust(size, b"\0"))
+
+    @classmethod
+    def deserialize(cls, data: bytes | None) -> Position:
+        """Read a position.
+
+        Parameters
+        ----------
+        data : bytes or None
+            The bytes; ``None`` is no position.
+
+        Returns
+        -------
+        Position
+            The position.
+
+        Raises
+        ------
+        ValueError
+            If the version is unknown, or the bytes end early.
+        """
+        position = cls()
+        if not data:
+            return position
+        if data[0] != 0:
+            raise ValueError(f"Unknown version {data[0]} when deserializing Position")
+        try:
+            (topics,), at = struct.unpack_from(">i", data, 1), 5
+            for _ in range(topics):
+                (length,) = struct.unpack_from(">i", data, at)
+                if length < 0 or at + 4 + length > len(data):
+                    raise ValueError(f"a position ends inside the name of a topic (byte {at})")
+                topic = data[at + 4 : at + 4 + length].decode()
+                at += 4 + length
+                (partitions,), at = struct.unpack_from(">i", data, at), at + 4
+                for _ in range(partitions):
+                    partition, offset = struct.unpack_from(">iq", data, at)
+                    position.update(topic, partition, offset)
+                    at += 12
+        except struct.error:
+            raise ValueError("a position ends early") from None
+        return position
+
+    @classmethod
+    def from_checkpoint(cls, text: str) -> Position:
+        """Read the file in which older versions of Kafka Streams kept a position.
+
+        Parameters
+        ----------
+        text : str
+            Its lines: a version, how many partitions there are, and ``topic partition offset`` of each.
+
+        Returns
+        -------
+        Position
+            The position.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        lines = text.split("\n")
+        while lines and not lines[-1]:
+            lines.pop()
+        if lines[:1] != ["0"]:
+            raise ValueError("an unknown version of the file of a position")
+        position = cls()
+        rows = [line.split(" ") for line in lines[2:]]
+        if len(lines) < 2 or lines[1] != str(len(rows)) or any(len(row) != 3 for row in rows):
+            raise ValueError("the file of a position does not hold what it announces")
+        for topic, partition, offset in rows:
+            position.update(topic, int(partition), int(offset))
+        return position
+
+    def __eq__(self, other: object) -> bool:
+        return self.offsets == other.offsets if isinstance(other, Position) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Position({self.offsets!r})"

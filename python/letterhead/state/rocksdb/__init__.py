@@ -1,0 +1,21 @@
+"""Stores in RocksDB, in the directories and with the bytes of Kafka Streams. They need ``rocksdict`` when they open."""
+
+from __future__ import annotations
+
+from letterhead.state.rocksdb.database import RocksDBOptions, StoredFamilies
+from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
+from letterhead.state.rocksdb.session import RocksDBSessionStore
+from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
+from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
+from letterhead.state.rocksdb.window import RocksDBWindowStore
+
+__all__ = [
+    "RocksDBKeyValueStore",
+    "RocksDBOptions",
+    "RocksDBSessionStore",
+    "RocksDBTimeOrderedSessionStore",
+    "RocksDBTimeOrderedWindowStore",
+    "RocksDBVersionedStore",
+    "RocksDBWindowStore",
+    "StoredFamilies",
+]

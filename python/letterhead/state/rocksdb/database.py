@@ -1,0 +1,548 @@
+"""One RocksDB directory: its column families, how far it is, and what cannot be opened."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import ModuleType, TracebackType
+from typing import Any, Self
+from weakref import WeakSet, finalize
+
+from letterhead.state.errors import InvalidStateStoreError, ProcessorStateError, StoreLockedError, StoreNotFoundError
+from letterhead.state.position import Position
+from letterhead.state.rocksdb.layouts import OFFSETS, Layout, Legacy, mixed_formats
+from letterhead.state.rocksdb.rows import Batch, FamilyRows, Rows, failed, read_rows
+from letterhead.state.rocksdb.upgrade import UpgradingRows
+
+__all__ = ["Database", "RocksDBOptions", "StoredFamilies"]
+
+STATUS = b"status"
+POSITION = b"position"
+OPEN = struct.pack(">q", 1)
+CLOSED = struct.pack(">q", 0)
+UNKNOWN_OFFSET = -4
+
+
+@dataclass(frozen=True, slots=True)
+class RocksDBOptions:
+    """How the databases of a store are opened. None of this changes what is in the files.
+
+    Parameters
+    ----------
+    write_ahead_log : bool, default False
+        Log every write before it is made, so that nothing is lost when the process dies. Without it a store comes back
+        from its changelog, as in Kafka Streams.
+    sync : bool, default False
+        Wait for the disk at every write; needs the log.
+    block_cache_bytes : int, default 50 MiB
+        Memory for blocks that were read, for each database.
+    write_buffer_bytes : int, default 16 MiB
+        Memory for writes before they go to a file, for each family.
+    configure : callable, optional
+        Given the name of the store and the ``rocksdict.Options`` of each family of rows, changes them.
+    """
+
+    write_ahead_log: bool = False
+    sync: bool = False
+    block_cache_bytes: int = 50 << 20
+    write_buffer_bytes: int = 16 << 20
+    configure: Callable[[str, Any], None] | None = None
+
+
+class Database:
+    """An open database of one store, or of one segment of it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store or the segment, for errors.
+    directory : Path
+        Where it is; made if it is not there.
+    layout : Layout
+        The families of the store.
+    options : RocksDBOptions
+        How to open it.
+
+    Attributes
+    ----------
+    rows : Rows
+        The rows.
+    upgrading : bool
+        Whether there are rows of an older store.
+    dirty : bool
+        Whether the database was not closed when it was last used.
+    usable : bool
+        Whether it is open, and was opened by this process: what :meth:`check_open` looks at, for those in a hurry.
+
+    Raises
+    ------
+    UnexpectedColumnFamilyError
+        If it is the database of another kind of store.
+    StoreLockedError
+        If it is in use.
+    ProcessorStateError
+        If it cannot be opened for another reason.
+    """
+
+    def __init__(self, name: str, directory: Path, layout: Layout, options: RocksDBOptions) -> None:
+        self.name = name
+        self.directory = directory
+        self._process = os.getpid()
+        rocksdict = load_rocksdict()
+        found = list_families(name, directory)
+        families = layout.check(name, found)
+        self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
+        self._options = options
+        self._write_options = _write_options(rocksdict, options)
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._database = rocksdict.Rdict(
+                str(directory),
+                options=_database_options(rocksdict),
+                column_families={
+                    family: _family_options(rocksdict, name, family, options) for family in found or families
+                },
+            )
+        except Exception as error:
+            raise _open_error(name, directory, error) from error
+        self._families: dict[str, Any] = {}
+        self._handles: dict[str, Any] = {}
+        self._forgotten = finalize(self, _release, self._families, self._newest_first, self._process)
+        self.is_open = self.usable = True
+        _open.add(self)
+        try:
+            for family in found or families:
+                self._use(family)
+            legacy = self._filled(layout)
+            # Only now, that the store will open: a family too many would keep an older store from its files.
+            for family in families:
+                if family not in self._families:
+                    self._create(family)
+            self._offsets = self._rows_of(OFFSETS)
+            self.rows: Rows = self._rows_of(layout.family)
+            if legacy is not None:
+                self.rows = UpgradingRows(self, self.rows, self._rows_of(legacy.family), legacy.convert)
+            else:
+                self._drop_empty(layout)
+            self.dirty = self._get_offset(STATUS) == 1
+            self._offsets.put(STATUS, OPEN)
+        except BaseException as error:
+            with suppress(ProcessorStateError):
+                self.close(clean=False)
+            if isinstance(error, Exception) and not isinstance(error, ProcessorStateError):
+                raise _open_error(name, directory, error) from error
+            raise
+
+    @property
+    def upgrading(self) -> bool:
+        """Whether there are rows of an older store."""
+        return isinstance(self.rows, UpgradingRows)
+
+    def position(self) -> Position:
+        """Read the position that was kept by the last commit.
+
+        Raises
+        ------
+        ProcessorStateError
+            If it is none.
+        """
+        try:
+            return Position.deserialize(self._offsets.get(POSITION))
+        except ValueError as error:
+            raise failed(f"Error reading the position of store {self.name}", error) from error
+
+    def offsets(self) -> dict[str, int]:
+        """Read the offsets that were kept by the last commits, by ``topic-partition``."""
+        return _offsets(self._offsets.scan())
+
+    def commit(self, offsets: Mapping[tuple[str, int], int | None], position: Position) -> None:
+        """Keep how far the changelog and the inputs are; no offsets at all means that there is no changelog.
+
+        Raises
+        ------
+        ProcessorStateError
+            If that cannot be written, or the directory is gone: what is written to files that nobody can find is lost.
+        """
+        self.check_open()
+        if not self.directory.is_dir():
+            raise ProcessorStateError(
+                f"Error while committing store {self.name}: its directory {self.directory} is gone"
+            )
+        changes: list[tuple[bytes, bytes | None]] = [
+            (f"{topic}-{partition}".encode(), struct.pack(">q", UNKNOWN_OFFSET if offset is None else offset))
+            for (topic, partition), offset in offsets.items()
+        ]
+        if not offsets:
+            changes = [(key, None) for key, _ in self._offsets.scan() if key != STATUS]
+        self._offsets.write([*changes, (POSITION, position.serialize())])
+
+    def batch(self) -> Batch:
+        """Begin a batch of writes to any of the families."""
+        self.check_open()
+        return Batch(self._rocksdict, self._database, self._write_options, self.name)
+
+    def flush(self) -> None:
+        """Write everything that is in memory to files.
+
+        What is newer goes first: if the process dies in between, a row that moved is there twice and not lost, and the
+        offsets are not ahead of the rows. The same order holds when the database is closed, or forgotten.
+        """
+        self.check_open()
+        try:
+            for family in self._newest_first:
+                if family in self._families:
+                    self._families[family].flush()
+        except Exception as error:
+            raise failed(f"Error while executing flush from store {self.name}", error) from error
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close the database; everything is in files then. Closing twice is fine.
+
+        Raises
+        ------
+        ProcessorStateError
+            If not everything could be written. The database is closed all the same.
+        """
+        if not self.is_open:
+            return
+        self.is_open = self.usable = False
+        if os.getpid() != self._process:
+            return  # the parent process has it, and will close it
+        # The handles of the families keep the database open, the lock with it: all of them go, whatever happens.
+        self._forgotten.detach()
+        steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
+        steps += [family.close for family in _in_order(self._families, self._newest_first)]
+        steps.append(self._database.close)
+        for attribute in ("rows", "_offsets", "_database"):
+            self.__dict__.pop(attribute, None)
+        self._handles.clear()
+        self._families.clear()
+        first: Exception | None = None
+        while steps:
+            try:
+                steps.pop(0)()
+            except Exception as error:
+                first = first or error
+        if first is not None:
+            raise failed(f"Error while closing store {self.name}", first) from first
+
+    def check_open(self) -> None:
+        """Refuse to work on a closed database, or on one of another process.
+
+        Raises
+        ------
+        InvalidStateStoreError
+            If it is either.
+        """
+        if not self.is_open:
+            raise InvalidStateStoreError(f"Store {self.name} is currently closed")
+        if os.getpid() != self._process:
+            raise InvalidStateStoreError(f"Store {self.name} was opened before this process was forked: open it here")
+
+    def _use(self, family: str) -> None:
+        self._families[family] = opened = self._database.get_column_family(family)
+        opened.set_write_options(self._write_options)
+        self._handles[family] = self._database.get_column_family_handle(family)
+
+    def _create(self, family: str) -> None:
+        try:
+            options = _family_options(self._rocksdict, self.name, family, self._options)
+            self._database.create_column_family(family, options)
+        except Exception as error:
+            raise _open_error(self.name, self.directory, error) from error
+        self._use(family)
+
+    def _filled(self, layout: Layout) -> Legacy | None:
+        """Find the family in which there are rows of an older store."""
+        old = [legacy for legacy in layout.legacy if legacy.family in self._families]
+        filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
+        if len(old) > 1 and old[-1] in filled:
+            raise mixed_formats(self.name)
+        return filled[0] if filled else None
+
+    def _drop_empty(self, layout: Layout) -> None:
+        for legacy in layout.legacy:
+            if legacy.dropped and legacy.family in self._families:
+                del self._handles[legacy.family]
+                self._families.pop(legacy.family).close()
+                self._database.drop_column_family(legacy.family)
+
+    def _rows_of(self, family: str) -> FamilyRows:
+        return FamilyRows(self, self._families[family], self._handles, family)
+
+    def _get_offset(self, key: bytes) -> int | None:
+        value = self._offsets.get(key)
+        return None if value is None or len(value) != 8 else struct.unpack(">q", value)[0]
+
+    @property
+    def _rocksdict(self) -> ModuleType:
+        return load_rocksdict()
+
+
+_open: WeakSet[Database] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for database in _open:
+        database.usable = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+class StoredFamilies:
+    """A database opened to be looked at: whatever families it has, and nothing in its directory is changed.
+
+    It can be looked at while another process has it; what that process has not written to files yet is not there.
+
+    Parameters
+    ----------
+    directory : Path
+        Where it is.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the families.
+
+    Raises
+    ------
+    StoreNotFoundError
+        If there is no database.
+    ProcessorStateError
+        If it cannot be opened.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        rocksdict = load_rocksdict()
+        self._name = name = directory.name
+        if not (directory / "CURRENT").exists():
+            raise StoreNotFoundError(f"there is no store in {directory}")
+        # rocksdict leaves a file of its own beside every database, even one that is only looked at: beside links, then.
+        self._links = tempfile.TemporaryDirectory(prefix="letterhead-store-")
+        try:
+            links = _link(directory, Path(self._links.name))
+            self.names = list_families(name, links)
+            self._database = rocksdict.Rdict(
+                str(links),
+                options=rocksdict.Options(raw_mode=True),
+                column_families={family: rocksdict.Options(raw_mode=True) for family in self.names},
+                access_type=rocksdict.AccessType.read_only(False),
+            )
+        except Exception as error:
+            self._links.cleanup()
+            if isinstance(error, ProcessorStateError):
+                raise
+            raise _open_error(name, directory, error) from error
+        self._families = {family: self._database.get_column_family(family) for family in self.names}
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Read a row of a family.
+
+        Raises
+        ------
+        ProcessorStateError
+            If it cannot be read.
+        """
+        try:
+            value: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise failed(f"Error while getting value for key from store {self._name}", error) from error
+        return value
+
+    def rows(
+        self, family: str, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Read the rows of a family, in order.
+
+        Parameters
+        ----------
+        family : str
+            Name of the family.
+        first, last : bytes, optional
+            Keys to begin and to end with; ``None`` is no bound.
+        backward : bool, default False
+            From the last to the first.
+
+        Returns
+        -------
+        iterator of (key, value)
+            The rows.
+
+        Raises
+        ------
+        ProcessorStateError
+            When the rows are read, if a file is damaged.
+        """
+        return read_rows(self._families[family], self._name, first, last, backward=backward)
+
+    def estimate(self, family: str) -> int:
+        """Estimate how many rows a family has."""
+        return self._families[family].property_int_value("rocksdb.estimate-num-keys") or 0
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the database is open elsewhere, or was not closed when it was last used."""
+        return OFFSETS in self.names and self.get(OFFSETS, STATUS) == OPEN
+
+    def position(self) -> Position:
+        """Read the position that was kept by the last commit.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        return Position.deserialize(self.get(OFFSETS, POSITION) if OFFSETS in self.names else None)
+
+    def offsets(self) -> dict[str, int]:
+        """Read the offsets that were kept by the last commits, by ``topic-partition``."""
+        return _offsets(self.rows(OFFSETS)) if OFFSETS in self.names else {}
+
+    def close(self) -> None:
+        """Close the database. Closing twice is fine."""
+        for family in self._families.values():
+            family.close()
+        self._families.clear()
+        self._database.close()
+        self._links.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def list_families(name: str, directory: Path) -> list[str]:
+    """List the families of a database, none where there is no database.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store, for errors.
+    directory : Path
+        Where it is.
+
+    Returns
+    -------
+    list of str
+        Their names.
+
+    Raises
+    ------
+    ProcessorStateError
+        If they cannot be listed.
+    """
+    try:
+        if not (directory / "CURRENT").exists():
+            return []
+        families: list[str] = load_rocksdict().Rdict.list_cf(str(directory))
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:
+        raise failed(f"Error listing column families for store {name}", error) from error
+    return families
+
+
+def load_rocksdict() -> ModuleType:
+    """Import what opens RocksDB, which is not there unless it was asked for.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it is not there.
+    """
+    try:
+        import rocksdict
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "a persistent store needs rocksdict: pip install 'letterhead[state]'", name="rocksdict"
+        ) from error
+    module: ModuleType = rocksdict
+    return module
+
+
+def _in_order(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
+    """Give families in the order in which they may be closed: a family that is closed is written to files."""
+    return [families[name] for name in dict.fromkeys([*newest_first, *families]) if name in families]
+
+
+def _release(families: dict[str, Any], newest_first: list[str], process: int) -> None:
+    """Write what a database has that nobody closed, in order; left to itself, its families would be written in any."""
+    if os.getpid() != process:
+        return  # the parent process has it
+    for family in _in_order(families, newest_first):
+        with suppress(Exception):
+            family.close()
+
+
+def _link(directory: Path, links: Path) -> Path:
+    """Make a link to each file of a database."""
+    for path in directory.iterdir():
+        if path.is_file() and path.name != "rocksdict-config.json":
+            (links / path.name).symlink_to(path.resolve())
+    return links
+
+
+def _offsets(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, int]:
+    return {
+        key.decode(): struct.unpack(">q", value)[0]
+        for key, value in rows
+        if key not in (STATUS, POSITION) and len(value) == 8
+    }
+
+
+def _open_error(name: str, directory: Path, error: Exception) -> ProcessorStateError:
+    message = f"Error opening store {name} at location {directory}"
+    # Not the path: that may have "lock" in it for any reason. And not the blocks of a file.
+    if re.search(r"\block\b", str(error).replace(str(directory), "").lower()) and "denied" not in str(error):
+        return StoreLockedError(f"{message}: it is in use by another process, or open in this one")
+    return failed(message, error)
+
+
+def _write_options(rocksdict: ModuleType, options: RocksDBOptions) -> Any:
+    write = rocksdict.WriteOptions()
+    write.disable_wal = not options.write_ahead_log
+    write.sync = options.sync
+    return write
+
+
+def _database_options(rocksdict: ModuleType) -> Any:
+    made = rocksdict.Options(raw_mode=True)
+    made.create_if_missing(True)
+    made.create_missing_column_families(True)  # of a new database
+    made.set_atomic_flush(True)  # rows and offsets of the same moment reach the files together
+    made.increase_parallelism(max(os.cpu_count() or 1, 2))
+    made.set_keep_log_file_num(2)
+    return made
+
+
+def _family_options(rocksdict: ModuleType, name: str, family: str, options: RocksDBOptions) -> Any:
+    made = rocksdict.Options(raw_mode=True)
+    made.set_compression_type(rocksdict.DBCompressionType.none())
+    if family == OFFSETS:
+        made.set_write_buffer_size(1 << 20)
+        return made
+    blocks = rocksdict.BlockBasedOptions()
+    blocks.set_block_size(4096)
+    blocks.set_bloom_filter(10, False)
+    blocks.set_block_cache(rocksdict.Cache(options.block_cache_bytes))
+    made.set_block_based_table_factory(blocks)
+    made.set_optimize_filters_for_hits(True)
+    made.set_write_buffer_size(options.write_buffer_bytes)
+    made.set_max_write_buffer_number(3)
+    made.set_compaction_style(rocksdict.DBCompactionStyle.universal())
+    if options.configure is not None:
+        options.configure(name, made)
+    return made

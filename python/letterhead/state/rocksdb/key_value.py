@@ -1,0 +1,135 @@
+"""Rows by key, in RocksDB: ``rocksdb/<store>``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from letterhead.state.base import ValueFormat
+from letterhead.state.errors import PrefixError
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
+from letterhead.state.keys import increment
+from letterhead.state.rocksdb.database import Database, RocksDBOptions
+from letterhead.state.rocksdb.layouts import HEADERS, PLAIN, TIMESTAMPED
+from letterhead.state.rocksdb.rows import Rows
+from letterhead.state.rocksdb.store import PersistentStore
+
+__all__ = ["RocksDBKeyValueStore"]
+
+LAYOUTS = {"plain": PLAIN, "timestamped": TIMESTAMPED, "headers": HEADERS}
+
+
+class RocksDBKeyValueStore(PersistentStore):
+    """A key-value store in RocksDB.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    format : str, default "headers"
+        What values have beside the payload. Rows of an older format are converted when they are read, and moved when
+        they are read by their key or written; there is no way back.
+    options : RocksDBOptions, optional
+        How to open the database.
+    """
+
+    def __init__(self, name: str, *, format: ValueFormat = "headers", options: RocksDBOptions | None = None) -> None:
+        super().__init__(name, format, options)
+        self._database: Database | None = None
+        self._rows: Rows
+
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Write a row; ``None`` removes it."""
+        if not self.is_open:
+            self._check_open()
+        self._rows.put(key, value)
+        self._update_position()
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
+        """Write a row if there is none, and give the one that is there."""
+        old = self.get(key)
+        if old is None:
+            self.put(key, value)
+        return old
+
+    def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Write several rows, all of them or none."""
+        self._check_open()
+        self._rows.write(rows)
+        self._update_position()
+
+    def delete(self, key: bytes) -> bytes | None:
+        """Remove a row, and give what it held."""
+        self._check_open()
+        old = self._rows.peek(key)
+        self._rows.put(key, None)
+        self._update_position()
+        return old
+
+    def get(self, key: bytes) -> bytes | None:
+        """Read a row."""
+        if not self.is_open:
+            self._check_open()
+        return self._rows.get(key)
+
+    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
+        """Read the rows from one key to another, both included; ``None`` is no bound."""
+        return self._scan(start, end)
+
+    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
+        """Read the same rows from the last to the first."""
+        return self._scan(start, end, backward=True)
+
+    def all(self) -> StoreIterator[bytes, bytes]:
+        """Read all rows."""
+        return self._scan(None, None)
+
+    def reverse_all(self) -> StoreIterator[bytes, bytes]:
+        """Read all rows from the last to the first."""
+        return self._scan(None, None, backward=True)
+
+    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
+        """Read the rows whose keys begin with some bytes."""
+        self._check_open()
+        try:
+            end: bytes | None = increment(prefix)
+        except PrefixError:
+            end = None
+        return self._iterate(_before(self._rows.scan(prefix, end), end))
+
+    def approximate_num_entries(self) -> int:
+        """Estimate how many rows there are."""
+        self._check_open()
+        return self._rows.estimate()
+
+    def restore(self, records: Iterable[ChangelogRecord]) -> None:
+        """Put back what a changelog holds, in one batch."""
+        self._check_open()
+        self._rows.write((record.key, record.value) for record in records)
+
+    def _scan(self, start: bytes | None, end: bytes | None, *, backward: bool = False) -> StoreIterator[bytes, bytes]:
+        self._check_open()
+        if start is not None and end is not None and start > end:
+            return self._iterate(iter(()))
+        return self._iterate(self._rows.scan(start, end, backward=backward))
+
+    def _open_files(self, directory: Path) -> None:
+        path = directory / "rocksdb" / self.name
+        self._database = Database(self.name, path, LAYOUTS[self.format], self._options)
+        self._rows = self._database.rows
+
+    def _close_files(self) -> None:
+        if self._database is not None:
+            database, self._database = self._database, None
+            self.__dict__.pop("_rows", None)
+            database.close()
+
+    def _databases(self) -> list[Database]:
+        return [] if self._database is None else [self._database]
+
+
+def _before(rows: Iterator[tuple[bytes, bytes]], end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+    for row in rows:
+        if row[0] == end:
+            return
+        yield row

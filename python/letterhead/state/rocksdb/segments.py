@@ -1,0 +1,205 @@
+"""The databases of a window or session store: one for each segment of time, ``<store>/<store>.<first millisecond>``.
+
+A segment is made when the first row of its time is written, and removed with all its rows when the time that the store
+keeps has moved past it. How far time has got is not in the files: after a store is opened, nothing is too old until
+records come.
+"""
+
+from __future__ import annotations
+
+import calendar
+import os
+import re
+import shutil
+import time
+from bisect import bisect_left, bisect_right, insort
+from contextlib import suppress
+from pathlib import Path
+
+from letterhead.state.errors import ProcessorStateError
+from letterhead.state.rocksdb.database import Database, RocksDBOptions
+from letterhead.state.rocksdb.layouts import Layout
+from letterhead.state.rocksdb.rows import failed
+
+__all__ = ["Segments", "segment_interval"]
+
+
+def segment_interval(retention: int) -> int:
+    """Give the length of a segment, for stores that do not say another.
+
+    Parameters
+    ----------
+    retention : int
+        How many milliseconds the store keeps.
+
+    Returns
+    -------
+    int
+        The length in milliseconds.
+    """
+    return max(retention // 2, 60_000)
+
+
+class Segments:
+    """The segments of a store.
+
+    Parameters
+    ----------
+    store : str
+        Name of the store.
+    directory : Path
+        The directory of the segments.
+    retention : int
+        How many milliseconds the store keeps.
+    interval : int
+        Length of a segment in milliseconds.
+    layout : Layout
+        The families of each database.
+    options : RocksDBOptions
+        How to open the databases.
+
+    Raises
+    ------
+    ProcessorStateError
+        If there is something in the directory that is no segment of this store, or one cannot be opened.
+    """
+
+    def __init__(
+        self, store: str, directory: Path, retention: int, interval: int, layout: Layout, options: RocksDBOptions
+    ) -> None:
+        self._store = store
+        self._directory = directory
+        self._retention = retention
+        self._interval = interval
+        self._layout = layout
+        self._options = options
+        self._ids: list[int] = []
+        self._open: dict[int, Database] = {}
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._sweep()
+            for segment in sorted(self._existing()):
+                self._create(segment)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise failed(f"Error opening store {store} at location {directory}", error) from error
+            raise
+
+    def id(self, time: int) -> int:
+        """Give the number of the segment of a time; numbers are cut towards zero."""
+        return time // self._interval if time >= 0 else -(-time // self._interval)
+
+    def of(self, time: int) -> Database | None:
+        """Give the segment of a time, if it is there."""
+        return self._open.get(self.id(time))
+
+    def live(self, time: int, observed: int) -> Database | None:
+        """Give the segment of a time to write to, and remove those that are too old.
+
+        Parameters
+        ----------
+        time : int
+            The time.
+        observed : int
+            The latest time that was seen.
+
+        Returns
+        -------
+        Database or None
+            The segment; ``None`` if it is too old itself.
+        """
+        segment, oldest = self.id(time), self.id(observed - self._retention)
+        if segment < oldest:
+            return None
+        found = self._open.get(segment) or self._create(segment)
+        while self._ids[0] < oldest:
+            self._remove(self._ids[0])
+        return found
+
+    def between(self, first: int, last: int | None, *, backward: bool = False) -> list[Database]:
+        """Give the segments from that of one time to that of another; ``None`` is no bound."""
+        low = bisect_left(self._ids, self.id(first))
+        high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
+        found = [self._open[segment] for segment in self._ids[low:high]]
+        return found[::-1] if backward else found
+
+    def all(self) -> list[Database]:
+        """Give all segments, the oldest first."""
+        return [self._open[segment] for segment in self._ids]
+
+    def close(self) -> None:
+        """Close all segments, also when one of them cannot be closed cleanly."""
+        failed: Exception | None = None
+        for database in self.all():
+            try:
+                database.close()
+            except Exception as error:
+                failed = failed or error
+        self._ids.clear()
+        self._open.clear()
+        if failed is not None:
+            raise failed
+
+    def _create(self, segment: int) -> Database:
+        name = f"{self._store}.{segment * self._interval}"
+        database = Database(name, self._directory / name, self._layout, self._options)
+        self._open[segment] = database
+        insort(self._ids, segment)
+        return database
+
+    def _remove(self, segment: int) -> None:
+        self._ids.remove(segment)
+        database = self._open.pop(segment)
+        with suppress(ProcessorStateError):
+            database.close()  # what nobody will read again need not reach a disk, which may be full
+        # It goes in one step, and its files then: with some of them gone, it could not be opened if the process dies.
+        removed = self._directory.with_name(f".{database.name}.removed")
+        try:
+            with suppress(FileNotFoundError):
+                os.rename(database.directory, removed)
+                shutil.rmtree(removed)
+        except OSError as error:
+            raise failed(f"Error while removing segment {database.name} of store {self._store}", error) from error
+
+    def _sweep(self) -> None:
+        """Remove what a process left that died while it removed a segment."""
+        left = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
+        for path in self._directory.parent.iterdir():
+            if left.fullmatch(path.name):
+                shutil.rmtree(path)
+
+    def _existing(self) -> list[int]:
+        found = []
+        for path in self._directory.iterdir():
+            segment = self._parse(path)
+            if segment is not None and segment >= 0:
+                found.append(segment)
+        return found
+
+    def _parse(self, path: Path) -> int | None:
+        """Read the number of a segment off its name; the names of older versions give way to today's."""
+        name, at = path.name, len(self._store)
+        start = name[at + 1 :]
+        separator = name[at : at + 1] if name.startswith(self._store) else ""
+        if separator == "-":
+            try:
+                minute = calendar.timegm(time.strptime(start, "%Y%m%d%H%M"))
+            except ValueError:
+                return None  # Kafka Streams leaves such a directory alone
+            return self._rename(path, self.id(minute * 1000))
+        try:
+            if separator not in (".", ":"):
+                raise ValueError
+            segment = self.id(int(start))
+        except ValueError:
+            raise ProcessorStateError(f"Unable to parse segment id as long from segmentName: {name}") from None
+        return self._rename(path, segment) if separator == ":" else segment
+
+    def _rename(self, path: Path, segment: int) -> int:
+        new = path.with_name(f"{self._store}.{segment * self._interval}")
+        try:
+            os.rename(path, new)
+        except OSError as error:
+            raise failed(f"Unable to rename old style segment from: {path} to new name: {new}", error) from error
+        return segment

@@ -1,0 +1,107 @@
+"""Rows by key and session, in RocksDB."""
+
+from __future__ import annotations
+
+from letterhead.state.base import ValueFormat, check_time
+from letterhead.state.errors import UnsupportedOperationError
+from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator
+from letterhead.state.keys import SessionKeys, session_key, session_parts
+from letterhead.state.rocksdb.database import RocksDBOptions
+from letterhead.state.rocksdb.layouts import PLAIN, SESSION_HEADERS
+from letterhead.state.rocksdb.segmented import SegmentedStore
+
+__all__ = ["RocksDBSessionStore"]
+
+
+class RocksDBSessionStore(SegmentedStore):
+    """A session store in RocksDB.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    retention : int
+        How many milliseconds of the time of its records the store keeps.
+    segment_interval : int, optional
+        Length of a segment in milliseconds.
+    format : str, default "headers"
+        What values have beside the payload: ``plain`` or ``headers``. Plain rows are converted when they are read.
+    options : RocksDBOptions, optional
+        How to open the databases.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        retention: int,
+        segment_interval: int | None = None,
+        *,
+        format: ValueFormat = "headers",
+        options: RocksDBOptions | None = None,
+    ) -> None:
+        if format == "timestamped":
+            raise ValueError("a session store is plain or has headers: a session's times are in its key")
+        layout = SESSION_HEADERS if format == "headers" else PLAIN
+        super().__init__(name, retention, segment_interval, format, layout, SessionKeys, options)
+        self.timestamped = False
+
+    def put(self, key: SessionKey, value: bytes | None) -> None:
+        """Write a row; ``None`` removes it. One that is too old is dropped."""
+        check_time(key.start)
+        self._put_stored(session_key(key.key, key.start, key.end), value)
+
+    def remove(self, key: SessionKey) -> None:
+        """Remove a row."""
+        self._remove_stored(session_key(key.key, key.start, key.end))
+
+    def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
+        """Read a row."""
+        return self._get_stored(session_key(key, start, end))
+
+    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
+        """Read the sessions of a key that end no earlier, and start no later."""
+        return self._fetch(session_parts, key, key, earliest_end, latest_start)
+
+    def backward_find_sessions(
+        self, key: bytes, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+        return self._fetch(session_parts, key, key, earliest_end, latest_start, backward=True)
+
+    def find_sessions_range(
+        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Read the sessions of all keys between two; ``None`` is no bound."""
+        return self._fetch(session_parts, key_from, key_to, earliest_end, latest_start)
+
+    def backward_find_sessions_range(
+        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+        return self._fetch(session_parts, key_from, key_to, earliest_end, latest_start, backward=True)
+
+    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
+        """Refuse: only stores in memory and time-ordered ones can find sessions by their end alone.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            Always.
+        """
+        raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
+
+    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
+        """Read all sessions of a key."""
+        return self.find_sessions(key, 0, MAX_TIME)
+
+    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+        return self.backward_find_sessions(key, 0, MAX_TIME)
+
+    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
+        """Read all sessions of all keys between two; ``None`` is no bound."""
+        return self.find_sessions_range(key_from, key_to, 0, MAX_TIME)
+
+    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
+        """Read the same rows from the last to the first."""
+        return self.backward_find_sessions_range(key_from, key_to, 0, MAX_TIME)

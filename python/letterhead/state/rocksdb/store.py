@@ -1,0 +1,159 @@
+"""What the stores in RocksDB have in common: some databases, each of which knows how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from letterhead.state.base import BytesStore, ValueFormat
+from letterhead.state.errors import ProcessorStateError
+from letterhead.state.interfaces import Context
+from letterhead.state.position import Position
+from letterhead.state.rocksdb.database import Database, RocksDBOptions
+from letterhead.state.rocksdb.rows import failed
+from letterhead.state.rocksdb.upgrade import UpgradingRows
+
+__all__ = ["PersistentStore"]
+
+
+class PersistentStore(BytesStore):
+    """A store of bytes in RocksDB.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    format : str
+        What values have beside the payload.
+    options : RocksDBOptions, optional
+        How to open the databases.
+    """
+
+    persistent: ClassVar[bool] = True
+    _iterator_name: ClassVar[str] = "RocksDB iterator"
+
+    def __init__(self, name: str, format: ValueFormat, options: RocksDBOptions | None = None) -> None:
+        super().__init__(name, format)
+        self._options = options or RocksDBOptions()
+
+    def open(self, directory: Path | None, context: Context | None = None) -> None:
+        """Open the store.
+
+        Parameters
+        ----------
+        directory : Path
+            The directory of the task; the store's own is below it.
+        context : Context, optional
+            Where the records come from that change the store.
+
+        Raises
+        ------
+        UnexpectedColumnFamilyError
+            If the files are those of another kind of store.
+        StoreLockedError
+            If they are in use.
+        ProcessorStateError
+            If they cannot be opened for another reason.
+        ModuleNotFoundError
+            If ``rocksdict`` is not installed.
+        """
+        if self.is_open:
+            raise ProcessorStateError(f"store {self.name} is open already")
+        if directory is None:
+            raise TypeError(f"store {self.name} is persistent: it needs a directory")
+        self.position = _older_position(Path(directory) / f"{self.name}.position")
+        try:
+            self._open_files(Path(directory))
+            for database in self._databases():
+                self.position.merge(database.position())
+        except BaseException:
+            self._close_files()
+            raise
+        self._opened(context)
+
+    def close(self) -> None:
+        """Close the store and its iterators; everything is in files then. Closing twice is fine."""
+        self._closed()
+        self._close_files()
+
+    def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
+        """Keep how far the store's changelog and its inputs have got.
+
+        Parameters
+        ----------
+        offsets : mapping of (topic, partition) to int or None
+            Offset of the last record in the changelog; ``None`` if it is not known. No offsets at all means that there
+            is no changelog.
+        """
+        self._check_open()
+        position = self._kept_position()
+        for database in self._databases():
+            database.commit(offsets, position)
+
+    def flush(self) -> None:
+        """Write everything that is in memory to files."""
+        self._check_open()
+        for database in self._databases():
+            database.flush()
+
+    def committed_offsets(self) -> dict[str, int]:
+        """Give the offsets that the last commit kept, by ``topic-partition``: the records up to there are in the store.
+
+        Where a store has several databases, a process that died may have left one of them behind the others, or without
+        an offset. What counts is how far all of them are.
+        """
+        self._check_open()
+        kept = [database.offsets() for database in self._databases()]
+        places = [place for place in kept[0] if all(place in offsets for offsets in kept)] if kept else []
+        return {place: min(offsets[place] for offsets in kept) for place in places}
+
+    @property
+    def upgrading(self) -> bool:
+        """Whether the store has, or had when it was opened, rows of an older store."""
+        self._check_open()
+        return any(database.upgrading for database in self._databases())
+
+    def upgrade(self) -> int:
+        """Move all rows of an older store at once, and not when they are touched.
+
+        Returns
+        -------
+        int
+            How many there were.
+
+        Raises
+        ------
+        DamagedRowError
+            If a row cannot be made newer, when all others of its database have moved. It stays where it is.
+        """
+        self._check_open()
+        return sum(
+            database.rows.move_all() for database in self._databases() if isinstance(database.rows, UpgradingRows)
+        )
+
+    def _kept_position(self) -> Position:
+        return self.position
+
+    def _open_files(self, directory: Path) -> None:
+        raise NotImplementedError
+
+    def _close_files(self) -> None:
+        raise NotImplementedError
+
+    def _databases(self) -> Iterable[Database]:
+        raise NotImplementedError
+
+
+def _older_position(path: Path) -> Position:
+    """Read the file in which older versions of Kafka Streams kept the position."""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return Position()
+    except OSError as error:
+        raise failed(f"Error reading {path}", error) from error
+    try:
+        return Position.from_checkpoint(text)
+    except ValueError as error:
+        raise failed(f"Error reading {path}", error) from error

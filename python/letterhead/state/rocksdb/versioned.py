@@ -1,0 +1,80 @@
+"""Every version of every key for a time, in RocksDB: ``rocksdb/<store>``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from letterhead.state.position import Position
+from letterhead.state.rocksdb.database import Database, RocksDBOptions
+from letterhead.state.rocksdb.layouts import PLAIN, VERSIONED_HEADERS
+from letterhead.state.rocksdb.rows import Rows
+from letterhead.state.rocksdb.store import PersistentStore
+from letterhead.state.versioned import VersionedStore
+
+__all__ = ["RocksDBVersionedStore"]
+
+
+class RocksDBVersionedStore(PersistentStore, VersionedStore):
+    """A versioned store in RocksDB.
+
+    All segments are in one database. Those that are there are found when the store is opened, so that old versions can
+    be read at once; in Kafka Streams they cannot, until something is written.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    history_retention : int
+        How many milliseconds versions are kept after they ended to be valid, and how late a version may come.
+    segment_interval : int, optional
+        Length of a segment in milliseconds.
+    headers : bool, default True
+        Whether values have headers. Rows without are converted when they are read, and moved when they are read by
+        their key or written; there is no way back.
+    options : RocksDBOptions, optional
+        How to open the database.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        history_retention: int,
+        segment_interval: int | None = None,
+        *,
+        headers: bool = True,
+        options: RocksDBOptions | None = None,
+    ) -> None:
+        VersionedStore.__init__(self, name, history_retention, segment_interval, headers=headers)
+        self._options = options or RocksDBOptions()
+        self._database: Database | None = None
+        self._rows: Rows
+
+    def _read(self, key: bytes) -> bytes | None:
+        return self._rows.get(key)
+
+    def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
+        self._rows.write(rows)
+
+    def _drop(self, first: bytes, end: bytes) -> None:
+        self._rows.delete_range(first, end)
+
+    def _key_from(self, key: bytes) -> bytes | None:
+        return self._rows.key_from(key)
+
+    def _kept_position(self) -> Position:
+        return Position()  # Kafka Streams keeps none for a store of this kind
+
+    def _open_files(self, directory: Path) -> None:
+        path = directory / "rocksdb" / self.name
+        self._database = Database(self.name, path, VERSIONED_HEADERS if self.headers else PLAIN, self._options)
+        self._rows = self._database.rows
+        self._find_segments()
+
+    def _close_files(self) -> None:
+        if self._database is not None:
+            database, self._database = self._database, None
+            self.__dict__.pop("_rows", None)
+            database.close()
+
+    def _databases(self) -> list[Database]:
+        return [] if self._database is None else [self._database]

@@ -1,0 +1,356 @@
+"""What is kept and where: suppliers of stores of bytes, and what makes those that are in RocksDB.
+
+What makes suppliers of one kind has one signature, and says once what its parameters are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from letterhead.state.base import ValueFormat
+from letterhead.state.layers.caching import Order
+
+if TYPE_CHECKING:
+    from letterhead.state.rocksdb.database import RocksDBOptions
+
+__all__ = [
+    "Family",
+    "KeyValueSuppliers",
+    "Milliseconds",
+    "SessionSuppliers",
+    "Supplier",
+    "TimeOrderedSessionSuppliers",
+    "TimeOrderedWindowSuppliers",
+    "VersionedSuppliers",
+    "WindowSuppliers",
+    "milliseconds",
+    "named",
+    "retention_of",
+    "versioned_times",
+    "window_times",
+]
+
+Family: TypeAlias = Literal["kv", "window", "session", "versioned"]
+Milliseconds: TypeAlias = "int | timedelta"
+
+
+@dataclass(frozen=True)
+class Supplier:
+    """Says what is kept and where; :class:`Stores` makes suppliers.
+
+    Attributes
+    ----------
+    name : str
+        Name of the store.
+    family : {"kv", "window", "session", "versioned"}
+        What kind of store it is.
+    metrics_scope : str
+        What its metrics are filed under.
+    order : {"segments", "memory", "time", "time-only"}
+        How the store gives its rows.
+    format : str or None
+        What the values have beside the payload: ``plain``, ``timestamped`` or ``headers``; ``None`` is what the builder
+        wants, in memory.
+    """
+
+    name: str
+    family: Family
+    metrics_scope: str
+    make: Callable[[ValueFormat], Any]
+    order: Order = "segments"
+    format: ValueFormat | None = None
+
+    def get(self, format: ValueFormat | None = None) -> Any:
+        """Make the store of bytes, not yet open.
+
+        Parameters
+        ----------
+        format : str, optional
+            What the values are to have beside the payload, where the supplier leaves that open.
+        """
+        return self.make(self.format or format or "headers")
+
+
+@dataclass(frozen=True)
+class KeyValueSuppliers:
+    """Makes suppliers of key-value stores in RocksDB."""
+
+    format: ValueFormat
+
+    def __call__(self, name: str, *, options: RocksDBOptions | None = None) -> Supplier:
+        """Make a supplier.
+
+        Parameters
+        ----------
+        name : str
+            Name of the store.
+        options : RocksDBOptions, optional
+            How to open the database.
+
+        Raises
+        ------
+        TypeError
+            If the name is ``None``.
+        """
+        named(name)
+
+        def make(_: ValueFormat) -> Any:
+            from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
+
+            return RocksDBKeyValueStore(name, format=self.format, options=options)
+
+        return Supplier(name, "kv", "rocksdb", make, format=self.format)
+
+
+@dataclass(frozen=True)
+class WindowSuppliers:
+    """Makes suppliers of window stores in RocksDB."""
+
+    format: ValueFormat
+
+    def __call__(
+        self,
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Make a supplier.
+
+        Parameters
+        ----------
+        name : str
+            Name of the store.
+        retention_period : int or timedelta
+            How long windows are kept, by the time of the records; no less than the size.
+        window_size : int or timedelta
+            Length of a window.
+        retain_duplicates : bool, default False
+            Keep every value that is put, and not the last one of a window.
+        options : RocksDBOptions, optional
+            How to open the databases.
+
+        Raises
+        ------
+        TypeError
+            If the name is ``None``.
+        ValueError
+            If a duration is negative, or the size larger than the retention.
+        """
+        return self._supplier(name, retention_period, window_size, retain_duplicates, options, "segments")
+
+    def _supplier(
+        self,
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool,
+        options: RocksDBOptions | None,
+        order: Order,
+    ) -> Supplier:
+        retention, size = window_times(name, retention_period, window_size)
+
+        def make(_: ValueFormat) -> Any:
+            from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedWindowStore
+            from letterhead.state.rocksdb.window import RocksDBWindowStore
+
+            given: dict[str, Any] = {"format": self.format, "options": options}
+            if order == "segments":
+                return RocksDBWindowStore(name, retention, size, retain_duplicates, **given)
+            given["with_index"] = order == "time"
+            return RocksDBTimeOrderedWindowStore(name, retention, size, retain_duplicates, **given)
+
+        return Supplier(name, "window", "rocksdb-window", make, order, self.format)
+
+
+class TimeOrderedWindowSuppliers(WindowSuppliers):
+    """Makes suppliers of window stores in RocksDB, in order of time."""
+
+    def __call__(
+        self,
+        name: str,
+        retention_period: Milliseconds,
+        window_size: Milliseconds,
+        retain_duplicates: bool = False,
+        *,
+        with_index: bool = True,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Make a supplier; the parameters are those of a window store, and one more.
+
+        Parameters
+        ----------
+        name, retention_period, window_size, retain_duplicates, options
+            As for a window store that is not in order of time.
+        with_index : bool, default True
+            Keep an index by key. Without it a store writes half as much, and looks through all windows of the times when
+            it is asked for keys; they come in order of time then.
+        """
+        order: Order = "time" if with_index else "time-only"
+        return self._supplier(name, retention_period, window_size, retain_duplicates, options, order)
+
+
+@dataclass(frozen=True)
+class SessionSuppliers:
+    """Makes suppliers of session stores in RocksDB."""
+
+    format: ValueFormat
+
+    def __call__(self, name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None) -> Supplier:
+        """Make a supplier.
+
+        Parameters
+        ----------
+        name : str
+            Name of the store.
+        retention_period : int or timedelta
+            How long sessions are kept, by the time of the records.
+        options : RocksDBOptions, optional
+            How to open the databases.
+
+        Raises
+        ------
+        TypeError
+            If the name is ``None``.
+        ValueError
+            If the duration is negative.
+        """
+        return self._supplier(name, retention_period, options, "segments")
+
+    def _supplier(
+        self, name: str, retention_period: Milliseconds, options: RocksDBOptions | None, order: Order
+    ) -> Supplier:
+        retention = retention_of(name, retention_period)
+
+        def make(_: ValueFormat) -> Any:
+            from letterhead.state.rocksdb.session import RocksDBSessionStore
+            from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore
+
+            given: dict[str, Any] = {"format": self.format, "options": options}
+            if order == "segments":
+                return RocksDBSessionStore(name, retention, **given)
+            return RocksDBTimeOrderedSessionStore(name, retention, with_index=order == "time", **given)
+
+        return Supplier(name, "session", "rocksdb-session", make, order, self.format)
+
+
+class TimeOrderedSessionSuppliers(SessionSuppliers):
+    """Makes suppliers of session stores in RocksDB, in order of time."""
+
+    def __call__(
+        self,
+        name: str,
+        retention_period: Milliseconds,
+        *,
+        with_index: bool = True,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Make a supplier; the parameters are those of a session store, and one more.
+
+        Parameters
+        ----------
+        name, retention_period, options
+            As for a session store that is not in order of time.
+        with_index : bool, default True
+            Keep an index by key; see the window stores in order of time.
+        """
+        return self._supplier(name, retention_period, options, "time" if with_index else "time-only")
+
+
+@dataclass(frozen=True)
+class VersionedSuppliers:
+    """Makes suppliers of versioned stores in RocksDB."""
+
+    format: ValueFormat
+
+    def __call__(
+        self,
+        name: str,
+        history_retention: Milliseconds,
+        segment_interval: Milliseconds | None = None,
+        *,
+        options: RocksDBOptions | None = None,
+    ) -> Supplier:
+        """Make a supplier.
+
+        Parameters
+        ----------
+        name : str
+            Name of the store.
+        history_retention : int or timedelta
+            How long versions are kept after they ended to be valid, and how late one may come.
+        segment_interval : int or timedelta, optional
+            Length of a segment, whose versions are dropped together.
+        options : RocksDBOptions, optional
+            How to open the database.
+
+        Raises
+        ------
+        TypeError
+            If the name is ``None``.
+        ValueError
+            If the retention is negative, or the interval less than 1.
+        """
+        retention, interval = versioned_times(name, history_retention, segment_interval)
+
+        def make(_: ValueFormat) -> Any:
+            from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
+
+            return RocksDBVersionedStore(name, retention, interval, headers=self.format == "headers", options=options)
+
+        return Supplier(name, "versioned", "rocksdb-versioned", make, format=self.format)
+
+
+# What is asked of names and durations.
+
+
+def named(name: str) -> None:
+    """Refuse a store without a name."""
+    if name is None:
+        raise TypeError("name cannot be null")
+
+
+def milliseconds(duration: Milliseconds, what: str) -> int:
+    """Give a duration in milliseconds; `what` is its name, for the error if it is negative."""
+    if isinstance(duration, timedelta):
+        duration = duration // timedelta(milliseconds=1)
+    if duration < 0:
+        raise ValueError(f"{what} cannot be negative")
+    return duration
+
+
+def retention_of(name: str, retention_period: Milliseconds) -> int:
+    """Give how long a store keeps its rows."""
+    named(name)
+    return milliseconds(retention_period, "retentionPeriod")
+
+
+def window_times(name: str, retention_period: Milliseconds, window_size: Milliseconds) -> tuple[int, int]:
+    """Give how long a store keeps its windows, and how long these are."""
+    retention = retention_of(name, retention_period)
+    size = milliseconds(window_size, "windowSize")
+    if size > retention:
+        raise ValueError(
+            f"The retention period of the window store {name} must be no smaller than its window size. "
+            f"Got size=[{size}], retention=[{retention}]"
+        )
+    return retention, size
+
+
+def versioned_times(
+    name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None
+) -> tuple[int, int | None]:
+    """Give how long a store keeps its versions, and the length of its segments, if that is said."""
+    named(name)
+    retention = milliseconds(history_retention, "historyRetention")
+    if segment_interval is None:
+        return retention, None
+    interval = milliseconds(segment_interval, "segmentInterval")
+    if interval < 1:
+        raise ValueError("segmentInterval cannot be zero or negative")
+    return retention, interval

@@ -1,0 +1,350 @@
+"""Runs a topology over the records of one partition: what the test driver does, and any other engine would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from letterhead.headers import Headers
+from letterhead.state.context import Record, RecordContext, StoreContext, changelog_topic
+from letterhead.state.errors import TopologyError
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.layers.base import chain
+from letterhead.state.processor import Processor, PunctuationType, Punctuator
+from letterhead.state.serdes import serialize
+from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, StoreBuilder, Topology
+
+__all__ = ["Progress", "Task"]
+
+
+class Progress(NamedTuple):
+    """How far a task has got: what an engine keeps that runs it for a while, and again later.
+
+    Attributes
+    ----------
+    stream_time : int
+        The greatest timestamp seen so far; -1 before the first record.
+    punctuations : tuple of int
+        When each punctuation is due that the processors scheduled as they got ready; -1 for one that was cancelled.
+    """
+
+    stream_time: int
+    punctuations: tuple[int, ...]
+
+
+class Task:
+    """One instance of a topology, with its stores.
+
+    Parameters
+    ----------
+    topology : Topology
+        What to run.
+    context : StoreContext
+        What the stores ask for; it also names the application and the task.
+    directory : Path or None
+        The directory of the task, below which the stores have theirs; ``None`` if none of them is persistent.
+    emit : callable
+        Takes what a sink writes: the topic and a record of bytes.
+    now : callable
+        Gives the time of day in milliseconds since 1970.
+    build : callable, optional
+        Makes the store of a builder, not yet open; by default the builder does.
+    resumed : bool, default False
+        Whether the engine runs the task for a while, and again later from the :class:`Progress` that it kept. Then only
+        what comes back when processors get ready can be scheduled, and nothing by the time of day.
+
+    Attributes
+    ----------
+    stores : dict of str to store
+        The stores, by name.
+    stream_time : int
+        The greatest timestamp seen so far; -1 before the first record.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        context: StoreContext,
+        *,
+        directory: Path | None,
+        emit: Callable[[str, ChangelogRecord], None],
+        now: Callable[[], int],
+        build: Callable[[StoreBuilder], Any] | None = None,
+        resumed: bool = False,
+    ) -> None:
+        self.topology = topology
+        self.context = context
+        self.directory = directory
+        self.stores: dict[str, Any] = {}
+        self.stream_time = -1
+        self.commit_requested = False
+        self._emit = emit
+        self._now = now
+        self._build = build or (lambda builder: builder.build())
+        self._resumed = resumed
+        self._ready = False
+        self._restored: dict[str, int] = {}
+        self._schedules: list[_Schedule] = []
+        self._first: list[_Schedule] = []
+        self._beginning = Progress(-1, ())
+        self._nodes: dict[str, _Context] = {}
+
+    def open(self) -> None:
+        """Open the stores, and let the processors get ready."""
+        try:
+            for name, builder in self.topology.stores.items():
+                store = self._build(builder)
+                store.open(self.directory, self.context)
+                self.stores[name] = store
+            for name in self.topology.processors():
+                node = self.topology.nodes[name]
+                assert isinstance(node, ProcessorNode)
+                self._nodes[name] = _Context(self, node)
+            for made in self._nodes.values():
+                made.processor.init(made)
+        except BaseException:
+            self._close_stores()
+            raise
+        self._ready = True
+        self._first = list(self._schedules)
+        self._beginning = self.progress()
+
+    def progress(self) -> Progress:
+        """Say how far the task has got."""
+        return Progress(self.stream_time, tuple(-1 if one.cancelled else one.next for one in self._first))
+
+    def resume(self, progress: Progress | None) -> None:
+        """Go on from where the task was; ``None`` is the beginning.
+
+        Raises
+        ------
+        TopologyError
+            If the processors do not schedule as many punctuations as they did then.
+        """
+        progress = progress or self._beginning
+        if len(progress.punctuations) != len(self._first):
+            raise TopologyError(
+                f"the processors schedule {len(self._first)} punctuations where {len(progress.punctuations)} are kept: "
+                "the topology has changed, and needs a new beginning"
+            )
+        self.stream_time = progress.stream_time
+        self._schedules = list(self._first)
+        for schedule, time in zip(self._first, progress.punctuations, strict=True):
+            schedule.next, schedule.cancelled = time, time < 0
+
+    def process(self, topic: str, partition: int, offset: int, record: ChangelogRecord) -> None:
+        """Run one record through the topology.
+
+        Parameters
+        ----------
+        topic : str
+            Where it comes from.
+        partition, offset : int
+            Its place there.
+        record : ChangelogRecord
+            The record, as bytes.
+
+        Raises
+        ------
+        TopologyError
+            If the topic has no source.
+        """
+        source = self.topology.source_of(topic)
+        if source is None:
+            raise TopologyError(f"topic {topic!r} has no source (topics: {', '.join(self.topology.source_topics())})")
+        key_serde, value_serde = (
+            source.key_serde or self.context.key_serde,
+            source.value_serde or self.context.value_serde,
+        )
+        headers = record.headers
+        key = key_serde.deserialize(topic, headers, record.key)
+        value = value_serde.deserialize(topic, headers, record.value)
+        self.stream_time = max(self.stream_time, record.timestamp)
+        self.context.record = RecordContext(topic, partition, offset, record.timestamp, headers)
+        try:
+            self._forward(source, Record(key, value, record.timestamp, headers))
+            self._punctuate("stream_time", self.stream_time)
+        finally:
+            self.context.record = None
+
+    def punctuate_wall_clock(self) -> None:
+        """Call what is scheduled by the time of day and is due."""
+        self._punctuate("wall_clock_time", self._now())
+
+    def commit(self) -> None:
+        """Write what the caches hold, and note how far the changelogs are."""
+        self.commit_requested = False
+        for store in self.stores.values():
+            store.flush()
+        written = self.context.changelog.offsets()
+        for name, store in self.stores.items():
+            store.commit(self._offsets(name, store, written))
+
+    def restore(self, name: str, records: Iterable[ChangelogRecord]) -> None:
+        """Give a store what its changelog has, from the beginning."""
+        records = list(records)
+        self.stores[name].restore(records)
+        if records:
+            self._restored[name] = len(records) - 1
+
+    def close(self) -> None:
+        """Let the processors let go, commit, and close the stores."""
+        try:
+            for made in self._nodes.values():
+                made.processor.close()
+            if all(store.is_open for store in self.stores.values()):
+                self.commit()
+        finally:
+            self._nodes.clear()
+            self._close_stores()
+
+    def _close_stores(self) -> None:
+        failed: BaseException | None = None
+        for store in self.stores.values():
+            try:
+                store.close()
+            except Exception as error:  # the others must be closed too
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    def _offsets(self, name: str, store: Any, written: dict[tuple[str, int], int]) -> dict[tuple[str, int], Any]:
+        """Give the offset of the last record in a store's changelog; none at all if it has no changelog."""
+        if not getattr(self.topology.stores[name], "logged", True):
+            return {}
+        place = changelog_topic(self.context.application_id, name), self.context.partition
+        if place in written:
+            return {place: written[place]}
+        if name in self._restored:
+            return {place: self._restored[name]}
+        bottom = chain(store)[-1]
+        committed: dict[str, int] = bottom.committed_offsets() if bottom.persistent else {}
+        return {place: committed.get(f"{place[0]}-{place[1]}")}
+
+    def _forward(self, node: SourceNode | ProcessorNode, record: Record[Any, Any], child: str | None = None) -> None:
+        if child is not None and child not in node.children:
+            raise TopologyError(
+                f"{node.name!r} has no child {child!r} (children: {', '.join(node.children) or 'none'})"
+            )
+        context = self.context
+        before = context.record
+        if before is None:
+            context.record = RecordContext(timestamp=record.timestamp, headers=record.headers)
+        elif record.timestamp != before.timestamp or record.headers is not before.headers:
+            context.record = RecordContext(
+                before.topic, before.partition, before.offset, record.timestamp, record.headers
+            )
+        try:
+            for name in node.children if child is None else [child]:
+                below = self.topology.nodes[name]
+                if isinstance(below, SinkNode):
+                    self._write(below, record)
+                else:
+                    self._nodes[name].processor.process(record)
+        finally:
+            context.record = before
+
+    def _write(self, sink: SinkNode, record: Record[Any, Any]) -> None:
+        topic = sink.topic if isinstance(sink.topic, str) else sink.topic(record)
+        headers = Headers(record.headers)
+        key = serialize(sink.key_serde or self.context.key_serde, topic, headers, record.key, "key")
+        value = serialize(sink.value_serde or self.context.value_serde, topic, headers, record.value, "value")
+        self._emit(topic, ChangelogRecord(key, value, record.timestamp, headers))  # type: ignore[arg-type]
+
+    def _punctuate(self, type: PunctuationType, now: int) -> None:
+        due = True
+        while due:
+            due = False
+            for schedule in sorted(self._schedules, key=lambda schedule: schedule.next):
+                if schedule.type == type and not schedule.cancelled and schedule.next <= now:
+                    due = True
+                    schedule.after(now)
+                    self.context.record = RecordContext(timestamp=now)
+                    try:
+                        schedule.call(now)
+                    finally:
+                        self.context.record = None
+            self._schedules = [schedule for schedule in self._schedules if not schedule.cancelled]
+
+
+class _Schedule:
+    """Something that is called again and again."""
+
+    def __init__(self, type: PunctuationType, first: int, interval: int, call: Punctuator) -> None:
+        self.type = type
+        self.next = first
+        self.interval = interval
+        self.call = call
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """Let the punctuation not come again."""
+        self.cancelled = True
+
+    def after(self, now: int) -> None:
+        """Find the next time; times that were missed are not made up for."""
+        self.next += self.interval * ((now - self.next) // self.interval + 1)
+
+
+class _Context:
+    """What a processor may ask of the task."""
+
+    def __init__(self, task: Task, node: ProcessorNode) -> None:
+        self.task = task
+        self.node = node
+        self.processor: Processor[Any, Any, Any, Any] = node.make()
+
+    @property
+    def application_id(self) -> str:
+        return self.task.context.application_id
+
+    @property
+    def task_id(self) -> str:
+        return self.task.context.task_id
+
+    def forward(self, record: Record[Any, Any], child: str | None = None) -> None:
+        self.task._forward(self.node, record, child)
+
+    def get_state_store(self, name: str) -> Any:
+        if name not in self.node.stores:
+            known = ", ".join(self.node.stores) or "none"
+            raise TopologyError(f"processor {self.node.name!r} is not connected to a store {name!r} (stores: {known})")
+        return self.task.stores[name]
+
+    def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Punctuator) -> _Schedule:
+        if interval_ms < 1:
+            raise ValueError(f"the interval of a punctuation is at least 1 ms, not {interval_ms}")
+        if type not in ("stream_time", "wall_clock_time"):
+            raise ValueError(f"a punctuation is by 'stream_time' or by 'wall_clock_time', not {type!r}")
+        if self.task._resumed:
+            self._check_comes_back(type)
+        # By the time of records, the first is due with the first record: such times are multiples of the interval.
+        first = 0 if type == "stream_time" else self.task._now() + interval_ms
+        made = _Schedule(type, first, interval_ms, punctuator)
+        self.task._schedules.append(made)
+        return made
+
+    def record_context(self) -> RecordContext | None:
+        return self.task.context.record
+
+    def _check_comes_back(self, type: PunctuationType) -> None:
+        if type == "wall_clock_time":
+            raise TopologyError(
+                f"processor {self.node.name!r} schedules a punctuation by wall_clock_time, and here processors run only "
+                "when records come: schedule it by stream_time"
+            )
+        if self.task._ready:
+            raise TopologyError(
+                f"processor {self.node.name!r} schedules a punctuation after init, and here it could not come back with "
+                "the next records: schedule it in init"
+            )
+
+    def commit(self) -> None:
+        self.task.commit_requested = True
+
+    def current_stream_time_ms(self) -> int:
+        return self.task.stream_time
+
+    def current_system_time_ms(self) -> int:
+        return self.task._now()

@@ -1,0 +1,503 @@
+"""Runs a topology in a test: records in, records out, stores at hand, time under control."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from letterhead.headers import Headers
+from letterhead.state.context import ChangelogList, Record, RecordContext, StoreContext, changelog_topic
+from letterhead.state.errors import TopologyError
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.layers.cache import RecordCache
+from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
+from letterhead.state.layers.key_value import (
+    KeyValueStore,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+)
+from letterhead.state.layers.session import ReadOnlySessionStore, SessionStoreWithHeaders
+from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
+from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from letterhead.state.serdes import Serde, serialize
+from letterhead.state.task import Task
+from letterhead.state.topology import Topology
+
+__all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class TopologyTestDriver:
+    """Runs a topology on one partition, without a cluster.
+
+    Each record runs through the topology to the end, and is followed by a commit. Changelogs can be read as output topics
+    named ``<application>-<store>-changelog``.
+
+    Parameters
+    ----------
+    topology : Topology
+        What to run.
+    application_id : str, default "test"
+        Name of the application.
+    state_directory : path, optional
+        Where stores keep their files: in ``<state_directory>/<application>/0_0``. A temporary one by default.
+    wall_clock_time : int, optional
+        The time of day to begin with, in milliseconds since 1970; now by default. It goes on only when told.
+    cache_max_bytes : int, default 10 MiB
+        How much the cache may hold.
+    consistency_vectors : bool, default False
+        Add the position of the store to every record of a changelog.
+    key_serde, value_serde : Serde, optional
+        What is used where no serde was given; bytes as they are by default.
+
+    Examples
+    --------
+    >>> from letterhead.state import Processor, Stores, StringSerde, Topology, TopologyTestDriver, ValueTimestampHeaders
+    >>> class Latest(Processor):
+    ...     def init(self, context):
+    ...         super().init(context)
+    ...         self.latest = context.get_state_store("latest")
+    ...
+    ...     def process(self, record):
+    ...         before = ValueTimestampHeaders.get_value_or_null(self.latest.get(record.key))
+    ...         self.latest.put(record.key, ValueTimestampHeaders.make(record.value, record.timestamp, record.headers))
+    ...         self.context.forward(record.with_value(f"{before} -> {record.value}"))
+    >>> text = StringSerde()
+    >>> builder = Stores.timestamped_key_value_store_with_headers_builder(
+    ...     Stores.in_memory_key_value_store("latest"), text, text
+    ... )
+    >>> topology = Topology().add_source("source", "in").add_processor("latest", Latest, "source")
+    >>> topology = topology.add_state_store(builder, "latest").add_sink("sink", "out", "latest")
+    >>> with TopologyTestDriver(topology, key_serde=text, value_serde=text) as driver:
+    ...     driver.create_input_topic("in").pipe_input("k", "a", 5, {"tenant": b"acme"})
+    ...     driver.create_input_topic("in").pipe_input("k", "b", 6)
+    ...     driver.create_output_topic("out").read_values(), driver.create_output_topic("out").is_empty()
+    ...     driver.get_timestamped_key_value_store_with_headers("latest").get("k")
+    (['None -> a', 'a -> b'], True)
+    ValueTimestampHeaders(value='b', timestamp=6, headers=Headers([]))
+    """
+
+    __test__ = False
+
+    def __init__(
+        self,
+        topology: Topology,
+        *,
+        application_id: str = "test",
+        state_directory: str | Path | None = None,
+        wall_clock_time: int | None = None,
+        cache_max_bytes: int = 10 << 20,
+        consistency_vectors: bool = False,
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+    ) -> None:
+        self.topology = topology
+        self.application_id = application_id
+        self._temporary = tempfile.mkdtemp(prefix="letterhead-") if state_directory is None else None
+        self.state_directory = Path(state_directory or self._temporary or "")
+        self.task_directory = self.state_directory / application_id / "0_0"
+        self.produced = ChangelogList()
+        self._time = time.time_ns() // 1_000_000 if wall_clock_time is None else wall_clock_time
+        self._offsets: dict[str, int] = {}
+        self._waiting: deque[tuple[str, ChangelogRecord]] = deque()
+        self._context = StoreContext(
+            application_id,
+            "0_0",
+            changelog=self.produced,
+            cache=RecordCache(cache_max_bytes),
+            consistency_vectors=consistency_vectors,
+            key_serde=key_serde,
+            value_serde=value_serde,
+        )
+        self._task = Task(
+            topology, self._context, directory=self.task_directory, emit=self._emitted, now=lambda: self._time
+        )
+        try:
+            self._task.open()
+        except BaseException:
+            self._remove_temporary()
+            raise
+        self._open = True
+
+    # Records.
+
+    def create_input_topic(
+        self,
+        topic: str,
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+        *,
+        start_timestamp: int | None = None,
+        auto_advance_ms: int = 0,
+    ) -> TestInputTopic[Any, Any]:
+        """Give what pipes records into a topic.
+
+        Parameters
+        ----------
+        topic : str
+            The topic, which must have a source.
+        key_serde, value_serde : Serde, optional
+            How keys and values become bytes.
+        start_timestamp : int, optional
+            The timestamp of a record that is given none; the time of day of the driver by default.
+        auto_advance_ms : int, default 0
+            By how much that timestamp goes on with each record.
+        """
+        if self.topology.source_of(topic) is None:
+            known = ", ".join(self.topology.source_topics()) or "none"
+            raise TopologyError(f"topic {topic!r} has no source (topics: {known})")
+        return TestInputTopic(
+            self,
+            topic,
+            key_serde or self._context.key_serde,
+            value_serde or self._context.value_serde,
+            self._time if start_timestamp is None else start_timestamp,
+            auto_advance_ms,
+        )
+
+    def create_output_topic(
+        self, topic: str, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
+    ) -> TestOutputTopic[Any, Any]:
+        """Give what reads the records that were written to a topic, a changelog among them.
+
+        Parameters
+        ----------
+        topic : str
+            The topic.
+        key_serde, value_serde : Serde, optional
+            How keys and values come from bytes.
+        """
+        return TestOutputTopic(
+            self, topic, key_serde or self._context.key_serde, value_serde or self._context.value_serde
+        )
+
+    def produced_topic_names(self) -> list[str]:
+        """Give the topics that were written to, changelogs among them."""
+        return self.produced.topics()
+
+    def pipe(self, topic: str, record: ChangelogRecord) -> None:
+        """Run a record of bytes through the topology, and commit.
+
+        Parameters
+        ----------
+        topic : str
+            Where it comes from.
+        record : ChangelogRecord
+            The record.
+        """
+        self._waiting.append((topic, record))
+        while self._waiting:
+            topic, record = self._waiting.popleft()
+            offset = self._offsets[topic] = self._offsets.get(topic, -1) + 1
+            self._task.process(topic, 0, offset, record)
+            self._task.commit()
+
+    def restore(self, store: str, records: Iterable[ChangelogRecord]) -> None:
+        """Give a store what its changelog has, as at a start on another machine.
+
+        Parameters
+        ----------
+        store : str
+            Name of the store.
+        records : iterable of ChangelogRecord
+            The changelog from its beginning.
+        """
+        self._store(store)
+        self._task.restore(store, records)
+
+    def take_changelog(self, store: str) -> list[ChangelogRecord]:
+        """Give what a store logged since the last call.
+
+        Parameters
+        ----------
+        store : str
+            Name of the store.
+        """
+        records = self.produced.records(changelog_topic(self.application_id, store))
+        taken = list(records)
+        records.clear()
+        return taken
+
+    # Time.
+
+    @property
+    def wall_clock_time(self) -> int:
+        """The time of day, in milliseconds since 1970."""
+        return self._time
+
+    def advance_wall_clock_time(self, ms: int) -> None:
+        """Let the time of day go on, call what is due, and commit.
+
+        Parameters
+        ----------
+        ms : int
+            By how many milliseconds.
+        """
+        self._time += ms
+        self._task.punctuate_wall_clock()
+        self._task.commit()
+        while self._waiting:
+            self.pipe(*self._waiting.popleft())
+
+    # Stores.
+
+    def get_timestamped_key_value_store_with_headers(
+        self, name: str
+    ) -> TimestampedKeyValueStoreWithHeaders[Any, Any] | None:
+        """Give a key-value store that keeps headers.
+
+        What is written through it is logged at the timestamp 0, from no topic, with no headers of a record.
+
+        Parameters
+        ----------
+        name : str
+            Name of the store.
+
+        Returns
+        -------
+        TimestampedKeyValueStoreWithHeaders or None
+            The store; ``None`` if it is of another type.
+
+        Raises
+        ------
+        TopologyError
+            If there is no such store.
+        """
+        store = self._store(name)
+        return store if isinstance(store, TimestampedKeyValueStoreWithHeaders) else None
+
+    def get_versioned_key_value_store_with_headers(
+        self, name: str
+    ) -> VersionedKeyValueStoreWithHeaders[Any, Any] | None:
+        """Give a versioned store that keeps headers; ``None`` if it is of another type."""
+        store = self._store(name)
+        return store if isinstance(store, VersionedKeyValueStoreWithHeaders) else None
+
+    def get_timestamped_window_store_with_headers(
+        self, name: str
+    ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
+        """Give a window store that keeps headers; ``None`` if it is of another type."""
+        store = self._store(name)
+        return store if isinstance(store, TimestampedWindowStoreWithHeaders) else None
+
+    def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
+        """Give a session store that keeps headers; ``None`` if it is of another type."""
+        store = self._store(name)
+        return store if isinstance(store, SessionStoreWithHeaders) else None
+
+    def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | KeyValueFacade | None:
+        """Give a key-value store of any kind, with plain values; ``None`` if it is of another type."""
+        store = self._store(name)
+        if isinstance(store, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
+            return KeyValueFacade(store, timestamps=False)
+        return store if isinstance(store, KeyValueStore) else None
+
+    def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | KeyValueFacade | None:
+        """Give a key-value store with timestamps, whether it has headers or not; ``None`` if it is of another type."""
+        store = self._store(name)
+        if isinstance(store, TimestampedKeyValueStoreWithHeaders):
+            return KeyValueFacade(store, timestamps=True)
+        return store if isinstance(store, TimestampedKeyValueStore) else None
+
+    def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
+        """Give a versioned store without headers; ``None`` if it is of another type."""
+        store = self._store(name)
+        return store if isinstance(store, VersionedKeyValueStore) else None
+
+    def get_window_store(self, name: str) -> WindowStore[Any, Any] | WindowFacade | None:
+        """Give a window store of any kind, with plain values; ``None`` if it is of another type."""
+        store = self._store(name)
+        if isinstance(store, TimestampedWindowStore | TimestampedWindowStoreWithHeaders):
+            return WindowFacade(store, timestamps=False)
+        return store if isinstance(store, WindowStore) else None
+
+    def get_timestamped_window_store(self, name: str) -> TimestampedWindowStore[Any, Any] | WindowFacade | None:
+        """Give a window store with timestamps, whether it has headers or not; ``None`` if it is of another type."""
+        store = self._store(name)
+        if isinstance(store, TimestampedWindowStoreWithHeaders):
+            return WindowFacade(store, timestamps=True)
+        return store if isinstance(store, TimestampedWindowStore) else None
+
+    def get_session_store(self, name: str) -> ReadOnlySessionStore[Any, Any] | SessionFacade | None:
+        """Give a session store, with plain aggregations; ``None`` if it is of another type."""
+        store = self._store(name)
+        if isinstance(store, SessionStoreWithHeaders):
+            return SessionFacade(store)
+        return store if isinstance(store, ReadOnlySessionStore) else None
+
+    def get_state_store(self, name: str) -> Any:
+        """Give a store of a kind of the application's own.
+
+        Raises
+        ------
+        ValueError
+            If the store is one of ours: the text says how to get it.
+        """
+        store = self._store(name)
+        for kind, what, accessor in _ACCESSORS:
+            if isinstance(store, kind):
+                raise ValueError(f"Store {name} is a {what} and should be accessed via `{accessor}()`")
+        return store
+
+    def get_all_state_stores(self) -> dict[str, Any]:
+        """Give all stores by name."""
+        return dict(self._task.stores)
+
+    def close(self, *, keep_state: bool = False) -> None:
+        """Commit and close everything, and remove the files. Closing twice is fine.
+
+        Parameters
+        ----------
+        keep_state : bool, default False
+            Leave the files, for another driver to open.
+        """
+        if not self._open:
+            return
+        self._open = False
+        try:
+            self._task.close()
+        finally:
+            if not keep_state:
+                shutil.rmtree(self.task_directory, ignore_errors=True)
+                self._remove_temporary()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _store(self, name: str) -> Any:
+        store = self._task.stores.get(name)
+        if store is None:
+            raise TopologyError(f"there is no store {name!r} (stores: {', '.join(self._task.stores) or 'none'})")
+        self._context.record = RecordContext()
+        return store
+
+    def _emitted(self, topic: str, record: ChangelogRecord) -> None:
+        self.produced.send(topic, 0, record)
+        if self.topology.source_of(topic) is not None:
+            self._waiting.append((topic, record))
+
+    def _remove_temporary(self) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+class TestInputTopic(Generic[K, V]):
+    """Pipes records into a topic; the driver makes these."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        driver: TopologyTestDriver,
+        topic: str,
+        key_serde: Serde[K],
+        value_serde: Serde[V],
+        start_timestamp: int,
+        auto_advance_ms: int,
+    ) -> None:
+        self.topic = topic
+        self._driver = driver
+        self._serdes = key_serde, value_serde
+        self._timestamp = start_timestamp
+        self._advance = auto_advance_ms
+
+    def pipe_input(self, key: K | None, value: V | None, timestamp: int | None = None, headers: Any = ()) -> None:
+        """Run a record through the topology.
+
+        Parameters
+        ----------
+        key, value : object
+            Key and value; ``None`` is null.
+        timestamp : int, optional
+            Milliseconds since 1970; the topic's own time by default.
+        headers : Headers, optional
+            The headers, of which a copy is piped.
+        """
+        if timestamp is None:
+            timestamp = self._timestamp
+            self._timestamp += self._advance
+        headers = Headers(headers)
+        raw_key = serialize(self._serdes[0], self.topic, headers, key, "key")
+        raw_value = serialize(self._serdes[1], self.topic, headers, value, "value")
+        self._driver.pipe(self.topic, ChangelogRecord(raw_key, raw_value, timestamp, headers))  # type: ignore[arg-type]
+
+    def pipe_record(self, record: Record[Any, Any]) -> None:
+        """Run a record through the topology."""
+        self.pipe_input(record.key, record.value, record.timestamp, record.headers)
+
+    def advance_time(self, ms: int) -> None:
+        """Let the timestamp of records that are given none go on."""
+        self._timestamp += ms
+
+
+class TestOutputTopic(Generic[K, V]):
+    """Reads what was written to a topic; the driver makes these."""
+
+    __test__ = False
+
+    def __init__(self, driver: TopologyTestDriver, topic: str, key_serde: Serde[K], value_serde: Serde[V]) -> None:
+        self.topic = topic
+        self._records = driver.produced.records(topic)
+        self._serdes = key_serde, value_serde
+
+    def is_empty(self) -> bool:
+        """Say whether everything has been read."""
+        return not self._records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def read_record(self) -> Record[K | None, V | None]:
+        """Take the next record.
+
+        Raises
+        ------
+        LookupError
+            If there is none.
+        """
+        if not self._records:
+            raise LookupError(f"topic {self.topic!r} has no other record")
+        record = self._records.popleft()
+        key = self._serdes[0].deserialize(self.topic, record.headers, record.key)
+        value = self._serdes[1].deserialize(self.topic, record.headers, record.value)
+        return Record(key, value, record.timestamp, record.headers)
+
+    def read_value(self) -> V | None:
+        """Take the next record, and give its value."""
+        return self.read_record().value
+
+    def read_records(self) -> list[Record[K | None, V | None]]:
+        """Take all records."""
+        return [self.read_record() for _ in range(len(self._records))]
+
+    def read_values(self) -> list[V | None]:
+        """Take all records, and give their values."""
+        return [record.value for record in self.read_records()]
+
+    def read_key_values(self) -> dict[K | None, V | None]:
+        """Take all records, and give the last value of each key."""
+        return {record.key: record.value for record in self.read_records()}
+
+
+_ACCESSORS: tuple[tuple[type, str, str], ...] = (
+    (TimestampedKeyValueStore, "timestamped key-value store", "get_timestamped_key_value_store"),
+    (KeyValueStore, "key-value store", "get_key_value_store"),
+    (VersionedKeyValueStoreWithHeaders, "versioned key-value store", "get_versioned_key_value_store_with_headers"),
+    (VersionedKeyValueStore, "versioned key-value store", "get_versioned_key_value_store"),
+    (TimestampedWindowStore, "timestamped window store", "get_timestamped_window_store"),
+    (WindowStore, "window store", "get_window_store"),
+    (ReadOnlySessionStore, "session store", "get_session_store"),
+)

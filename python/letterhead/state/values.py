@@ -1,0 +1,495 @@
+"""What stores hold: a value beside its timestamp, its headers, or the time for which it is valid."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from letterhead.errors import DecodeError
+from letterhead.headers import Header, Headers
+from letterhead.message import decode
+from letterhead.state.errors import DamagedRowError
+from letterhead.state.raw import shifted
+
+__all__ = [
+    "AggregationWithHeaders",
+    "LazyHeaders",
+    "ValueAndTimestamp",
+    "ValueTimestampHeaders",
+    "VersionedRecord",
+    "VersionedRecordWithHeaders",
+]
+
+V = TypeVar("V")
+
+Origin: TypeAlias = tuple[str, bytes]
+"""Where a value comes from: the name of the store and the key of the row."""
+
+Block: TypeAlias = tuple[bytes, int, int, Origin | None]
+"""A stored value, where its block of headers starts and ends, and where it comes from."""
+
+
+class LazyHeaders(Headers):
+    """Headers of a stored value, read when they are first asked for anything.
+
+    Parameters
+    ----------
+    value : bytes
+        The stored value.
+    start, end : int
+        Where its block of headers is.
+    origin : tuple of str and bytes, optional
+        Name of the store and key of the row, for the error if the block is damaged.
+
+    Raises
+    ------
+    DamagedRowError
+        When they are first asked for anything, if the block is not what it should be and the origin is known;
+        :class:`~letterhead.errors.DecodeError` where it is not.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> headers = LazyHeaders(lh.encode([("tenant", "acme")], "kafka"), 0, 13)
+    >>> headers.parsed, headers["tenant"], headers.parsed
+    (False, b'acme', True)
+    """
+
+    __slots__ = ("_block",)
+    _block: Block
+
+    def __init__(self, value: bytes, start: int, end: int, origin: Origin | None = None) -> None:
+        self._block = (value, start, end, origin)  # one attribute: this runs for every row of a scan
+
+    @property
+    def parsed(self) -> bool:
+        """Whether the headers have been read."""
+        try:
+            object.__getattribute__(self, "_items")
+        except AttributeError:
+            return False
+        return True
+
+    def unread(self) -> bytes | None:
+        """Give the block while it has not been read; ``None`` afterwards, when the headers may be others."""
+        if self.parsed:
+            return None
+        value, start, end, _ = self._block
+        return value[start:end]
+
+    def __getattr__(self, name: str) -> Any:
+        # The list of the headers is the one attribute that is not there from the beginning. Once it is, this method is
+        # not called again, so that what comes after the first access costs what it costs with any other headers.
+        if name != "_items":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        items = self._items = self._read()
+        return items
+
+    def __repr__(self) -> str:
+        return f"Headers({[tuple(header) for header in self._items]!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Headers, ([tuple(header) for header in self._items],)
+
+    def _read(self) -> list[Header]:
+        value, start, end, origin = self._block
+        if start == end:
+            return []
+        try:
+            read = decode(value[start:end], "kafka")
+        except DecodeError as error:
+            error = shifted(error, start)
+            if origin is None:
+                raise error from None
+            raise DamagedRowError(*origin, error) from error
+        assert isinstance(read, Headers)
+        return read._items
+
+    @classmethod
+    def _with(cls, items: list[Header]) -> Any:
+        # A part of these headers is read already.
+        return Headers._with(items)
+
+
+class _WithHeaders:
+    """What is stored with headers, which may wait."""
+
+    __slots__ = ("_headers",)
+    _headers: Headers | Block
+
+    @property
+    def headers(self) -> Headers:
+        """The headers; read from a store's bytes when they are first asked for anything."""
+        headers = self._headers
+        if isinstance(headers, tuple):  # of a row whose headers nobody has asked for
+            headers = self._headers = LazyHeaders(*headers)
+        return headers
+
+
+class ValueAndTimestamp(Generic[V]):
+    """A value and its timestamp.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    timestamp : int
+        Milliseconds since 1970.
+
+    Examples
+    --------
+    >>> ValueAndTimestamp.make("v", 5)
+    ValueAndTimestamp(value='v', timestamp=5)
+    >>> ValueAndTimestamp.make(None, 5) is None
+    True
+    """
+
+    __slots__ = ("_timestamp", "_value")
+
+    def __init__(self, value: V, timestamp: int) -> None:
+        self._value = value
+        self._timestamp = timestamp
+
+    @classmethod
+    def make(cls, value: V | None, timestamp: int) -> ValueAndTimestamp[V] | None:
+        """Make one of these, or ``None`` for a value that is null."""
+        return None if value is None else cls(value, timestamp)
+
+    @staticmethod
+    def get_value_or_null(of: ValueAndTimestamp[V] | None) -> V | None:
+        """Give the value, or ``None`` for ``None``."""
+        return None if of is None else of._value
+
+    @property
+    def value(self) -> V:
+        """The value."""
+        return self._value
+
+    @property
+    def timestamp(self) -> int:
+        """Milliseconds since 1970."""
+        return self._timestamp
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ValueAndTimestamp):
+            return NotImplemented
+        return bool(self._value == other._value) and self._timestamp == other._timestamp
+
+    def __hash__(self) -> int:
+        return hash((self._value, self._timestamp))
+
+    def __repr__(self) -> str:
+        return f"ValueAndTimestamp(value={self._value!r}, timestamp={self._timestamp})"
+
+
+class ValueTimestampHeaders(_WithHeaders, Generic[V]):
+    """A value, its timestamp and its headers: what key-value and window stores hold.
+
+    Made by :meth:`make`, or by :meth:`make_allow_nullable` where the value may be null. It cannot be changed, but its
+    headers can: a serializer adds to them.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+    timestamp : int
+        Milliseconds since 1970.
+    headers : Headers, optional
+        The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
+
+    Examples
+    --------
+    >>> ValueTimestampHeaders.make("v", 5, {"tenant": b"acme"})
+    ValueTimestampHeaders(value='v', timestamp=5, headers=Headers([('tenant', b'acme')]))
+    >>> ValueTimestampHeaders.make(None, 5, {"tenant": b"acme"}) is None
+    True
+    >>> ValueTimestampHeaders.make_allow_nullable(None, 5, None).value is None
+    True
+    """
+
+    __slots__ = ("_timestamp", "_value")
+
+    def __init__(self, value: V, timestamp: int, headers: Any = None) -> None:
+        self._value = value
+        self._timestamp = timestamp
+        self._headers = headers if isinstance(headers, Headers) else Headers(() if headers is None else headers)
+
+    @classmethod
+    def make(cls, value: V | None, timestamp: int, headers: Any = None) -> ValueTimestampHeaders[V] | None:
+        """Make one of these, or ``None`` for a value that is null.
+
+        Parameters
+        ----------
+        value : object
+            The value.
+        timestamp : int
+            Milliseconds since 1970.
+        headers : Headers, optional
+            The headers; ``None`` is none.
+
+        Returns
+        -------
+        ValueTimestampHeaders or None
+            The three together.
+        """
+        return None if value is None else cls(value, timestamp, headers)
+
+    @classmethod
+    def make_allow_nullable(
+        cls, value: V | None, timestamp: int, headers: Any = None
+    ) -> ValueTimestampHeaders[V | None]:
+        """Make one of these, of a null value too.
+
+        Parameters
+        ----------
+        value : object
+            The value.
+        timestamp : int
+            Milliseconds since 1970.
+        headers : Headers, optional
+            The headers; ``None`` is none.
+
+        Returns
+        -------
+        ValueTimestampHeaders
+            The three together.
+        """
+        return ValueTimestampHeaders(value, timestamp, headers)
+
+    @staticmethod
+    def get_value_or_null(of: ValueTimestampHeaders[V] | None) -> V | None:
+        """Give the value, or ``None`` for ``None``."""
+        return None if of is None else of._value
+
+    @property
+    def value(self) -> V:
+        """The value."""
+        return self._value
+
+    @property
+    def timestamp(self) -> int:
+        """Milliseconds since 1970."""
+        return self._timestamp
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ValueTimestampHeaders):
+            return NotImplemented
+        return (
+            self._timestamp == other._timestamp and bool(self._value == other._value) and self.headers == other.headers
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ValueTimestampHeaders(value={self._value!r}, timestamp={self._timestamp}, headers={self.headers!r})"
+
+
+class AggregationWithHeaders(_WithHeaders, Generic[V]):
+    """An aggregation and its headers: what session stores hold.
+
+    Made by :meth:`make`, or by :meth:`make_allow_nullable` where the aggregation may be null. The headers may not.
+
+    Parameters
+    ----------
+    aggregation : object
+        The aggregation.
+    headers : Headers
+        The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
+
+    Raises
+    ------
+    TypeError
+        If the headers are ``None``.
+
+    Examples
+    --------
+    >>> AggregationWithHeaders.make(3, {"tenant": b"acme"})
+    AggregationWithHeaders(aggregation=3, headers=Headers([('tenant', b'acme')]))
+    >>> AggregationWithHeaders.make(3, None)
+    Traceback (most recent call last):
+        ...
+    TypeError: headers must not be null
+    """
+
+    __slots__ = ("_aggregation",)
+
+    def __init__(self, aggregation: V, headers: Any) -> None:
+        if headers is None:
+            raise TypeError("headers must not be null")
+        self._aggregation = aggregation
+        self._headers = headers if isinstance(headers, Headers) else Headers(headers)
+
+    @classmethod
+    def make(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V] | None:
+        """Make one of these, or ``None`` for an aggregation that is null.
+
+        Parameters
+        ----------
+        aggregation : object
+            The aggregation.
+        headers : Headers
+            The headers.
+
+        Returns
+        -------
+        AggregationWithHeaders or None
+            Both together.
+
+        Raises
+        ------
+        TypeError
+            If the headers are ``None`` and the aggregation is not.
+        """
+        return None if aggregation is None else cls(aggregation, headers)
+
+    @classmethod
+    def make_allow_nullable(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V | None]:
+        """Make one of these, of a null aggregation too.
+
+        Parameters
+        ----------
+        aggregation : object
+            The aggregation.
+        headers : Headers
+            The headers.
+
+        Returns
+        -------
+        AggregationWithHeaders
+            Both together.
+
+        Raises
+        ------
+        TypeError
+            If the headers are ``None``.
+        """
+        return AggregationWithHeaders(aggregation, headers)
+
+    @staticmethod
+    def get_aggregation_or_null(of: AggregationWithHeaders[V] | None) -> V | None:
+        """Give the aggregation, or ``None`` for ``None``."""
+        return None if of is None else of._aggregation
+
+    @property
+    def aggregation(self) -> V:
+        """The aggregation."""
+        return self._aggregation
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AggregationWithHeaders):
+            return NotImplemented
+        return bool(self._aggregation == other._aggregation) and self.headers == other.headers
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"AggregationWithHeaders(aggregation={self._aggregation!r}, headers={self.headers!r})"
+
+
+class VersionedRecord(Generic[V]):
+    """A value, and the time for which it is valid.
+
+    Parameters
+    ----------
+    value : object
+        The value, which is not null.
+    timestamp : int
+        When it begins to be valid.
+    valid_to : int, optional
+        When it ends to be; not given for the latest version.
+
+    Raises
+    ------
+    TypeError
+        If the value is ``None``.
+    """
+
+    __slots__ = ("_timestamp", "_valid_to", "_value")
+
+    def __init__(self, value: V, timestamp: int, valid_to: int | None = None) -> None:
+        if value is None:
+            raise TypeError("value cannot be null.")
+        self._value = value
+        self._timestamp = timestamp
+        self._valid_to = valid_to
+
+    @property
+    def value(self) -> V:
+        """The value."""
+        return self._value
+
+    @property
+    def timestamp(self) -> int:
+        """When the value begins to be valid."""
+        return self._timestamp
+
+    @property
+    def valid_to(self) -> int | None:
+        """When it ends to be; ``None`` for the latest version."""
+        return self._valid_to
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return (
+            self._timestamp == other._timestamp
+            and self._valid_to == other._valid_to
+            and bool(self._value == other._value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._value, self._timestamp, self._valid_to))
+
+    def __repr__(self) -> str:
+        return f"VersionedRecord(value={self._value!r}, timestamp={self._timestamp}, valid_to={self._valid_to})"
+
+
+class VersionedRecordWithHeaders(VersionedRecord[V]):
+    """A value, its headers, and the time for which both are valid: what versioned stores give.
+
+    Parameters
+    ----------
+    value : object
+        The value, which is not null.
+    timestamp : int
+        When it begins to be valid.
+    headers : Headers, optional
+        The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
+    valid_to : int, optional
+        When it ends to be; not given for the latest version.
+
+    Raises
+    ------
+    TypeError
+        If the value is ``None``.
+
+    Examples
+    --------
+    >>> VersionedRecordWithHeaders("v", 5, {"tenant": b"acme"}, valid_to=9)
+    VersionedRecordWithHeaders(value='v', timestamp=5, valid_to=9, headers=Headers([('tenant', b'acme')]))
+    """
+
+    __slots__ = ("_headers",)
+
+    def __init__(self, value: V, timestamp: int, headers: Any = None, valid_to: int | None = None) -> None:
+        super().__init__(value, timestamp, valid_to)
+        self._headers: Headers = (
+            headers if isinstance(headers, Headers) else Headers(() if headers is None else headers)
+        )
+
+    @property
+    def headers(self) -> Headers:
+        """The headers; read from a store's bytes when they are first asked for anything."""
+        return self._headers
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, VersionedRecordWithHeaders):
+            return NotImplemented
+        return super().__eq__(other) is True and self._headers == other._headers
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"VersionedRecordWithHeaders(value={self._value!r}, timestamp={self._timestamp}, "
+            f"valid_to={self._valid_to}, headers={self._headers!r})"
+        )

@@ -1,0 +1,255 @@
+"""The versions of one key whose validity ends in the same segment, as one row.
+
+::
+
+    int64 next ‖ int64 min ‖ ( int64 valid from ‖ int32 size ) … ‖ values
+    newest version first in the list, oldest first among the values; a size of -1 is a tombstone
+
+``next`` is when the newest version ends to be valid, ``min`` is when the oldest begins; the list ends with the version
+that begins at ``min``. A row in which both are the same holds no version, and is written with one tombstone: something
+was deleted then, and nothing was there before.
+
+The latest version of a key is a row of its own: ``int64 valid from ‖ value``. A value may have headers or not: the rows
+do not look inside.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from letterhead.errors import DecodeError
+
+__all__ = ["Latest", "SegmentRow", "Version", "with_headers"]
+
+LATEST = b"\xff" * 8
+"""What the keys of the latest versions begin with: segment -1."""
+
+
+class Latest(NamedTuple):
+    """The latest version of a key.
+
+    Attributes
+    ----------
+    timestamp : int
+        When it begins to be valid.
+    value : bytes
+        Its value.
+    """
+
+    timestamp: int
+    value: bytes
+
+    @classmethod
+    def read(cls, row: bytes) -> Latest:
+        """Read the row of a latest version.
+
+        Raises
+        ------
+        DecodeError
+            If it is too short.
+        """
+        if len(row) < 8:
+            raise _damaged("the bytes end inside the timestamp of the latest version", "truncated", 0)
+        return cls(_INT64.unpack_from(row)[0], row[8:])
+
+    def write(self) -> bytes:
+        """Give the row."""
+        return _INT64.pack(self.timestamp) + self.value
+
+
+class Version(NamedTuple):
+    """One version in a row.
+
+    Attributes
+    ----------
+    valid_from : int
+        When it begins to be valid.
+    value : bytes or None
+        Its value; ``None`` where there is none from then on.
+    """
+
+    valid_from: int
+    value: bytes | None
+
+
+class SegmentRow:
+    """The versions of one key in one segment.
+
+    Parameters
+    ----------
+    next : int
+        When the newest version ends to be valid.
+    versions : list of Version
+        The versions, newest first.
+
+    Examples
+    --------
+    >>> row = SegmentRow(20, [Version(10, b"v")])
+    >>> row.insert_as_latest(20, 30, b"w")
+    >>> row.next, row.min, row.versions
+    (30, 10, [Version(valid_from=20, value=b'w'), Version(valid_from=10, value=b'v')])
+    >>> SegmentRow.read(row.write()).find(15)
+    1
+    """
+
+    __slots__ = ("next", "versions")
+
+    def __init__(self, next: int, versions: list[Version]) -> None:
+        self.next = next
+        self.versions = versions
+
+    @classmethod
+    def of(cls, valid_from: int, valid_to: int, value: bytes | None) -> SegmentRow:
+        """Make the row of one version; one that is never valid is a tombstone before which there was nothing."""
+        return cls(valid_to, [] if valid_from == valid_to else [Version(valid_from, value)])
+
+    @classmethod
+    def read(cls, row: bytes) -> SegmentRow:
+        """Read a row.
+
+        Raises
+        ------
+        DecodeError
+            If the row is not what it should be.
+        """
+        next, min = bounds(row)
+        entries: list[tuple[int, int]] = []
+        at, last = 16, next
+        while True:
+            if at + 12 > len(row):
+                raise _damaged("the bytes end inside the list of versions", "truncated", at)
+            valid_from, size = _ENTRY.unpack_from(row, at)
+            if size < -1:
+                raise _damaged(f"the size {size} of a version is negative", "negative_length", at + 8)
+            if valid_from < min or (entries and valid_from >= last):
+                raise _damaged("the versions are not in the order of time", "out_of_range", at)
+            entries.append((valid_from, size))
+            at, last = at + 12, valid_from
+            if valid_from == min:
+                break
+        if next == min:
+            if len(row) != at or entries[0][1] != -1:
+                raise _damaged("a row without versions holds a value", "trailing_bytes", at)
+            return cls(next, [])
+        if entries[0][0] >= next:
+            raise _damaged("the newest version ends before it begins", "out_of_range", 0)
+        end, versions = len(row), []
+        for valid_from, size in entries:
+            start = end - max(size, 0)
+            if start < at:
+                raise _damaged("the sizes of the versions are together larger than the row", "truncated", at)
+            versions.append(Version(valid_from, None if size < 0 else row[start:end]))
+            end = start
+        if end != at:
+            raise _damaged("bytes stand before the value of the oldest version", "trailing_bytes", at)
+        return cls(next, versions)
+
+    def write(self) -> bytes:
+        """Give the row."""
+        entries = self.versions or [Version(self.next, None)]
+        parts = [_BOUNDS.pack(self.next, self.min)]
+        parts += [_ENTRY.pack(valid_from, -1 if value is None else len(value)) for valid_from, value in entries]
+        parts += [value for _, value in reversed(entries) if value is not None]
+        return b"".join(parts)
+
+    @property
+    def min(self) -> int:
+        """When the oldest version begins to be valid."""
+        return self.versions[-1].valid_from if self.versions else self.next
+
+    def find(self, time: int) -> int:
+        """Give the place of the version that was valid at a time.
+
+        Raises
+        ------
+        ValueError
+            If the time is not one for which the row holds versions.
+        """
+        if not self.min <= time < self.next:
+            raise ValueError(f"no version of the row is valid at {time}")
+        return next(index for index, version in enumerate(self.versions) if version.valid_from <= time)
+
+    def valid_to(self, index: int) -> int:
+        """Say when a version ends to be valid: when the next one begins."""
+        return self.next if index == 0 else self.versions[index - 1].valid_from
+
+    def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
+        """Put a version after all others.
+
+        Versions that begin later are left over from a move that was not finished, and go. If there is a time between
+        the newest version and this one, nothing was valid in it.
+        """
+        if valid_from < self.next:
+            self.versions = [version for version in self.versions if version.valid_from < valid_from]
+        elif valid_from > self.next:
+            self.versions.insert(0, Version(self.next, None))
+        if valid_from < valid_to:
+            self.versions.insert(0, Version(valid_from, value))
+        self.next = valid_to
+
+    def insert_as_earliest(self, valid_from: int, value: bytes | None) -> None:
+        """Put a version before all others; it is valid until the oldest of them."""
+        self.versions.append(Version(valid_from, value))
+
+    def insert(self, index: int, valid_from: int, value: bytes | None) -> None:
+        """Put a version after the one at a place, which then ends when this one begins."""
+        self.versions.insert(index, Version(valid_from, value))
+
+    def update(self, index: int, valid_from: int, value: bytes | None) -> None:
+        """Put a version where there is another."""
+        self.versions[index] = Version(valid_from, value)
+
+
+def bounds(row: bytes) -> tuple[int, int]:
+    """Give ``next`` and ``min`` of a row, without reading its versions.
+
+    Raises
+    ------
+    DecodeError
+        If the row is too short.
+    """
+    if len(row) < 28:
+        raise _damaged("the bytes end inside the times of a row of versions", "truncated", 0)
+    next, min = _BOUNDS.unpack_from(row)
+    if min > next:
+        raise _damaged("the newest version ends before the oldest begins", "out_of_range", 0)
+    return next, min
+
+
+def with_headers(key: bytes, row: bytes) -> bytes:
+    """Give every value of a row no headers, as a store that keeps headers has it.
+
+    Parameters
+    ----------
+    key : bytes
+        Key of the row, which says whether it is a latest version.
+    row : bytes
+        The row of a store without headers.
+
+    Returns
+    -------
+    bytes
+        The row of a store with headers. Tombstones stay as they are.
+
+    Raises
+    ------
+    DecodeError
+        If the row is not what it should be.
+    """
+    if key.startswith(LATEST):
+        timestamp, value = Latest.read(row)
+        return Latest(timestamp, b"\0" + value).write()
+    old = SegmentRow.read(row)
+    return SegmentRow(
+        old.next, [Version(at, None if value is None else b"\0" + value) for at, value in old.versions]
+    ).write()
+
+
+_INT64 = struct.Struct(">q")
+_BOUNDS = struct.Struct(">qq")
+_ENTRY = struct.Struct(">qi")
+
+
+def _damaged(message: str, code: str, offset: int) -> DecodeError:
+    return DecodeError(message, format=None, code=code, offset=offset)

@@ -1,0 +1,283 @@
+"""Where our stores do otherwise than Java's on purpose, and what they do instead.
+
+Two tables. Some operations depend on a defect, or on an incidental order, of Java's iterators: the traces mark them with
+`java_quirk`, and `QUIRKS` says what ours give, found out from the store at that very moment. Other defects of Java show
+in results, records and files without a mark: `DEFECTS` names the traces, and turns what Java did into what is right, so
+that everything else in these traces is still compared to the byte.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import letterhead as lh
+from letterhead.state import PrefixError, ProcessorStateError, UnsupportedOperationError
+
+if TYPE_CHECKING:
+    from traces import Families
+
+ERRORS: dict[str, type[Exception]] = {
+    "java.lang.IllegalArgumentException": ValueError,
+    "java.lang.IllegalStateException": RuntimeError,
+    "java.lang.IndexOutOfBoundsException": PrefixError,
+    "java.lang.NullPointerException": TypeError,
+    "java.lang.UnsupportedOperationException": UnsupportedOperationError,
+    "org.apache.kafka.streams.errors.ProcessorStateException": ProcessorStateError,
+}
+"""What Java raises, and what we raise; the texts are the same where Java has one."""
+
+
+class Failed(tuple[type, str | None]):
+    """What an operation gives that raises: the class, and the text where Java has one."""
+
+    __slots__ = ()
+
+
+# Operations with a mark. A rule is given the store as it is then, a function that performs operations on it, the
+# operation, our result and Java's; it gives what ours must be.
+
+Perform = Callable[[dict[str, Any]], Any]
+LAST = (1 << 63) - 1
+
+
+def reverse_of_forward(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:
+    """What comes backward is what comes forward, in reverse: deleted rows stay away, and nothing is missed."""
+    forward = {"reverseRange": "range", "reverseAll": "all"}.get(op["op"]) or _forward(op)
+    return perform({**op, "op": forward})[::-1]
+
+
+def part_of_all(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:
+    """A range that is open on a side is a part of all rows of the time: each once, in the order of the store."""
+    everything = perform({"op": "fetchAll", "from": op["from"], "to": op["to"]})
+    low, high = op["key_from"], op["key_to"]
+    found = [row for row in everything if (low is None or row["key"] >= low) and (high is None or row["key"] <= high)]
+    return found[::-1] if op["op"].startswith("backward") else found
+
+
+def order_of_memory(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:
+    """A cache gives each row once, where the store in memory below would, and can look for sessions by time."""
+    if op["op"] == "findSessionsTime":
+        first, last = int(op["earliest_end"]), int(op["latest_end"])
+        if first > last:
+            return Failed((ValueError, "inconsistent range"))  # as without a cache
+        everything = perform({"op": "fetchRange", "key_from": None, "key_to": None})
+        return [row for row in everything if first <= int(row["end"]) <= last]
+    if not isinstance(java, list):
+        return java
+    once = [row for place, row in enumerate(java) if row not in java[:place]]
+    return sorted(once, key=_memory_order, reverse=op["op"].startswith("backward"))
+
+
+def prefixes_of_the_last_key(op: dict[str, Any], ours: Any, java: Any) -> Any:
+    """A range of windows has the keys with which its last key begins; Java misses some if that goes on with `00`."""
+    last = op.get("key_to")
+    if op["op"] not in ("fetchRange", "backwardFetchRange") or "from" not in op or last is None:
+        return java
+    may_miss = [last[:end] for end in range(0, len(last), 2) if last[end : end + 2] == "00"]
+    return [row for row in ours if row in java or row["key"] in may_miss]
+
+
+def by_time_to_the_end(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:
+    """The last millisecond that there is, as a bound, is no other than the one before."""
+    return java if isinstance(java, Failed) else perform({**op, "latest_end": LAST - 1})
+
+
+QUIRKS: dict[str, Callable[[Perform, dict[str, Any], Any, Any], Any]] = {
+    "cached-reverse-over-tombstone": reverse_of_forward,
+    "cached-backward-session-bound": reverse_of_forward,
+    "cached-window-open-range": part_of_all,
+    "cached-in-memory-merge-order": order_of_memory,
+    "time-ordered-latest-end-overflow": by_time_to_the_end,
+}
+
+
+def _forward(op: dict[str, Any]) -> str:
+    name = op["op"].removeprefix("backward")
+    return name[0].lower() + name[1:]
+
+
+def _memory_order(row: dict[str, Any]) -> Any:
+    key, start, end = row.get("key", ""), int(row["start"]), int(row.get("end", row["start"]))
+    # Windows by start and key; sessions by end, key and start, the last one first. A window's end says nothing new.
+    return (start, key, 0) if row["value"] is None or "aggregation" not in row["value"] else (end, key, -start)
+
+
+# Defects without a mark.
+
+
+class AsJava:
+    """No defect: everything is as in Java."""
+
+    def __init__(self, trace: str, changelog: list[Any]) -> None:
+        self.trace = trace
+
+    def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
+        """What an operation gives."""
+        return java
+
+    def changelog(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """What a step logs."""
+        return rows
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        """What a column family has."""
+        return entries
+
+
+class NoOrphans(AsJava):
+    """A null removes the row of a store ordered by time and its entry in the index; Java leaves the entry."""
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        rows = {key for family in all.values() for key, _ in family if key.startswith("00")}
+        return [(key, value) for key, value in entries if not key.startswith("01") or self.row(key) in rows]
+
+    def row(self, index: str) -> str:
+        return "00" + index[-24:-8] + index[2:-24] + index[-8:]
+
+
+class TimeOrderedSessions(NoOrphans):
+    """Sessions ordered by time keep their headers; Java drops them, and puts `00` before what it moves from an older store."""
+
+    def __init__(self, trace: str, changelog: list[Any]) -> None:
+        super().__init__(trace, changelog)
+        self.rows: dict[tuple[str, int, int], dict[str, Any]] = {}
+        for record in changelog:
+            end, start = struct.unpack(">qq", record.key[-16:])
+            headers = [{"key": key, "value": None if value is None else value.hex()} for key, value in record.headers]
+            value = None if record.value is None else {"aggregation": record.value.hex(), "headers": headers}
+            self._put(record.key[:-16].hex(), start, end, value)
+
+    def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
+        if op["op"] in ("put", "remove"):
+            value = {"aggregation": op["plain"], "headers": []} if op.get("plain") is not None else op.get("value")
+            self._put(op["key"], int(op["start"]), int(op["end"]), value)
+        if self._before(phase):
+            return java
+        if isinstance(java, list):
+            return [
+                {**row, "value": self.rows[row["key"], int(row["start"]), int(row["end"])]}
+                for row in java
+                if not isinstance(row, str)
+            ]
+        return None if java is None else self.rows[op["key"], int(op["start"]), int(op["end"])]
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        kept = super().family(phase, name, entries, all)
+        if name != "sessionKeyValueWithHeaders":
+            return kept
+        return [(key, self._stored(key) if key.startswith("00") else value) for key, value in kept]
+
+    def row(self, index: str) -> str:
+        return "00" + index[-32:] + index[2:-32]
+
+    def _before(self, phase: int) -> bool:
+        return self.trace.startswith("upgrade") and phase == 0
+
+    def _put(self, key: str, start: int, end: int, value: Any) -> None:
+        if value is None:
+            self.rows.pop((key, start, end), None)
+        else:
+            self.rows[key, start, end] = value
+
+    def _stored(self, row: str) -> str:
+        end, start = struct.unpack(">qq", bytes.fromhex(row[2:34]))
+        value = self.rows[row[34:], start, end]
+        headers = [(of["key"], None if of["value"] is None else bytes.fromhex(of["value"])) for of in value["headers"]]
+        data = lh.encode(lh.Envelope(headers=headers, payload=bytes.fromhex(value["aggregation"])), "streams")
+        assert data is not None
+        return data.hex()
+
+
+class NoPositionInRows(AsJava):
+    """The position in a changelog record does not become two headers of the restored row."""
+
+    def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
+        if not isinstance(java, list):
+            return java
+        return [{**row, "value": {**row["value"], "headers": row["value"]["headers"][:-2]}} for row in java]
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        if name != "keyValueWithTimestampAndHeaders":
+            return entries
+        return [(key, self._without(value)) for key, value in entries]
+
+    @staticmethod
+    def _without(value: str) -> str:
+        envelope: Any = lh.decode(bytes.fromhex(value), "streams-timestamped")
+        assert [key for key, _ in envelope.headers[-2:]] == ["v", "c"]
+        data = lh.encode(envelope._replace(headers=envelope.headers[:-2]), "streams-timestamped")
+        assert data is not None
+        return data.hex()
+
+
+class NothingBeforeTheRefusal(AsJava):
+    """What the changelog cannot take is refused before the store is changed, and not after."""
+
+    def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
+        return None if op["op"] == "get" else java
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        if name == "offsets":
+            return [(key, bytes(40).hex() if key == b"position".hex() else value) for key, value in entries]
+        return []
+
+
+class OneNumbering(AsJava):
+    """Duplicates have the numbers in the changelog that they have in the store: a null, which does nothing, has none.
+
+    Java's changelog counts nulls, and what a store in memory drops; its store does not.
+    """
+
+    def __init__(self, trace: str, changelog: list[Any]) -> None:
+        super().__init__(trace, changelog)
+        self.sequence = 0
+
+    def changelog(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        ours = []
+        for row in rows:
+            if row["value"] is not None:
+                self.sequence += 1
+                ours.append({**row, "key": row["key"][:-8] + struct.pack(">i", self.sequence).hex()})
+        return ours
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        if name != "offsets":
+            return entries
+        written = struct.pack(">q", self.sequence - 1).hex()
+        return [(key, written if key == b"app-store-changelog-0".hex() else value) for key, value in entries]
+
+
+class HistoryAfterReopening(AsJava):
+    """A versioned store knows its older segments when it is opened again; Java's finds them when it writes to them."""
+
+    def __init__(self, trace: str, changelog: list[Any]) -> None:
+        super().__init__(trace, changelog)
+        self.versions: dict[str, dict[int, str | None]] = {}
+        self.observed = -1
+
+    def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
+        if op["op"] in ("put", "delete") and java != str(-(1 << 63)):
+            self.observed = max(self.observed, int(op["timestamp"]))
+            self.versions.setdefault(op["key"], {})[int(op["timestamp"])] = op.get("value")
+        if op["op"] != "getAsOf" or java is not None or phase == 0:
+            return java
+        at = max((time for time in self.versions.get(op["key"], {}) if time <= int(op["as_of"])), default=None)
+        value = None if at is None else self.versions[op["key"]][at]
+        return None if value is None else {"value": value, "timestamp": str(at), "valid_to": None}
+
+
+DEFECTS: dict[str, type[AsJava]] = {
+    "kv-rocksdb-headers-consistency-restored": NoPositionInRows,
+    "kv-rocksdb-headers-negative-timestamp": NothingBeforeTheRefusal,
+    "window-rocksdb-headers-duplicates": OneNumbering,
+    "window-in-memory-duplicates": OneNumbering,
+    "window-rocksdb-time-ordered-headers": NoOrphans,
+    "session-rocksdb-time-ordered-headers": TimeOrderedSessions,
+    "session-rocksdb-time-ordered-headers-restored": TimeOrderedSessions,
+    "upgrade-time-ordered-window": NoOrphans,
+    "upgrade-time-ordered-session": TimeOrderedSessions,
+    "versioned-rocksdb": HistoryAfterReopening,
+}
+"""The traces in which a defect of Java shows, and what is right."""

@@ -1,0 +1,436 @@
+"""The processor API and the test driver, as an application's own tests use them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from letterhead import Headers
+from letterhead.state import (
+    AggregationWithHeaders,
+    InvalidTimestampError,
+    Processor,
+    Record,
+    SessionKey,
+    Stores,
+    StringSerde,
+    Topology,
+    TopologyError,
+    TopologyTestDriver,
+    ValueTimestampHeaders,
+)
+
+TEXT = StringSerde()
+TRACE = {"trace": b"t-1"}
+
+
+def processor(process: Callable[[Any, Any], None], init: Callable[[Any], None] | None = None) -> type[Processor]:
+    """A processor of two functions, which are given the processor."""
+
+    class Made(Processor[Any, Any, Any, Any]):
+        def init(self, context: Any) -> None:
+            super().init(context)
+            if init is not None:
+                init(self)
+
+        def process(self, record: Any) -> None:
+            process(self, record)
+
+    return Made
+
+
+def copy(self: Any, record: Any) -> None:
+    self.context.forward(record)
+
+
+def through(made: Any, *builders: Any) -> Topology:
+    """A topology of a source, a processor with stores, and a sink."""
+    topology = Topology().add_source("source", "in").add_processor("processor", made, "source")
+    for builder in builders:
+        topology.add_state_store(builder, "processor")
+    return topology.add_sink("sink", "out", "processor")
+
+
+def driver(topology: Topology, **given: Any) -> TopologyTestDriver:
+    return TopologyTestDriver(topology, key_serde=TEXT, value_serde=TEXT, **given)
+
+
+def kv(name: str = "kv") -> Any:
+    return Stores.timestamped_key_value_store_with_headers_builder(Stores.in_memory_key_value_store(name))
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    look = "import sys, letterhead.state; print(*{'rocksdict', 'pyarrow', 'pyspark', 'pandas'} & set(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
+# Records.
+
+
+def test_records_run_through_with_their_timestamps_and_headers() -> None:
+    with driver(through(processor(copy))) as running:
+        topic = running.create_input_topic("in", start_timestamp=100, auto_advance_ms=10)
+        topic.pipe_input("k", "a", headers=TRACE)
+        topic.pipe_input("k", None)
+        topic.advance_time(1000)
+        topic.pipe_input(None, "b")
+        topic.pipe_input("l", "c", 7)
+        topic.pipe_record(Record("m", "d", 8, TRACE))  # type: ignore[arg-type]
+        out = running.create_output_topic("out")
+        assert len(out) == 5
+        assert out.read_record() == Record("k", "a", 100, Headers(TRACE))
+        assert [(of.key, of.value, of.timestamp) for of in out.read_records()] == [
+            ("k", None, 110),
+            (None, "b", 1120),
+            ("l", "c", 7),
+            ("m", "d", 8),
+        ]
+        assert out.is_empty()
+        with pytest.raises(LookupError, match="topic 'out' has no other record"):
+            out.read_value()
+
+
+def test_headers_that_are_piped_are_copied() -> None:
+    given = Headers(TRACE)
+
+    def add(self: Any, record: Any) -> None:
+        record.headers.add("added", b"")
+        self.context.forward(record)
+
+    with driver(through(processor(add))) as running:
+        running.create_input_topic("in").pipe_input("k", "v", 1, given)
+        assert given == Headers(TRACE)
+        assert running.create_output_topic("out").read_record().headers == Headers({**TRACE, "added": b""})
+
+
+def test_a_record_goes_to_all_children_or_to_one() -> None:
+    def split(self: Any, record: Any) -> None:
+        self.context.forward(record, "left" if record.value == "l" else None)
+
+    topology = Topology().add_source("source", "in").add_processor("split", processor(split), "source")
+    topology.add_sink("left", "left", "split").add_sink("right", "right", "split")
+    with driver(topology) as running:
+        topic = running.create_input_topic("in")
+        topic.pipe_input("1", "l", 1)
+        topic.pipe_input("2", "both", 2)
+        assert running.create_output_topic("left").read_key_values() == {"1": "l", "2": "both"}
+        assert running.create_output_topic("right").read_values() == ["both"]
+    wrong = through(processor(lambda self, record: self.context.forward(record, "nobody")))
+    with driver(wrong) as running, pytest.raises(TopologyError, match=r"no child 'nobody' \(children: sink\)"):
+        running.create_input_topic("in").pipe_input("k", "v")
+
+
+def test_a_topic_that_is_written_and_read_runs_through_again() -> None:
+    def count_down(self: Any, record: Any) -> None:
+        if record.value != "0":
+            self.context.forward(record.with_value(str(int(record.value) - 1)))
+
+    topology = Topology().add_source("source", "loop").add_processor("processor", processor(count_down), "source")
+    topology.add_sink("sink", "loop", "processor")
+    with driver(topology) as running:
+        running.create_input_topic("loop").pipe_input("k", "3")
+        assert running.create_output_topic("loop").read_values() == ["2", "1", "0"]
+
+
+def test_a_sink_may_choose_the_topic() -> None:
+    topology = Topology().add_source("source", "in")
+    topology.add_sink("sink", lambda record: f"out-{record.value}", "source")
+    with driver(topology) as running:
+        running.create_input_topic("in").pipe_input("k", "a")
+        assert running.produced_topic_names() == ["out-a"]
+
+
+def test_the_context_says_where_the_record_comes_from() -> None:
+    seen = []
+
+    def look(self: Any, record: Any) -> None:
+        context = self.context
+        place = context.record_context()
+        seen.append((place.topic, place.partition, place.offset, place.timestamp, place.headers == record.headers))
+        seen.append((context.application_id, context.task_id, context.current_stream_time_ms()))
+
+    def before(self: Any) -> None:
+        assert self.context.record_context() is None
+        assert self.context.current_stream_time_ms() == -1
+
+    with driver(through(processor(look, before)), application_id="app", wall_clock_time=42) as running:
+        topic = running.create_input_topic("in")
+        topic.pipe_input("k", "v", 9, TRACE)
+        topic.pipe_input("k", "v", 5)
+    assert seen == [("in", 0, 0, 9, True), ("app", "0_0", 9), ("in", 0, 1, 5, True), ("app", "0_0", 9)]
+
+
+def test_what_is_forwarded_with_another_time_has_it_in_the_context_below() -> None:
+    seen = []
+    topology = Topology().add_source("source", "in")
+    later = processor(lambda self, record: self.context.forward(record.with_timestamp(70).with_headers({"new": b""})))
+    topology.add_processor("later", later, "source")
+    look = processor(lambda self, record: seen.append(self.context.record_context()))
+    topology.add_processor("look", look, "later")
+    with driver(topology) as running:
+        running.create_input_topic("in").pipe_input("k", "v", 9)
+    assert [(of.topic, of.offset, of.timestamp, of.headers) for of in seen] == [("in", 0, 70, Headers({"new": b""}))]
+
+
+def test_a_record_has_no_negative_timestamp() -> None:
+    with pytest.raises(InvalidTimestampError):
+        Record("k", "v", -1)
+    with pytest.raises(InvalidTimestampError):
+        Record("k", "v", 1).with_timestamp(-1)
+
+
+# Stores.
+
+
+def test_a_processor_uses_its_stores_and_their_changelog_can_be_read() -> None:
+    def count(self: Any, record: Any) -> None:
+        store = self.context.get_state_store("kv")
+        before = ValueTimestampHeaders.get_value_or_null(store.get(record.key)) or ""
+        store.put(record.key, ValueTimestampHeaders.make(before + record.value, record.timestamp, record.headers))
+
+    with driver(through(processor(count), kv()), application_id="app") as running:
+        topic = running.create_input_topic("in")
+        topic.pipe_input("k", "a", 1, TRACE)
+        topic.pipe_input("k", "b", 2)
+        changelog = running.create_output_topic("app-kv-changelog")
+        assert changelog.read_records() == [Record("k", "a", 1, Headers(TRACE)), Record("k", "ab", 2, Headers())]
+        store = running.get_timestamped_key_value_store_with_headers("kv")
+        assert store is not None
+        assert store.get("k") == ValueTimestampHeaders.make("ab", 2)
+        assert store.metrics["put"].count == 2
+
+
+def test_a_cached_store_is_flushed_after_each_record() -> None:
+    def twice(self: Any, record: Any) -> None:
+        store = self.context.get_state_store("kv")
+        store.put(record.key, ValueTimestampHeaders.make("first", 1))
+        store.put(record.key, ValueTimestampHeaders.make("last", 2, record.headers))
+
+    with driver(through(processor(twice), kv().with_caching_enabled()), application_id="app") as running:
+        topic = running.create_input_topic("in")
+        topic.pipe_input("k", "v", 1, TRACE)
+        topic.pipe_input("l", "v", 1)
+        changelog = running.create_output_topic("app-kv-changelog")
+        assert [(of.key, of.value, of.headers) for of in changelog.read_records()] == [
+            ("k", "last", Headers(TRACE)),
+            ("l", "last", Headers()),
+        ]
+
+
+ALL = {
+    "kv": kv(),
+    "window": Stores.timestamped_window_store_with_headers_builder(Stores.in_memory_window_store("window", 100, 10)),
+    "session": Stores.session_store_with_headers_builder(Stores.in_memory_session_store("session", 100)),
+    "versioned": Stores.versioned_key_value_store_with_headers_builder(
+        Stores.in_memory_versioned_key_value_store("versioned", 100)
+    ),
+    "old_kv": Stores.key_value_store_builder(Stores.in_memory_key_value_store("old_kv")),
+    "old_timestamped_kv": Stores.timestamped_key_value_store_builder(
+        Stores.in_memory_key_value_store("old_timestamped_kv")
+    ),
+    "old_window": Stores.window_store_builder(Stores.in_memory_window_store("old_window", 100, 10)),
+    "old_session": Stores.session_store_builder(Stores.in_memory_session_store("old_session", 100)),
+    "old_versioned": Stores.versioned_key_value_store_builder(
+        Stores.in_memory_versioned_key_value_store("old_versioned", 100)
+    ),
+}
+GIVEN = {
+    "get_timestamped_key_value_store_with_headers": {"kv"},
+    "get_timestamped_window_store_with_headers": {"window"},
+    "get_session_store_with_headers": {"session"},
+    "get_versioned_key_value_store_with_headers": {"versioned"},
+    "get_key_value_store": {"kv", "old_kv", "old_timestamped_kv"},
+    "get_timestamped_key_value_store": {"kv", "old_timestamped_kv"},
+    "get_window_store": {"window", "old_window"},
+    "get_timestamped_window_store": {"window"},
+    "get_session_store": {"session", "old_session"},
+    "get_versioned_key_value_store": {"old_versioned"},
+}
+
+
+@pytest.mark.parametrize("accessor", GIVEN)
+def test_an_accessor_gives_none_for_a_store_of_another_type(accessor: str) -> None:
+    with driver(through(processor(copy), *ALL.values())) as running:
+        given = {name for name in ALL if getattr(running, accessor)(name) is not None}
+        assert given == GIVEN[accessor]
+        with pytest.raises(TopologyError, match="there is no store 'other'"):
+            getattr(running, accessor)("other")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_store_of_ours_has_an_accessor_of_its_own(name: str) -> None:
+    with driver(through(processor(copy), *ALL.values())) as running:
+        with pytest.raises(ValueError, match=f"Store {name} is a .* and should be accessed via `get_") as raised:
+            running.get_state_store(name)
+        accessor = str(raised.value).rpartition("`get_")[2].removesuffix("()`")
+        assert name in GIVEN[f"get_{accessor}"]
+
+
+def test_what_is_written_through_an_accessor_is_logged_at_no_record() -> None:
+    with driver(through(processor(copy), *ALL.values()), application_id="app") as running:
+        running.create_input_topic("in").pipe_input("k", "v", 99, TRACE)
+        sessions = running.get_session_store_with_headers("session")
+        assert sessions is not None
+        sessions.put(SessionKey("k", 1, 2), AggregationWithHeaders.make("v", Headers(TRACE)))  # type: ignore[arg-type]
+        sessions.remove(SessionKey("k", 1, 2))  # type: ignore[arg-type]
+        assert [(of.timestamp, of.headers) for of in running.take_changelog("session")] == [
+            (0, Headers(TRACE)),
+            (0, Headers()),
+        ]
+
+
+def test_a_store_starts_from_a_changelog() -> None:
+    topology = through(processor(copy), kv())
+    with driver(topology) as first:
+        store = first.get_timestamped_key_value_store_with_headers("kv")
+        assert store is not None
+        store.put("k", ValueTimestampHeaders.make("v", 5, Headers(TRACE)))
+        changelog = first.take_changelog("kv")
+    with driver(topology) as second:
+        second.restore("kv", changelog)
+        store = second.get_timestamped_key_value_store_with_headers("kv")
+        assert store is not None
+        assert store.get("k") == ValueTimestampHeaders.make("v", 5, Headers(TRACE))
+        assert second.take_changelog("kv") == []
+
+
+def test_the_files_go_with_the_driver_unless_they_are_to_stay(tmp_path: Path) -> None:
+    supplier = Stores.persistent_timestamped_key_value_store_with_headers("kv")
+    topology = through(processor(copy), Stores.timestamped_key_value_store_with_headers_builder(supplier))
+    for keep in (True, False):
+        with driver(topology, application_id="app", state_directory=tmp_path) as running:
+            store = running.get_timestamped_key_value_store_with_headers("kv")
+            assert store is not None
+            assert (store.get("k") is None) is keep
+            store.put("k", ValueTimestampHeaders.make("v", 5))
+            assert (tmp_path / "app" / "0_0" / "rocksdb" / "kv" / "CURRENT").exists()
+            running.close(keep_state=keep)
+            running.close()
+    assert not (tmp_path / "app" / "0_0").exists()
+
+
+def test_a_processor_sees_the_stores_that_it_is_connected_to() -> None:
+    made = processor(copy, lambda self: self.context.get_state_store("other"))
+    topology = through(made, kv()).add_state_store(kv("other"))
+    with pytest.raises(TopologyError, match=r"'processor' is not connected to a store 'other' \(stores: kv\)"):
+        driver(topology)
+
+
+# Punctuation.
+
+
+def scheduled(type: str, interval: int) -> tuple[Any, list[tuple[int, Any, int]]]:
+    called: list[tuple[int, Any, int]] = []
+
+    def init(self: Any) -> None:
+        def punctuate(now: int) -> None:
+            place = self.context.record_context()
+            called.append((now, place.topic, place.timestamp))
+            self.context.forward(Record("p", str(now), now))
+            if now >= 500:
+                self.cancellable.cancel()
+
+        self.cancellable = self.context.schedule(interval, type, punctuate)
+
+    return processor(copy, init), called
+
+
+def test_punctuation_by_stream_time_is_aligned_and_not_made_up_for() -> None:
+    made, called = scheduled("stream_time", 100)
+    with driver(through(made)) as running:
+        topic = running.create_input_topic("in")
+        for timestamp in (5, 50, 99, 100, 340, 399, 20, 400, 500, 900):
+            topic.pipe_input("k", "v", timestamp)
+        assert called == [(time, None, time) for time in (5, 100, 340, 400, 500)]
+        out = running.create_output_topic("out").read_records()
+        assert [of.timestamp for of in out if of.key == "p"] == [5, 100, 340, 400, 500]
+        running.advance_wall_clock_time(10_000)
+        assert len(called) == 5
+
+
+def test_punctuation_by_wall_clock_time_begins_after_an_interval() -> None:
+    made, called = scheduled("wall_clock_time", 100)
+    with driver(through(made), wall_clock_time=0) as running:
+        running.create_input_topic("in").pipe_input("k", "v", 10_000)
+        for ms in (99, 1, 50, 250, 100, 400):
+            running.advance_wall_clock_time(ms)
+        assert running.wall_clock_time == 900
+        assert [now for now, _, _ in called] == [100, 400, 500]
+        assert [of.key for of in running.create_output_topic("out").read_records()] == ["k", "p", "p", "p"]
+
+
+def test_a_cache_is_flushed_when_time_goes_on() -> None:
+    def init(self: Any) -> None:
+        store = self.context.get_state_store("kv")
+        self.context.schedule(
+            10, "wall_clock_time", lambda now: store.put("k", ValueTimestampHeaders.make("v", now, TRACE))
+        )
+
+    with driver(through(processor(copy, init), kv().with_caching_enabled()), wall_clock_time=0) as running:
+        running.advance_wall_clock_time(10)
+        assert [(of.timestamp, of.headers) for of in running.take_changelog("kv")] == [(10, Headers(TRACE))]
+
+
+@pytest.mark.parametrize(("interval", "type"), [(0, "stream_time"), (10, "sometimes")])
+def test_a_schedule_that_makes_no_sense_is_refused(interval: int, type: str) -> None:
+    made = processor(copy, lambda self: self.context.schedule(interval, type, print))
+    with pytest.raises(ValueError, match="punctuation"):
+        driver(through(made))
+
+
+# Topologies.
+
+
+def test_a_topology_says_what_does_not_fit() -> None:
+    topology = Topology().add_source("source", "in").add_sink("sink", "out", "source")
+    for wrong, message in (
+        (lambda: topology.add_source("source", "other"), "there is a node 'source' already"),
+        (lambda: topology.add_source("other", "in"), "topic 'in' has a source already"),
+        (lambda: topology.add_source("other"), "reads no topic"),
+        (lambda: topology.add_processor("p", Processor, "nobody"), r"no parent 'nobody' \(nodes: source\)"),
+        (lambda: topology.add_processor("p", Processor, "sink"), "no parent 'sink'"),
+        (lambda: topology.add_processor("p", Processor), "has no parent"),
+        (lambda: topology.add_processor("p", Processor(), "source"), "give what makes the processor"),  # type: ignore[arg-type]
+        (lambda: topology.add_sink("other", "out"), "has no parent"),
+        (lambda: topology.add_state_store(kv(), "nobody"), r"there is no processor 'nobody' \(processors: none\)"),
+        (lambda: topology.add_state_store(kv()), "there is a store 'kv' already"),
+        (lambda: driver(topology).create_input_topic("nothing"), r"topic 'nothing' has no source \(topics: in\)"),
+    ):
+        with pytest.raises(TopologyError, match=message):
+            wrong()
+
+
+def test_a_processor_without_process_says_so() -> None:
+    with driver(through(Processor)) as running, pytest.raises(NotImplementedError, match="define process"):
+        running.create_input_topic("in").pipe_input("k", "v")
+
+
+def test_processors_are_closed_and_one_builder_makes_many_stores() -> None:
+    closed = []
+
+    class Closing(Processor[Any, Any, Any, Any]):
+        def process(self, record: Any) -> None:
+            self.context.commit()
+
+        def close(self) -> None:
+            closed.append(self)
+
+    topology = through(Closing, kv())
+    for _ in range(2):
+        with driver(topology) as running:
+            running.create_input_topic("in").pipe_input("k", "v")
+    assert len(closed) == 2
+    assert closed[0] is not closed[1]
+
+
+def test_a_processor_says_its_scope() -> None:
+    class Whole(Processor[Any, Any, Any, Any]):
+        scope = "partition"
+
+    assert (Processor.scope, Whole.scope) == ("key", "partition")

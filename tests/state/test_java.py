@@ -1,0 +1,503 @@
+"""Kafka Streams' own stores and ours on the same files, in turn: what one writes, the other reads, changes and gives back.
+
+Two directories are used at a time. In one of them Java begins, in the other we do, and with every opening the players
+change places. They do the same things, so everything must be equal: what each operation gives, what is logged, and the
+rows of every column family when the stores are closed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deviations
+import traces
+from java import JavaError, JavaServer, JavaStore
+from letterhead.state import Processor, ProcessorStateError, Topology, TopologyTestDriver
+from letterhead.state.layers.base import chain
+from operations import SEGMENT, Operations, Step, config_of, puts
+
+pytestmark = pytest.mark.timeout(240)
+
+FORMATS = [
+    ("kv", "plain"),
+    ("kv", "timestamped"),
+    ("kv", "headers"),
+    ("window", "plain"),
+    ("window", "timestamped"),
+    ("window", "headers"),
+    ("session", "plain"),
+    ("session", "headers"),
+]
+UPGRADES = [
+    ("kv", ("plain", "headers")),
+    ("kv", ("timestamped", "headers")),
+    ("kv", ("plain", "timestamped")),
+    ("window", ("plain", "headers")),
+    ("window", ("timestamped", "headers")),
+    ("window", ("plain", "timestamped")),
+    ("session", ("plain", "headers")),
+    ("time-ordered-window", ("timestamped", "headers")),
+]
+OLD_FAMILY = {("kv", "timestamped"): "keyValueWithTimestamp", ("window", "timestamped"): "keyValueWithTimestamp"}
+NEW_FAMILY = {
+    ("kv", "timestamped"): "keyValueWithTimestamp",
+    ("kv", "headers"): "keyValueWithTimestampAndHeaders",
+    ("session", "headers"): "sessionKeyValueWithHeaders",
+    ("time-ordered-window", "headers"): "windowKeyValueWithHeaders",
+}
+"""Where the rows of a store are if not in `default`; the new ones of windows where those of keys are."""
+
+
+def named(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{value['family']}-{value['format']}"
+    return value if isinstance(value, str) else "-to-".join(value)
+
+
+class OurStore:
+    """One opening of one of our stores; does what `JavaStore` does."""
+
+    def __init__(self, task: Path, config: dict[str, Any]) -> None:
+        self._ops: list[dict[str, Any]] = []
+        self._results: list[Any] = []
+        run = self
+
+        class Steps(Processor[bytes, bytes, bytes, bytes]):
+            def process(self, record: Any) -> None:
+                store = self.context.get_state_store("store")
+                run._results = [traces.perform(store, op) for op in run._ops]
+
+        topology = Topology().add_source("source", "in").add_processor("steps", Steps, "source")
+        topology.add_state_store(traces.builder_of(config), "steps")
+        self.driver = TopologyTestDriver(topology, application_id="app", state_directory=task.parent.parent)
+        assert self.driver.task_directory == task
+
+    def step(self, record: dict[str, Any], ops: list[dict[str, Any]]) -> tuple[list[Any], list[dict[str, Any]]]:
+        self._ops = ops
+        headers = traces.headers_of(record["headers"])
+        self.driver.create_input_topic("in").pipe_input(b"k", b"k", int(record["timestamp"]), headers)
+        return self._results, self._logged()
+
+    def close(self) -> list[dict[str, Any]]:
+        self.driver.close(keep_state=True)
+        return self._logged()
+
+    def _logged(self) -> list[dict[str, Any]]:
+        return [traces.shown_record(record) for record in self.driver.take_changelog("store")]
+
+
+Store = OurStore | JavaStore
+Open = Callable[[Path, dict[str, Any]], Store]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaServer]:
+    server = JavaServer(tmp_path_factory.mktemp("java"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def turns(server: JavaServer, tmp_path: Path) -> Turns:
+    return Turns(server, tmp_path)
+
+
+class Turns:
+    """Two directories, on which Java and we take turns."""
+
+    def __init__(self, server: JavaServer, directory: Path) -> None:
+        self.tasks = [directory / begins / "app" / "0_0" for begins in ("java", "ours")]
+        self._open: list[Open] = [lambda task, config: JavaStore(server, task, config), OurStore]
+        self.operations = 0
+        self.records = 0
+
+    def play(self, config: dict[str, Any], steps: list[Step]) -> list[list[Any]]:
+        """Open both stores, do everything on both, close them and compare; gives the results of each step."""
+        stores = [open(task, config) for open, task in zip(self._open, self.tasks, strict=True)]
+        of_java = self._open.index(OurStore) ^ 1
+        found = []
+        for record, ops in steps:
+            answers = [store.step(record, ops) for store in stores]
+            (results, changelog), (ours, our_changelog) = answers[of_java], answers[of_java ^ 1]
+            for op, expected, result in zip(ops, results, ours, strict=True):
+                right = deviations.prefixes_of_the_last_key(op, result, expected)
+                assert result == right, f"{config['family']} {config['format']}: {traces.brief(op)}"
+            assert our_changelog == changelog
+            found.append(results)
+            self.operations += len(ops)
+            self.records += len(changelog)
+        logged = [store.close() for store in stores]
+        assert logged[0] == logged[1]
+        first, second = (traces.databases(task) for task in self.tasks)
+        assert first == second
+        self._open.reverse()
+        return found
+
+    def rows(self) -> dict[str, int]:
+        """Count the rows of each column family, of all segments together."""
+        counts: dict[str, int] = {}
+        for families in traces.databases(self.tasks[0]).values():
+            for name, entries in families.items():
+                counts[name] = counts.get(name, 0) + len(entries)
+        return counts
+
+
+# Turns on stores of one kind.
+
+
+def take_turns(turns: Turns, config: dict[str, Any], seed: int, *, openings: int, steps: int, each: int) -> None:
+    spread = config.get("spread", 2 * SEGMENT)
+    operations = Operations(f"{seed} {config}", spread)
+    scan = operations.scans(config)
+    before: list[Any] = []
+    for _ in range(openings):
+        again, scan = scan, operations.scans(config)
+        writes = operations.writes(config, steps, each)
+        found = turns.play(config, [again, *writes, operations.gets(config), scan])
+        # How far time has got is not in the files: where rows expire, some are back after they were closed.
+        if before and spread <= 2 * SEGMENT:
+            assert found[0] == before
+        before = found[-1]
+    assert any(before)
+
+
+@pytest.mark.parametrize(("family", "format"), FORMATS)
+def test_java_and_we_take_turns(turns: Turns, family: str, format: str) -> None:
+    take_turns(turns, config_of(family, format), 1, openings=4, steps=4, each=12)
+    assert turns.operations > 300
+    assert turns.records > 50
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("family", "format"), FORMATS)
+def test_java_and_we_take_many_turns(turns: Turns, family: str, format: str, seed: int) -> None:
+    take_turns(turns, config_of(family, format), seed, openings=6, steps=20, each=25)
+    assert turns.records > 1500
+
+
+SPECIAL = {
+    "kv without a changelog": config_of("kv", logging=False),
+    "kv behind a cache": config_of("kv", caching=True),
+    "kv over a timestamped store": config_of("kv", supplier="rocksdb-timestamped-adapter"),
+    "kv over a plain store": config_of("kv", supplier="rocksdb-plain-adapter"),
+    "windows that expire": config_of("window", spread=10 * SEGMENT),
+    "windows without a changelog": config_of("window", logging=False),
+    "windows behind a cache": config_of("window", caching=True),
+    "windows that keep duplicates": config_of("window", retain_duplicates=True),
+    "windows over a timestamped store": config_of("window", supplier="rocksdb-timestamped-adapter"),
+    "windows over a plain store": config_of("window", supplier="rocksdb-plain-adapter"),
+    "windows in the order of time": config_of("time-ordered-window"),
+    "timestamped windows in the order of time": config_of("time-ordered-window", "timestamped"),
+    "sessions that expire": config_of("session", spread=10 * SEGMENT),
+    "sessions without a changelog": config_of("session", logging=False),
+    "sessions behind a cache": config_of("session", caching=True),
+    "sessions over a plain store": config_of("session", supplier="rocksdb-plain-adapter"),
+}
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_java_and_we_take_turns_on_special_stores(turns: Turns, kind: str, seed: int) -> None:
+    take_turns(turns, SPECIAL[kind], seed, openings=4, steps=10, each=25)
+
+
+# Versions: Java knows those before the latest only until it closes a store, and has no store that gives them headers.
+
+VERSIONED = config_of(
+    "versioned", "plain", supplier="rocksdb-versioned", history_retention_ms=10 * SEGMENT, segment_interval_ms=30_000
+)
+
+
+def read_versions(turns: Turns, server: JavaServer, seed: int, *, steps: int) -> None:
+    operations = Operations(f"{seed} versions")
+    latest, history = operations.gets(VERSIONED), operations.history()
+    found = turns.play(VERSIONED, [*operations.writes(VERSIONED, steps, 20), latest, history])
+    assert sum(version is not None for version in found[-1]) > 100
+    of_java, of_ours = turns.tasks
+    again = JavaStore(server, of_ours, VERSIONED)
+    assert again.step(*latest)[0] == found[-2]
+    again.close()
+    ours = OurStore(of_java, VERSIONED)
+    assert [ours.step(*reads)[0] for reads in (latest, history)] == found[-2:]
+    ours.close()
+    newer = OurStore(of_java, {**VERSIONED, "format": "headers", "supplier": "rocksdb-versioned-headers"})
+    with_headers = [[version and {**version, "headers": []} for version in of] for of in found[-2:]]
+    assert [newer.step(*reads)[0] for reads in (latest, history)] == with_headers
+    newer.close()
+
+
+def test_versions_that_one_writes_the_other_reads(turns: Turns, server: JavaServer) -> None:
+    read_versions(turns, server, 1, steps=4)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(8))
+def test_many_versions_that_one_writes_the_other_reads(turns: Turns, server: JavaServer, seed: int) -> None:
+    read_versions(turns, server, seed, steps=40)
+
+
+# An upgrade in the middle.
+
+
+def upgraded(found: list[Any], family: str, old: str, new: str) -> list[Any]:
+    """What the scans of an older store give when a newer one makes them: no headers, and no time that was not known."""
+
+    def value(stored: Any) -> Any:
+        if family == "session":
+            return {"aggregation": stored, "headers": []}
+        if old == "plain":
+            stored = {"value": stored, "timestamp": "-1"}
+        return stored if new == "timestamped" else {**stored, "headers": []}
+
+    return [[{**row, "value": value(row["value"])} for row in rows] for rows in found]
+
+
+def upgrade_together(turns: Turns, family: str, formats: tuple[str, str], seed: int, *, steps: int, each: int) -> None:
+    old, new = (config_of(family, format) for format in formats)
+    operations = Operations(f"{seed} {family} {formats}")
+    scan = operations.scans(old)
+    before = turns.play(old, [*operations.writes(old, steps, each), scan])[-1]
+    expected = upgraded(before, family, *formats)
+    old_family = OLD_FAMILY.get((family, formats[0]), "default")
+    new_family = NEW_FAMILY["kv" if family == "window" else family, formats[1]]
+    assert turns.rows()[old_family] > 10
+
+    # One begins: nothing moves when rows are scanned, some when they are read by key or written.
+    some = [scan, operations.gets(new, 0.3), *operations.writes(new, 1, 5), scan]
+    found = turns.play(new, some)
+    assert found[0] == expected
+    rows = turns.rows()
+    assert rows[old_family] > 0
+    assert rows[new_family] > 0
+
+    # The other goes on with what is half moved, and the first ends it.
+    again = turns.play(new, [scan, operations.gets(new, 0.3), *operations.writes(new, 1, 5), scan])
+    assert again[0] == found[-1]
+    assert turns.rows().get(old_family, 0) <= rows[old_family]
+    last = turns.play(new, [scan, operations.gets(new), scan])
+    assert last[0] == last[-1] == again[-1]
+    if family != "time-ordered-window":  # its index moves only when it is written
+        assert turns.rows().get(old_family, 0) == 0
+    assert turns.play(new, [scan])[0] == last[0]
+    assert (old_family in turns.rows()) == (old_family == "default")
+
+
+@pytest.mark.parametrize(("family", "formats"), UPGRADES, ids=named)
+def test_one_begins_an_upgrade_and_the_other_ends_it(turns: Turns, family: str, formats: tuple[str, str]) -> None:
+    upgrade_together(turns, family, formats, 1, steps=4, each=12)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("family", "formats"), UPGRADES, ids=named)
+def test_many_upgrades_that_one_begins_and_the_other_ends(
+    turns: Turns, family: str, formats: tuple[str, str], seed: int
+) -> None:
+    upgrade_together(turns, family, formats, seed, steps=20, each=25)
+
+
+# What neither opens.
+
+KINDS = {
+    "kv": [config_of("kv", format) for format in ("plain", "timestamped", "headers")],
+    "window and session": [
+        *(config_of("window", format) for format in ("plain", "timestamped", "headers")),
+        *(config_of("session", format) for format in ("plain", "headers")),
+        *(config_of("time-ordered-window", format) for format in ("timestamped", "headers")),
+        *(config_of("time-ordered-session", format) for format in ("plain", "headers")),
+    ],
+}
+MADE_AND_OPENED = [(made, opened) for kinds in KINDS.values() for made in kinds for opened in kinds]
+AGE = ("plain", "timestamped", "headers")
+DOWNGRADES = [
+    (made, opened)
+    for made, opened in MADE_AND_OPENED
+    if made["family"] == opened["family"] and AGE.index(made["format"]) > AGE.index(opened["format"])
+]
+
+
+def make(open: Open, task: Path, config: dict[str, Any]) -> None:
+    store = open(task, config)
+    for record, ops in Operations(0).writes(config, 1, 8):
+        store.step(record, ops)
+    store.close()
+
+
+def outcome(open: Open, task: Path, config: dict[str, Any]) -> str | None:
+    """Open a store and close it; gives why not, if it does not open."""
+    try:
+        store = open(task, config)
+    except JavaError as error:
+        assert issubclass(deviations.ERRORS[error.exception], ProcessorStateError)
+        return error.message
+    except ProcessorStateError as error:
+        return str(error)
+    store.close()
+    return None
+
+
+def not_empty(databases: dict[str, traces.Families]) -> dict[str, traces.Families]:
+    return {path: {name: rows for name, rows in of.items() if rows} for path, of in databases.items()}
+
+
+class TestOpening:
+    """What Java refuses to open we refuse, for the same reason, and in neither case does anything happen to the files."""
+
+    @pytest.fixture(autouse=True)
+    def _players(self, server: JavaServer, tmp_path: Path) -> None:
+        self.java: Open = lambda task, config: JavaStore(server, task, config)
+        self.task = tmp_path / "made" / "app" / "0_0"
+        self.copies = [tmp_path / player / "app" / "0_0" for player in ("java", "ours")]
+
+    def refusal(self, config: dict[str, Any]) -> str | None:
+        for copy in self.copies:
+            shutil.rmtree(copy, ignore_errors=True)
+            shutil.copytree(self.task, copy)
+        java = outcome(self.java, self.copies[0], config)
+        ours = outcome(OurStore, self.copies[1], config)
+        assert ours == java
+        of_java, of_ours = (traces.databases(copy) for copy in self.copies)
+        if java is None:
+            assert of_ours == of_java
+        else:
+            made = traces.databases(self.task)
+            assert of_ours == made
+            assert not_empty(of_java) == not_empty(made)  # Java may leave a new family there, and nothing in it
+        return java
+
+    @pytest.mark.parametrize(("made", "opened"), DOWNGRADES, ids=named)
+    @pytest.mark.parametrize("java_made_it", [True, False])
+    def test_there_is_no_downgrade(self, java_made_it: bool, made: dict[str, Any], opened: dict[str, Any]) -> None:
+        make(self.java if java_made_it else OurStore, self.task, made)
+        refusal = self.refusal(opened)
+        assert refusal is not None
+        said = "Downgrade from" if made["family"] in ("kv", "window") else "Unexpected column family"
+        assert said in refusal
+
+    @pytest.mark.full
+    @pytest.mark.parametrize(("made", "opened"), MADE_AND_OPENED, ids=named)
+    @pytest.mark.parametrize("java_made_it", [True, False])
+    def test_every_store_opens_or_refuses_every_other(
+        self, java_made_it: bool, made: dict[str, Any], opened: dict[str, Any]
+    ) -> None:
+        make(self.java if java_made_it else OurStore, self.task, made)
+        refusal = self.refusal(opened)
+        assert made != opened or refusal is None
+
+    def test_plain_rows_beside_timestamped_ones_are_inconsistent(self) -> None:
+        make(self.java, self.task, config_of("kv", "plain"))
+        make(OurStore, self.task, config_of("kv", "timestamped"))
+        assert "Cannot have both plain (DEFAULT) and timestamped data" in str(self.refusal(config_of("kv")))
+
+    def test_a_family_that_is_not_known_is_refused(self) -> None:
+        from rocksdict import Options, Rdict
+
+        make(self.java, self.task, config_of("session"))
+        segment = next(self.task.glob("store/*"))
+        families = {name: Options(raw_mode=True) for name in Rdict.list_cf(str(segment))}
+        database = Rdict(str(segment), Options(raw_mode=True), column_families=families)
+        database.create_column_family("newer", Options(raw_mode=True))
+        database.close()
+        assert "Unexpected column family 'newer'" in str(self.refusal(config_of("session")))
+
+    def test_what_is_no_segment_is_refused(self) -> None:
+        make(self.java, self.task, config_of("window"))
+        (self.task / "store" / "store.first").mkdir()
+        expected = "Unable to parse segment id as long from segmentName: store.first"
+        assert self.refusal(config_of("window")) == expected
+
+    def test_segments_with_names_of_old_are_renamed(self) -> None:
+        config = config_of("window")
+        make(OurStore, self.task, config)
+        before = traces.databases(self.task)
+        assert sorted(before) == ["store/store.0", f"store/store.{SEGMENT}"]
+        (self.task / "store" / "store.0").rename(self.task / "store" / "store-197001010000")
+        (self.task / "store" / f"store.{SEGMENT}").rename(self.task / "store" / f"store:{SEGMENT}")
+        assert self.refusal(config) is None
+        assert sorted(traces.databases(self.copies[0])) == sorted(before)
+
+
+# What a process leaves that was killed.
+
+
+def whole(config: dict[str, Any]) -> Step:
+    """A step that reads every row."""
+    every = {"op": "fetchRange", "key_from": None, "key_to": None} if config["family"] == "session" else {"op": "all"}
+    return {"timestamp": "0", "headers": []}, [every]
+
+
+def place(row: dict[str, Any]) -> tuple[str, str | None]:
+    return row["key"], row.get("start")
+
+
+@pytest.mark.parametrize("family", ["kv", "window", "session"])
+def test_what_java_leaves_when_it_is_killed_is_made_whole_from_its_changelog(
+    tmp_path: Path, server: JavaServer, family: str
+) -> None:
+    config = config_of(family, write_buffer_bytes=64 << 10)
+    steps = puts(config, 80)
+    task = tmp_path / "app" / "0_0"
+    killed = JavaServer(tmp_path / "java")
+    store = JavaStore(killed, task, config)
+    changelog = [row for record, ops in steps for row in store.step(record, ops)[1]]
+    (expected,) = store.step(*whole(config))[0]
+    killed.kill()
+    assert killed.process.returncode == -signal.SIGKILL
+    assert len(changelog) == len(steps)
+
+    ours = OurStore(task, config)
+    metered = ours.driver.get_all_state_stores()["store"]
+    committed = chain(metered)[-1].committed_offsets().get("app-store-changelog-0", -1)
+    assert -1 <= committed < len(steps)
+    (found,) = ours.step(*whole(config))[0]
+    written = [(place(op), op["value"]) for _, ops in steps for op in ops]
+    assert all((place(row), row["value"]) in written for row in found)
+    assert found  # what went to files
+    assert found != expected  # what was still in memory is lost
+    metered.restore(traces.record_of(row) for row in changelog[committed + 1 :])
+    assert ours.step(*whole(config))[0] == [expected]
+    ours.close()
+    again = JavaStore(server, task, config)
+    assert again.step(*whole(config))[0] == [expected]
+    again.close()
+
+
+@pytest.mark.parametrize("family", ["kv", "window", "session"])
+def test_java_reads_what_we_wrote_before_we_were_killed(tmp_path: Path, server: JavaServer, family: str) -> None:
+    config, task = config_of(family), tmp_path / "app" / "0_0"
+    paths = os.pathsep.join(path for path in sys.path if path)
+    writer = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("write_and_wait.py")), str(task), family, "80"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    with writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"80 written\n"
+        writer.kill()
+    assert writer.returncode == -signal.SIGKILL
+    assert not list(task.rglob("*.sst"))  # all of it is in the write-ahead logs
+    last = {place(op): op["value"] for _, ops in puts(config, 80) for op in ops}
+    store = JavaStore(server, task, config)
+    (found,) = store.step(*whole(config))[0]
+    assert {place(row): row["value"] for row in found} == last
+    assert len(found) == len(last)
+    store.close()
+    ours = OurStore(task, config)
+    assert ours.step(*whole(config))[0] == [found]
+    ours.close()

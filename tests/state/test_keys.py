@@ -1,0 +1,151 @@
+"""Keys of windows and sessions, and positions, as bytes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from letterhead.state import keys
+from letterhead.state.errors import PrefixError
+from letterhead.state.interfaces import MAX_TIME, SessionKey, windowed
+from letterhead.state.position import Position
+
+KEYS = st.binary(max_size=4).map(lambda key: bytes(byte % 3 * 0x7F for byte in key)) | st.binary(max_size=12)
+TIMES = st.integers(0, 3) | st.integers(0, MAX_TIME)
+
+
+def test_stored_keys_are_laid_out_as_kafka_streams_does() -> None:
+    assert keys.window_key(b"k", 5, 7).hex() == "6b000000000000000500000007"
+    assert keys.session_key(b"k", 5, 9).hex() == "6b00000000000000090000000000000005"
+    window, session = keys.window_key(b"k", 5, 7), keys.session_key(b"k", 5, 9)
+    assert keys.TimeOrderedWindowKeys.row(window).hex() == "0000000000000000056b00000007"
+    assert keys.TimeOrderedWindowKeys.index(window).hex() == "016b000000000000000500000007"
+    assert keys.TimeOrderedSessionKeys.row(session).hex() == "00000000000000000900000000000000056b"
+    assert keys.TimeOrderedSessionKeys.index(session).hex() == "016b00000000000000090000000000000005"
+
+
+@given(KEYS, TIMES, TIMES, st.integers(0, keys.MAX_SEQUENCE))
+def test_keys_come_back_from_their_bytes(key: bytes, start: int, end: int, sequence: int) -> None:
+    window, session = keys.window_key(key, start, sequence), keys.session_key(key, start, end)
+    assert keys.window_parts(window) == (key, start, sequence)
+    assert keys.window_start(window) == start
+    assert keys.session_parts(session) == SessionKey(key, start, end)
+    assert keys.session_end(session) == end
+    assert keys.TimeOrderedWindowKeys.of_row(keys.TimeOrderedWindowKeys.row(window)) == window
+    assert keys.TimeOrderedSessionKeys.of_row(keys.TimeOrderedSessionKeys.row(session)) == session
+
+
+@given(KEYS, KEYS, KEYS, TIMES, TIMES, TIMES, st.integers(0, keys.MAX_SEQUENCE))
+def test_no_window_is_outside_the_bounds_in_which_it_is_looked_for(
+    key: bytes, key_from: bytes, key_to: bytes, time: int, time_from: int, time_to: int, sequence: int
+) -> None:
+    stored, found = keys.window_key(key, time, sequence), keys.WindowKeys
+    if found.holds(stored, key, key, time_from, time_to):
+        bounds = found.fixed(key, time_from, time_to)
+        assert bounds.first <= stored <= bounds.last
+    if found.holds(stored, key_from, key_to, time_from, time_to):
+        bounds = found.between(key_from, key_to, time_from, time_to)
+        assert bounds.first <= stored <= bounds.last
+    assert found.holds(stored, None, None, time, time)
+    assert found.between(None, None, 0, 0) == (None, None)
+
+
+@given(KEYS, KEYS, KEYS, TIMES, TIMES, TIMES, TIMES)
+def test_no_session_is_outside_the_bounds_in_which_it_is_looked_for(
+    key: bytes, key_from: bytes, key_to: bytes, start: int, length: int, earliest_end: int, latest_start: int
+) -> None:
+    stored, found = keys.session_key(key, start, min(start + length, MAX_TIME)), keys.SessionKeys
+    if found.holds(stored, key, key, earliest_end, latest_start):
+        bounds = found.fixed(key, earliest_end, latest_start)
+        assert bounds.first <= stored <= bounds.last
+    if found.holds(stored, key_from, key_to, earliest_end, latest_start):
+        bounds = found.between(key_from, key_to, earliest_end, latest_start)
+        assert bounds.first <= stored <= bounds.last
+
+
+def test_a_stored_key_too_short_for_its_times_is_rejected() -> None:
+    for read, size in (
+        (keys.window_parts, 12),
+        (keys.window_start, 12),
+        (keys.session_parts, 16),
+        (keys.session_end, 16),
+    ):
+        read(bytes(size))
+        with pytest.raises(ValueError, match=f"{size} of it say the time"):
+            read(bytes(size - 1))
+
+
+def test_the_end_of_a_prefix_is_the_next_number_of_its_length() -> None:
+    assert keys.increment(b"a") == b"b"
+    assert keys.increment(b"a\xff") == b"b\x00"
+    for prefix in (b"", b"\xff", b"\xff\xff"):
+        with pytest.raises(PrefixError):
+            keys.increment(prefix)
+
+
+def test_the_end_of_a_window_stays_a_time() -> None:
+    assert windowed(b"k", 5, 10).end == 15
+    assert windowed(b"k", MAX_TIME - 5, 10).end == MAX_TIME
+
+
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+def test_positions_are_those_in_the_databases_of_kafka_streams(vectors: Path) -> None:
+    seen = 0
+    for line in (vectors / "rocksdb_fixtures.jsonl").read_text().splitlines():
+        for database in json.loads(line)["databases"]:
+            [offsets] = [family["entries"] for family in database["column_families"] if family["name"] == "offsets"]
+            data = bytes.fromhex(dict(offsets)[b"position".hex()])
+            position = Position.deserialize(data)
+            assert list(position.offsets) == ["in"]
+            assert position.serialize() == data
+            seen += 1
+    assert seen == 10
+
+
+def test_an_empty_position_has_zeros() -> None:
+    assert Position().serialize() == bytes(40)
+    assert Position.deserialize(bytes(40)) == Position.deserialize(b"") == Position.deserialize(None) == Position()
+
+
+@given(st.dictionaries(st.text(max_size=5), st.dictionaries(st.integers(0, 9), st.integers(0, MAX_TIME), max_size=3)))
+def test_positions_come_back_from_their_bytes(offsets: dict[str, dict[int, int]]) -> None:
+    data = Position(offsets).serialize()
+    assert len(data) == 40 + sum(64 + len(topic.encode()) + 96 * len(of) for topic, of in offsets.items())
+    read = Position.deserialize(data)
+    assert read.offsets == {topic: of for topic, of in offsets.items() if of}
+
+
+def test_a_position_only_moves_forward() -> None:
+    position = Position().update("in", 0, 5).update("in", 0, 3).update("in", 1, 2)
+    assert position.offsets == {"in": {0: 5, 1: 2}}
+    other = position.copy().merge(Position({"in": {0: 4, 1: 9}, "b": {0: 0}}))
+    assert other.offsets == {"in": {0: 5, 1: 9}, "b": {0: 0}}
+    assert position.offsets == {"in": {0: 5, 1: 2}}
+    assert position != other
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("01" + "00" * 39, "Unknown version 1 when deserializing Position"),
+        ("0000", "ends early"),
+        ("00000000010000000961", "inside the name of a topic"),
+        ("000000000100000001610000000100000000", "ends early"),
+    ],
+)
+def test_bytes_that_are_no_position_are_rejected(data: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Position.deserialize(bytes.fromhex(data))
+
+
+def test_the_file_of_an_older_position_is_read() -> None:
+    assert Position.from_checkpoint("0\n2\nin 0 5\nin 1 7\n") == Position({"in": {0: 5, 1: 7}})
+    for text in ("", "1\n0\n", "0\n2\nin 0 5\n", "0\n1\nin 0\n", "0\n1\nin x 5\n", "0"):
+        with pytest.raises(ValueError, match=r"file of a position|invalid literal"):
+            Position.from_checkpoint(text)

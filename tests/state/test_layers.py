@@ -1,0 +1,907 @@
+"""The layers: what each does with headers, with what deletes, and with its counters, for every kind of store."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from letterhead import Headers
+from letterhead.state import (
+    PUT_NOT_VALID,
+    AggregationWithHeaders,
+    ChangelogRecord,
+    DamagedRowError,
+    Int64Serde,
+    InvalidStateStoreError,
+    InvalidTimestampError,
+    Record,
+    RecordContext,
+    SerdeError,
+    SessionKey,
+    StateStoreError,
+    Stores,
+    StringSerde,
+    TopologyError,
+    UnsupportedOperationError,
+    ValueAndTimestamp,
+    ValueTimestampHeaders,
+    WindowedKey,
+)
+from letterhead.state.context import ChangelogList, StoreContext
+from letterhead.state.layers.adapters import (
+    PlainToHeadersStoreAdapter,
+    SessionToHeadersStoreAdapter,
+    TimestampedToHeadersStoreAdapter,
+)
+from letterhead.state.layers.base import chain
+from letterhead.state.layers.cache import ENTRY_BYTES, RecordCache
+from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
+from letterhead.state.memory import InMemoryKeyValueStore
+from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
+from letterhead.state.rocksdb.session import RocksDBSessionStore
+from letterhead.state.values import LazyHeaders
+
+ODD = Headers([("route", b"a"), ("tenant", None), ("route", b""), ("ключ", b"\xff"), ("route", b"a")])
+"""Keys that repeat, null beside empty, a key outside ASCII: what a layer could lose."""
+
+OF_THE_RECORD = Headers([("record", b"r")])
+
+
+class Family:
+    """One kind of store, with one row that the tests write, read and delete."""
+
+    def __init__(self, name: str, *, persistent: bool = False) -> None:
+        self.name = name
+        self.persistent = persistent
+        self.headed = name in ("kv", "window")
+
+    def __str__(self) -> str:
+        return f"{self.name} in {'RocksDB' if self.persistent else 'memory'}"
+
+    def builder(self) -> Any:
+        in_rocksdb = self.persistent
+        match self.name:
+            case "kv":
+                build = Stores.timestamped_key_value_store_with_headers_builder
+                make = Stores.persistent_timestamped_key_value_store_with_headers
+                return build(make("s") if in_rocksdb else Stores.in_memory_key_value_store("s"))
+            case "window":
+                build = Stores.timestamped_window_store_with_headers_builder
+                make_windows = Stores.persistent_timestamped_window_store_with_headers
+                return build((make_windows if in_rocksdb else Stores.in_memory_window_store)("s", 1000, 10))
+            case "session":
+                build = Stores.session_store_with_headers_builder
+                make_sessions = Stores.persistent_session_store_with_headers
+                return build((make_sessions if in_rocksdb else Stores.in_memory_session_store)("s", 1000))
+        make_versions = Stores.persistent_versioned_key_value_store_with_headers
+        supplier = (make_versions if in_rocksdb else Stores.in_memory_versioned_key_value_store)("s", 1000)
+        return Stores.versioned_key_value_store_with_headers_builder(supplier)
+
+    def put(self, store: Any, headers: Headers) -> None:
+        match self.name:
+            case "kv":
+                store.put(b"k", ValueTimestampHeaders.make(b"v", 5, headers))
+            case "window":
+                store.put(b"k", ValueTimestampHeaders.make(b"v", 5, headers), 10)
+            case "session":
+                store.put(SessionKey(b"k", 10, 20), AggregationWithHeaders.make(b"v", headers))
+            case "versioned":
+                store.put(b"k", b"v", 5, headers)
+
+    def delete(self, store: Any) -> None:
+        match self.name:
+            case "kv":
+                store.delete(b"k")
+            case "window":
+                store.put(b"k", None, 10)
+            case "session":
+                store.remove(SessionKey(b"k", 10, 20))
+            case "versioned":
+                store.delete(b"k", 7)
+
+    def get(self, store: Any) -> Any:
+        match self.name:
+            case "window":
+                return store.fetch(b"k", 10)
+            case "session":
+                return store.fetch_session(b"k", 10, 20)
+        return store.get(b"k")
+
+    def stored(self, store: Any) -> bytes | None:
+        """What the store at the bottom has."""
+        found = self.get(chain(store)[-1])
+        return found.value if self.name == "versioned" and found is not None else found
+
+    def headers_below(self, store: Any) -> Headers:
+        format = "streams-timestamped" if self.headed else "streams"
+        headers: Headers = lh.decode(self.stored(store) or b"", format).headers  # type: ignore[union-attr]
+        return headers
+
+
+KV, WINDOW, SESSION, VERSIONED = (Family(name) for name in ("kv", "window", "session", "versioned"))
+LAYERS = ("metered", "caching", "change-logging")
+FAMILIES = (KV, WINDOW, SESSION, VERSIONED)
+IN_ROCKSDB = tuple(Family(of.name, persistent=True) for of in FAMILIES)
+# Versions are not cached: a test of its own says so.
+TABLE = [
+    (layer, of) for layer in LAYERS for of in (*FAMILIES, *IN_ROCKSDB) if (layer, of.name) != ("caching", "versioned")
+]
+table = pytest.mark.parametrize(("layer", "family"), TABLE, ids=[f"{layer}-{of}" for layer, of in TABLE])
+
+
+class Opened:
+    """A store that is open, with the record at hand."""
+
+    def __init__(
+        self, builder: Any, *, cache_bytes: int = 1 << 20, directory: Path | None = None, **given: Any
+    ) -> None:
+        self.changelog = ChangelogList()
+        self.context = StoreContext("app", changelog=self.changelog, cache=RecordCache(cache_bytes), **given)
+        self.headers = Headers(OF_THE_RECORD)
+        self.at(3)
+        self.store = builder.build()
+        self.store.open(directory, self.context)
+
+    def at(self, timestamp: int) -> None:
+        self.context.record = RecordContext("in", 0, timestamp, timestamp, self.headers)
+
+    def logged(self) -> list[ChangelogRecord]:
+        records = self.changelog.records("app-s-changelog")
+        taken = list(records)
+        records.clear()
+        return taken
+
+
+def with_layer(family: Family, layer: str, directory: Path | None = None) -> Opened:
+    """A store with the metered layer and, if it is another, that one."""
+    builder = family.builder()
+    builder = builder.with_caching_enabled() if layer == "caching" else builder
+    return Opened(builder if layer == "change-logging" else builder.with_logging_disabled(), directory=directory)
+
+
+@table
+def test_headers_arrive(layer: str, family: Family, tmp_path: Path) -> None:
+    opened = with_layer(family, layer, tmp_path)
+    family.put(opened.store, Headers(ODD))
+    assert family.get(opened.store).headers == ODD
+    if layer == "caching":
+        assert family.stored(opened.store) is None
+        opened.store.flush()
+    assert family.headers_below(opened.store) == ODD
+    assert family.get(opened.store).headers == ODD
+    logged = opened.logged()
+    assert [record.headers for record in logged] == ([ODD] if layer == "change-logging" else [])
+    assert [record.value for record in logged] == ([b"v"] if layer == "change-logging" else [])
+    assert opened.headers == OF_THE_RECORD
+    opened.store.close()
+
+
+@table
+def test_a_tombstone_deletes_and_has_the_headers_of_the_record(layer: str, family: Family, tmp_path: Path) -> None:
+    opened = with_layer(family, layer, tmp_path)
+    family.put(opened.store, Headers(ODD))
+    opened.store.flush()
+    opened.logged()
+    opened.at(7)
+    family.delete(opened.store)
+    assert family.get(opened.store) is None
+    if layer == "caching":
+        assert family.headers_below(opened.store) == ODD
+        opened.store.flush()
+    assert family.stored(opened.store) is None
+    assert family.get(opened.store) is None
+    tombstones = opened.logged()
+    if layer == "change-logging":
+        (tombstone,) = tombstones
+        assert (tombstone.value, tombstone.timestamp, tombstone.headers) == (None, 7, OF_THE_RECORD)
+        assert tombstone.headers is not opened.headers
+    else:
+        assert tombstones == []
+    opened.store.close()
+
+
+@table
+def test_metrics_do_not_depend_on_headers(layer: str, family: Family, tmp_path: Path) -> None:
+    counted = []
+    for headers in (Headers(), Headers(ODD)):
+        opened = with_layer(family, layer, tmp_path / str(len(counted)))
+        family.put(opened.store, headers)
+        family.get(opened.store)
+        opened.store.flush()
+        family.delete(opened.store)
+        family.get(opened.store)
+        metrics = opened.store.metrics
+        counted.append({name: metrics[name].count for name in metrics} | {"logged": len(opened.logged())})
+        if layer == "caching":
+            cache = opened.store.inner.cache
+            counted[-1] |= {"hits": cache.hits, "misses": cache.misses, "flushes": cache.flushes}
+        assert all((metrics[name].total_ns > 0) == (metrics[name].count > 0) for name in metrics)
+        opened.store.close()
+    assert counted[0] == counted[1]
+    assert counted[0]["put"] >= 1
+
+
+def test_versions_are_not_cached() -> None:
+    with pytest.raises(TopologyError, match="cannot be cached"):
+        VERSIONED.builder().with_caching_enabled()
+
+
+def test_layers_stand_in_the_order_of_the_builder() -> None:
+    assert KV.builder().with_caching_enabled().build().layers() == [
+        "TimestampedKeyValueStoreWithHeaders",
+        "CachingKeyValueStore",
+        "ChangeLoggingKeyValueStore",
+        "InMemoryKeyValueStore",
+    ]
+    duplicates = Stores.in_memory_window_store("s", 1000, 10, True)
+    cached = Stores.timestamped_window_store_with_headers_builder(duplicates).with_caching_enabled().build()
+    assert "CachingWindowStore" not in cached.layers()
+
+
+# Metered.
+
+
+def kv(**given: Any) -> Opened:
+    return Opened(KV.builder(), **given)
+
+
+def value(data: bytes = b"v", headers: Any = (), timestamp: int = 5) -> Any:
+    return ValueTimestampHeaders.make(data, timestamp, Headers(headers))
+
+
+def test_null_keys_are_refused() -> None:
+    store = kv().store
+    for call in (
+        lambda: store.put(None, value()),
+        lambda: store.put_if_absent(None, value()),
+        lambda: store.put_all([(None, value())]),
+        lambda: store.delete(None),
+        lambda: store.get(None),
+        lambda: store.prefix_scan(None),
+    ):
+        with pytest.raises(TypeError, match="key cannot be null"):
+            call()
+    session = with_layer(SESSION, "metered").store
+    with pytest.raises(TypeError, match="sessionKey can't be null"):
+        session.put(None, None)
+    with pytest.raises(TypeError, match="can't be null"):
+        session.remove(SessionKey(None, 0, 1))  # type: ignore[arg-type]
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    with pytest.raises(TypeError, match="store s holds ValueTimestampHeaders, not bytes"):
+        kv().store.put(b"k", b"v")
+
+
+def test_a_serde_of_another_type_says_what_is_wrong() -> None:
+    builder = Stores.timestamped_key_value_store_with_headers_builder(
+        Stores.in_memory_key_value_store("s"), StringSerde(), Int64Serde()
+    )
+    store = Opened(builder).store
+    with pytest.raises(SerdeError, match="is not compatible to the actual key type"):
+        store.put(b"k", value())
+    with pytest.raises(SerdeError, match="is not compatible to the actual value type"):
+        store.put("k", value())
+    store.put("k", ValueTimestampHeaders.make(7, 5, ODD))
+    assert store.get("k") == ValueTimestampHeaders.make(7, 5, ODD)
+
+
+def test_latencies_are_counted_by_operation() -> None:
+    store = kv().store
+    for _ in range(3):
+        store.put(b"k", value())
+    store.get(b"k")
+    assert (store.metrics["put"].count, store.metrics["get"].count, store.metrics["delete"].count) == (3, 1, 0)
+    assert 0 < store.metrics["put"].average_ns <= store.metrics["put"].max_ns <= store.metrics["put"].total_ns
+    assert store.metrics.as_dict()["put"]["count"] == 3
+
+
+def test_iterators_are_counted_while_they_are_open() -> None:
+    store = kv().store
+    store.put(b"k", value())
+    with store.all() as rows:
+        assert store.metrics.open_iterators == 1
+        assert rows.peek_next_key() == b"k"
+        assert [key for key, _ in rows] == [b"k"]
+    assert (store.metrics.open_iterators, store.metrics["iterator"].count) == (0, 1)
+    with pytest.raises(InvalidStateStoreError):
+        next(rows)
+
+
+def test_iterators_are_closed_with_their_store() -> None:
+    opened = kv()
+    opened.store.put(b"k", value())
+    rows = opened.store.all()
+    opened.store.close()
+    with pytest.raises(InvalidStateStoreError):
+        next(rows)
+
+
+@pytest.mark.parametrize("caching", [False, True])
+def test_a_scan_of_values_parses_no_headers(caching: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    builder = KV.builder().with_caching_enabled() if caching else KV.builder()
+    store = Opened(builder).store
+    for n in range(10):
+        store.put(b"%d" % n, value(b"v%d" % n, ODD))
+    parsed = []
+    read = LazyHeaders._read
+    monkeypatch.setattr(LazyHeaders, "_read", lambda self: parsed.append(self) or read(self))
+    with store.all() as rows:
+        found = dict(rows)
+    assert [of.value for of in found.values()] == [b"v%d" % n for n in range(10)]
+    assert parsed == []
+    assert found[b"3"].headers == ODD
+    assert len(parsed) == 1
+
+
+def damaged(**given: Any) -> Opened:
+    builder = KV.builder().with_logging_disabled().with_damaged_rows(given.pop("damaged_rows", "report"))
+    opened = Opened(builder, **given)
+    bottom = chain(opened.store)[-1]
+    for key, data in ((b"a", value(b"1")), (b"c", value(b"3"))):
+        opened.store.put(key, data)
+    bottom.put(b"b", b"\x10\x02")  # a block of 8 bytes is announced, and one is there
+    return opened
+
+
+def test_a_damaged_row_names_store_key_byte_and_reason() -> None:
+    store = damaged().store
+    with pytest.raises(DamagedRowError) as raised:
+        store.get(b"b")
+    error = raised.value
+    assert (error.store, error.key, error.code) == ("s", b"b", "truncated")
+    assert error.offset is not None
+    assert str(error).startswith("store s: key 62: ")
+
+
+def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> None:
+    store = damaged().store
+    with store.all() as rows:
+        assert [key for key, _ in rows] == [b"a", b"c"]
+        assert [error.key for error in rows.damaged] == [b"b"]
+    assert store.metrics.damaged_rows == 1
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "key 62" in caplog.text
+
+
+def test_a_damaged_row_ends_a_scan_where_that_is_asked_for() -> None:
+    store = damaged(damaged_rows="raise").store
+    with store.all() as rows:
+        assert next(rows)[0] == b"a"
+        with pytest.raises(DamagedRowError):
+            next(rows)
+
+
+def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:
+    opened = kv()
+    chain(opened.store)[-1].put(b"b", b"\x06\x02\x01\x00" + bytes(8) + b"v")  # one header, whose key has the length -1
+    found = opened.store.get(b"b")
+    assert (found.value, found.timestamp) == (b"v", 0)
+    with pytest.raises(DamagedRowError, match=r"store s: key 62: key length -1 is negative \(byte 2\)"):
+        len(found.headers)
+
+
+# Change-logging.
+
+
+def test_a_negative_timestamp_is_refused_before_the_store_is_changed() -> None:
+    opened = kv()
+    with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -1"):
+        opened.store.put(b"k", value(timestamp=-1))
+    assert opened.store.get(b"k") is None
+    unlogged = Opened(KV.builder().with_logging_disabled()).store
+    unlogged.put(b"k", value(timestamp=-1))
+    assert unlogged.get(b"k").timestamp == -1
+
+
+def test_put_if_absent_is_logged_only_where_it_puts() -> None:
+    opened = kv()
+    assert opened.store.put_if_absent(b"k", value(b"1", ODD)) is None
+    assert opened.store.put_if_absent(b"k", value(b"2")).value == b"1"
+    assert [(record.value, record.headers) for record in opened.logged()] == [(b"1", ODD)]
+
+
+def test_the_position_of_the_store_can_go_with_every_record() -> None:
+    opened = kv(consistency_vectors=True)
+    opened.store.put(b"k", value(b"1", ODD))
+    (record,) = opened.logged()
+    assert record.headers[:-2] == ODD
+    assert [key for key, _ in record.headers[-2:]] == ["v", "c"]
+    other = kv(consistency_vectors=True)
+    other.store.restore([record])
+    assert other.store.get(b"k").headers == ODD
+    assert other.store.position == opened.store.position
+
+
+@pytest.mark.parametrize("family", [KV, WINDOW, SESSION, VERSIONED], ids=lambda of: of.name)
+def test_a_store_in_memory_comes_back_from_its_changelog(family: Family) -> None:
+    first = Opened(family.builder())
+    family.put(first.store, Headers(ODD))
+    changelog = first.logged()
+    first.store.close()
+    second = Opened(family.builder())
+    assert family.get(second.store) is None
+    second.store.restore(changelog)
+    assert family.get(second.store).headers == ODD
+    assert second.logged() == []
+
+
+# Caching.
+
+
+def cached(**given: Any) -> Opened:
+    return Opened(KV.builder().with_caching_enabled(), **given)
+
+
+def test_only_the_last_write_of_a_key_leaves_the_cache() -> None:
+    opened = cached()
+    for n in range(3):
+        opened.store.put(b"k", value(b"%d" % n))
+        opened.store.put(b"l", value(b"%d" % n))
+    opened.store.put(b"k", value(b"last", ODD))
+    assert opened.logged() == []
+    opened.store.flush()
+    assert [(record.key, record.value) for record in opened.logged()] == [(b"l", b"2"), (b"k", b"last")]
+
+
+def test_a_write_leaves_the_cache_as_of_the_record_that_made_it() -> None:
+    opened = cached()
+    opened.at(3)
+    opened.store.delete(b"k")
+    opened.headers = Headers([("later", b"")])
+    opened.at(9)
+    opened.store.put(b"l", value())
+    opened.store.flush()
+    tombstone = opened.logged()[0]
+    assert (tombstone.timestamp, tombstone.headers) == (3, OF_THE_RECORD)
+    assert opened.context.record is not None
+    assert opened.context.record.timestamp == 9
+
+
+def test_the_cache_holds_so_many_bytes_and_gives_up_what_was_used_longest_ago() -> None:
+    entry = ENTRY_BYTES + 1 + len(stored_value(b"1"))
+    opened = cached(cache_bytes=3 * entry)
+    cache = opened.store.inner.cache
+    for key in (b"a", b"b", b"c"):
+        opened.store.put(key, value(b"1"))
+    opened.store.flush()
+    opened.logged()
+    opened.store.get(b"a")
+    opened.store.put(b"d", value(b"1"))
+    assert (len(cache), cache.evictions, opened.context.cache.size_bytes) == (3, 1, 3 * entry)  # type: ignore[union-attr]
+    hits = cache.hits
+    opened.store.get(b"a")
+    opened.store.get(b"c")
+    assert cache.hits == hits + 2
+    assert opened.logged() == []
+
+
+def test_a_dirty_entry_that_must_go_takes_all_dirty_ones_along() -> None:
+    entry = ENTRY_BYTES + 1 + len(stored_value(b"1"))
+    opened = cached(cache_bytes=3 * entry)
+    for key in (b"a", b"b", b"c", b"d"):
+        opened.store.put(key, value(b"1"))
+    assert [record.key for record in opened.logged()] == [b"a", b"b", b"c", b"d"]
+    assert len(opened.store.inner.cache) == 3
+
+
+def test_a_cache_of_no_bytes_writes_through() -> None:
+    opened = cached(cache_bytes=0)
+    opened.store.put(b"k", value())
+    assert len(opened.logged()) == 1
+    assert opened.store.get(b"k") == value()
+
+
+def test_namespaces_share_the_bytes_and_nothing_else() -> None:
+    cache = RecordCache(10_000)
+    one, two = (cache.namespace(name, lambda key, entry: None) for name in ("one", "two"))
+    one.put(b"k", b"1", None)
+    two.put(b"k", b"22", None)
+    assert (one.get(b"k").value, two.get(b"k").value) == (b"1", b"22")  # type: ignore[union-attr]
+    assert cache.size_bytes == 2 * ENTRY_BYTES + 2 + 3
+    cache.close("one")
+    assert (cache.size_bytes, len(cache)) == (ENTRY_BYTES + 3, 1)
+    with pytest.raises(ValueError, match="has a namespace 'two' already"):
+        cache.namespace("two", lambda key, entry: None)
+
+
+def test_a_store_whose_namespace_is_taken_is_closed_again() -> None:
+    opened = cached()
+    other = KV.builder().with_caching_enabled().build()
+    with pytest.raises(ValueError, match="has a namespace '0_0-s' already"):
+        other.open(None, opened.context)
+    assert not other.is_open
+
+
+def test_what_a_store_could_not_take_stays_in_the_cache() -> None:
+    opened = cached()
+    bottom = chain(opened.store)[-1]
+    put = bottom.put
+    for key in (b"a", b"b", b"c"):
+        opened.store.put(key, value(key))
+
+    def full(key: bytes, data: bytes | None) -> None:
+        if key == b"b":
+            raise OSError("no space left on device")
+        put(key, data)
+
+    bottom.put = full
+    with pytest.raises(OSError, match="no space"):
+        opened.store.flush()
+    bottom.put = put
+    assert [record.key for record in opened.logged()] == [b"a"]
+    opened.store.flush()
+    assert [record.key for record in opened.logged()] == [b"b", b"c"]
+    assert opened.store.get(b"b").value == b"b"
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_what_is_held_back_is_seen_among_what_is_stored(backward: bool) -> None:
+    opened = cached()
+    for key in (b"a", b"c", b"e", b"g"):
+        opened.store.put(key, value(b"stored"))
+    opened.store.flush()
+    opened.store.delete(b"a")
+    opened.store.put(b"b", value(b"held"))
+    opened.store.put(b"c", value(b"held"))
+    opened.store.delete(b"g")
+    opened.store.delete(b"z")
+    with opened.store.reverse_all() if backward else opened.store.all() as rows:
+        found = [(key, of.value) for key, of in rows]
+    expected = [(b"b", b"held"), (b"c", b"held"), (b"e", b"stored")]
+    assert found == (expected[::-1] if backward else expected)
+    with opened.store.prefix_scan(b"c") as rows:
+        assert [key for key, _ in rows] == [b"c"]
+
+
+def test_windows_and_sessions_that_are_cached_do_not_grow_old() -> None:
+    opened = Opened(WINDOW.builder().with_caching_enabled())
+    opened.store.put(b"k", value(b"old"), 0)
+    opened.store.put(b"k", value(b"new"), 5000)
+    opened.store.flush()
+    assert opened.store.fetch(b"k", 0).value == b"old"
+    with opened.store.fetch_key(b"k", 0, 9000) as rows:
+        assert [(row.start, row.end) for row, _ in rows] == [(0, 10), (5000, 5010)]
+
+
+KEYS = [b"a", b"a\0", b"a\xff", b"ab", b"b", b"c" + bytes(9)]
+TIMES = [0, 1, 9, 10, 60_000, 199_999, 200_000, 200_001, 399_999]
+BOUNDS = [None, *KEYS]
+
+
+def windows(supplier: Any) -> tuple[Any, Callable[[Any, random.Random], None], Callable[[Any], Iterator[Any]]]:
+    def write(store: Any, chance: random.Random) -> None:
+        data = None if chance.random() < 0.3 else value(chance.randbytes(2), ODD)
+        store.put(chance.choice(KEYS), data, chance.choice(TIMES))
+
+    def read(store: Any) -> Iterator[Any]:
+        for first, last in ((0, 1 << 62), (5, 60_000), (10, 9), (60_000, 200_000)):
+            for key in KEYS:
+                yield store.fetch_key(key, first, last)
+                yield store.backward_fetch_key(key, first, last)
+            for low, high in itertools.product(BOUNDS, BOUNDS):
+                yield store.fetch_range(low, high, first, last)
+                yield store.backward_fetch_range(low, high, first, last)
+            yield store.fetch_all(first, last)
+            yield store.backward_fetch_all(first, last)
+        yield store.all()
+        yield store.backward_all()
+
+    return Stores.timestamped_window_store_with_headers_builder(supplier), write, read
+
+
+def sessions(supplier: Any) -> tuple[Any, Callable[[Any, random.Random], None], Callable[[Any], Iterator[Any]]]:
+    by_time = supplier.order != "segments"
+
+    def write(store: Any, chance: random.Random) -> None:
+        start, end = sorted(chance.choices(TIMES, k=2))
+        data = None if chance.random() < 0.3 else AggregationWithHeaders.make(chance.randbytes(2), Headers(ODD))
+        store.put(SessionKey(chance.choice(KEYS), start, end), data)
+
+    def read(store: Any) -> Iterator[Any]:
+        for earliest, latest in ((0, 1 << 62), (5, 60_000), (60_000, 9), (200_000, 200_000)):
+            for key in KEYS:
+                yield store.find_sessions(key, earliest, latest)
+                yield store.backward_find_sessions(key, earliest, latest)
+            for low, high in itertools.product(BOUNDS, BOUNDS):
+                yield store.find_sessions_range(low, high, earliest, latest)
+                yield store.backward_find_sessions_range(low, high, earliest, latest)
+            if by_time and earliest <= latest:
+                yield store.find_sessions_time(earliest, latest)
+        for key in KEYS:
+            yield store.fetch(key)
+            yield store.backward_fetch(key)
+
+    return Stores.session_store_with_headers_builder(supplier), write, read
+
+
+FOREVER = 1 << 40
+WINDOWED = {
+    "window": lambda: windows(Stores.persistent_timestamped_window_store_with_headers("s", 400_000, 10)),
+    "window by time": lambda: windows(Stores.persistent_time_ordered_window_store_with_headers("s", 400_000, 10)),
+    "window in memory": lambda: windows(Stores.in_memory_window_store("s", FOREVER, 10)),
+    "session": lambda: sessions(Stores.persistent_session_store_with_headers("s", 400_000)),
+    "session by time": lambda: sessions(Stores.persistent_time_ordered_session_store_with_headers("s", 400_000)),
+    "session in memory": lambda: sessions(Stores.in_memory_session_store("s", FOREVER)),
+}
+
+
+@pytest.mark.parametrize("kind", WINDOWED)
+def test_a_cache_changes_neither_rows_nor_their_order(kind: str, tmp_path: Path) -> None:
+    """Random writes, some of them flushed: every read gives what it gives without a cache, while nothing grows old."""
+    chance = random.Random(kind)
+    builder, write, read = WINDOWED[kind]()
+    plain = Opened(builder, directory=tmp_path / "plain")
+    cached = Opened(builder.with_caching_enabled(), directory=tmp_path / "cached")
+    compared = 0
+    for _ in range(3):
+        for _ in range(12):
+            seed = chance.random()
+            for opened in (plain, cached):
+                write(opened.store, random.Random(seed))
+            if chance.random() < 0.1:
+                cached.store.flush()
+        for one, other in zip(read(plain.store), read(cached.store), strict=True):
+            with one, other:
+                expected = list(one)
+                assert list(other) == expected
+                compared += len(expected)
+    assert compared > 100
+    for opened in (plain, cached):
+        opened.store.close()
+
+
+# Flush listeners.
+
+
+def heard(opened: Opened, **given: Any) -> list[Record[Any, Any]]:
+    found: list[Record[Any, Any]] = []
+    assert opened.store.set_flush_listener(found.append, **given) is True
+    return found
+
+
+def test_a_flush_listener_hears_of_a_value_with_its_headers_and_time() -> None:
+    opened = cached()
+    found = heard(opened, send_old_values=True)
+    opened.store.put(b"k", value(b"1", ODD))
+    opened.store.flush()
+    opened.store.put(b"k", value(b"2", timestamp=8))
+    opened.store.flush()
+    assert [(record.key, record.timestamp, record.headers) for record in found] == [
+        (b"k", 5, OF_THE_RECORD),
+        (b"k", 8, OF_THE_RECORD),
+    ]
+    assert found[0].value == (value(b"1", ODD), None)
+    assert found[1].value == (value(b"2", timestamp=8), value(b"1", ODD))
+
+
+def test_a_flush_listener_hears_of_no_row_that_never_left_the_cache() -> None:
+    opened = cached()
+    found = heard(opened)
+    opened.store.put(b"k", value())
+    opened.store.delete(b"k")
+    opened.store.flush()
+    assert (found, opened.logged()) == ([], [])
+
+
+def test_a_flush_listener_of_windows_and_sessions_is_given_the_window() -> None:
+    windows = Opened(WINDOW.builder().with_caching_enabled())
+    found = heard(windows)
+    WINDOW.put(windows.store, ODD)
+    windows.store.flush()
+    assert [(record.key, record.timestamp) for record in found] == [(WindowedKey(b"k", 10, 20), 5)]
+    sessions = Opened(SESSION.builder().with_caching_enabled())
+    found = heard(sessions)
+    SESSION.put(sessions.store, Headers(ODD))
+    sessions.store.flush()
+    SESSION.delete(sessions.store)
+    sessions.store.flush()
+    assert [(record.key, record.timestamp, record.headers) for record in found] == [
+        (SessionKey(b"k", 10, 20), 20, ODD),
+        (SessionKey(b"k", 10, 20), 20, Headers()),
+    ]
+
+
+def test_a_flush_listener_may_write_to_the_store() -> None:
+    opened = cached()
+
+    def echo(record: Record[Any, Any]) -> None:
+        if not record.key.endswith(b"!"):
+            opened.store.put(record.key + b"!", record.value.new_value)
+
+    opened.store.set_flush_listener(echo)
+    opened.store.put(b"k", value())
+    opened.store.flush()
+    assert [record.key for record in opened.logged()] == [b"k", b"k!"]
+
+
+def test_without_a_cache_there_is_no_flush_listener() -> None:
+    assert kv().store.set_flush_listener(print) is False
+
+
+# Adapters.
+
+
+def rows_of(store: Any) -> dict[bytes, bytes]:
+    with store.all() as rows:
+        return dict(rows)
+
+
+ADAPTED = {
+    "timestamped": (Stores.persistent_timestamped_key_value_store, (5).to_bytes(8, "big") + b"v", 5),
+    "plain": (Stores.persistent_key_value_store, b"v", -1),
+}
+
+
+@pytest.mark.parametrize("kind", ADAPTED)
+def test_an_older_supplier_keeps_what_it_can_and_logs_it_all(kind: str, tmp_path: Path) -> None:
+    supplier, below, timestamp = ADAPTED[kind]
+    builder = Stores.timestamped_key_value_store_with_headers_builder(supplier("s"))
+    opened = Opened(builder, directory=tmp_path / "a")
+    opened.store.put(b"k", value(b"v", ODD))
+    assert rows_of(chain(opened.store)[-1]) == {b"k": below}
+    assert opened.store.get(b"k") == value(b"v", (), timestamp)
+    changelog = opened.logged()
+    assert [(record.timestamp, record.headers) for record in changelog] == [(5, ODD)]
+    restored = Opened(builder, directory=tmp_path / "b")
+    restored.store.restore(changelog)
+    assert rows_of(chain(restored.store)[-1]) == {b"k": below}
+    for each in (opened, restored):
+        each.store.close()
+
+
+def test_an_older_session_supplier_keeps_aggregations_only(tmp_path: Path) -> None:
+    builder = Stores.session_store_with_headers_builder(Stores.persistent_session_store("s", 1000))
+    opened = Opened(builder, directory=tmp_path)
+    SESSION.put(opened.store, Headers(ODD))
+    assert SESSION.get(opened.store) == AggregationWithHeaders.make(b"v", Headers())
+    assert opened.logged()[0].headers == ODD
+    with pytest.raises(UnsupportedOperationError):
+        opened.store.find_sessions_time(0, 100)
+    opened.store.close()
+
+
+def test_adapters_refuse_what_they_are_not_for() -> None:
+    with pytest.raises(ValueError, match="must be a persistent store, but it is not"):
+        TimestampedToHeadersStoreAdapter(InMemoryKeyValueStore("s", format="timestamped"))
+    with pytest.raises(ValueError, match="must be a timestamped store, but it is not"):
+        TimestampedToHeadersStoreAdapter(RocksDBKeyValueStore("s", format="plain"))
+    with pytest.raises(ValueError, match=r"plain \(non-timestamped\) key value store, but it is timestamped"):
+        PlainToHeadersStoreAdapter(RocksDBKeyValueStore("s", format="timestamped"))
+    with pytest.raises(ValueError, match="must be an older session store, but it keeps headers"):
+        SessionToHeadersStoreAdapter(RocksDBSessionStore("s", 1000, format="headers"))
+
+
+def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
+    supplier = Stores.persistent_timestamped_key_value_store_with_headers("s")
+    with pytest.raises(TopologyError, match="keeps headers"):
+        Stores.timestamped_key_value_store_builder(supplier)
+    with pytest.raises(TopologyError, match="of the family 'kv' where 'window' is built"):
+        Stores.timestamped_window_store_with_headers_builder(supplier)
+    versions = Stores.persistent_versioned_key_value_store("s", 1000)
+    with pytest.raises(TopologyError, match="without headers"):
+        Stores.versioned_key_value_store_with_headers_builder(versions)
+
+
+# Facades.
+
+
+def test_a_facade_shows_no_headers_and_writes_none() -> None:
+    opened = kv()
+    opened.store.put(b"k", value(b"1", ODD))
+    facade = KeyValueFacade(opened.store, timestamps=True)
+    assert facade.get(b"k") == ValueAndTimestamp.make(b"1", 5)
+    facade.put(b"l", ValueAndTimestamp.make(b"2", 6))
+    assert opened.store.get(b"l") == value(b"2", (), 6)
+    with facade.all() as rows:
+        assert [(key, of.value) for key, of in rows] == [(b"k", b"1"), (b"l", b"2")]
+    plain = KeyValueFacade(opened.store, timestamps=False)
+    assert (plain.get(b"k"), plain.delete(b"l")) == (b"1", b"2")
+    with pytest.raises(InvalidTimestampError):  # there is no timestamp to log it with
+        plain.put(b"m", b"3")
+    plain.put(b"k", None)
+    assert plain.approximate_num_entries() == 0
+
+
+def test_facades_of_windows_and_sessions() -> None:
+    windows = Opened(WINDOW.builder())
+    WINDOW.put(windows.store, ODD)
+    assert WindowFacade(windows.store, timestamps=False).fetch(b"k", 10) == b"v"
+    with WindowFacade(windows.store, timestamps=True).fetch_all(0, 100) as rows:
+        assert list(rows) == [(WindowedKey(b"k", 10, 20), ValueAndTimestamp.make(b"v", 5))]
+    sessions = Opened(SESSION.builder())
+    facade = SessionFacade(sessions.store)
+    facade.put(SessionKey(b"k", 10, 20), b"v")
+    assert SESSION.get(sessions.store) == AggregationWithHeaders.make(b"v", Headers())
+    with facade.fetch(b"k") as rows:
+        assert list(rows) == [(SessionKey(b"k", 10, 20), b"v")]
+    facade.remove(SessionKey(b"k", 10, 20))
+    assert facade.fetch_session(b"k", 10, 20) is None
+
+
+# Versions.
+
+
+def test_versions_say_until_when_they_are_valid() -> None:
+    opened = Opened(VERSIONED.builder())
+    store = opened.store
+    assert store.put(b"k", b"1", 100, ODD) == -1
+    assert store.put(b"k", b"3", 300) == -1
+    assert store.put(b"k", b"2", 200, {"n": b"2"}) == 300
+    assert store.put(b"k", None, 400, {"gone": b""}) == -1
+    assert store.get(b"k") is None
+    assert store.get(b"k", 150).headers == ODD
+    with store.versions(b"k") as rows:
+        found = [(of.value, of.timestamp, of.valid_to, of.headers) for _, of in rows]
+    assert found == [(b"3", 300, 400, Headers()), (b"2", 200, 300, Headers({"n": b"2"})), (b"1", 100, 200, ODD)]
+    with store.versions(b"k", ascending=True) as rows:
+        assert [of.value for _, of in rows] == [b"1", b"2", b"3"]
+    assert opened.logged()[-1].headers == Headers({"gone": b""})
+    store.put(b"l", b"now", 9000)
+    assert store.put(b"k", b"late", 500) == PUT_NOT_VALID
+    with pytest.raises(InvalidTimestampError):
+        store.put(b"k", b"v", -1)
+
+
+# Suppliers.
+
+
+def bad_suppliers() -> Iterator[tuple[Callable[[], Any], type[Exception], str]]:
+    window = Stores.persistent_timestamped_window_store_with_headers
+    yield lambda: Stores.persistent_timestamped_key_value_store_with_headers(None), TypeError, "name cannot be null"  # type: ignore[arg-type]
+    yield lambda: window(None, 10, 10), TypeError, "name cannot be null"  # type: ignore[arg-type]
+    yield lambda: window("s", -1, 10), ValueError, "retentionPeriod cannot be negative"
+    yield lambda: window("s", 10, -1), ValueError, "windowSize cannot be negative"
+    yield (
+        lambda: window("s", 10, 20),
+        ValueError,
+        r"The retention period of the window store s must be no smaller than its window size. Got size=\[20\], retention=\[10\]",
+    )
+    yield (
+        lambda: Stores.persistent_session_store_with_headers("s", -1),
+        ValueError,
+        "retentionPeriod cannot be negative",
+    )
+    yield lambda: Stores.in_memory_session_store(None, 1), TypeError, "name cannot be null"  # type: ignore[arg-type]
+    versioned = Stores.persistent_versioned_key_value_store_with_headers
+    yield lambda: versioned("s", -1), ValueError, "historyRetention cannot be negative"
+    yield lambda: versioned("s", 1, 0), ValueError, "segmentInterval cannot be zero or negative"
+    builder = Stores.timestamped_key_value_store_with_headers_builder
+    yield lambda: builder(None), TypeError, "supplier cannot be null"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("make", "error", "message"), list(bad_suppliers()))
+def test_what_a_supplier_is_given_is_checked(make: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_suppliers_say_what_their_metrics_are_filed_under() -> None:
+    suppliers = [
+        Stores.persistent_timestamped_key_value_store_with_headers("s"),
+        Stores.persistent_timestamped_window_store_with_headers("s", 10, 10),
+        Stores.persistent_session_store_with_headers("s", 10),
+        Stores.in_memory_key_value_store("s"),
+        Stores.in_memory_window_store("s", 10, 10),
+        Stores.in_memory_session_store("s", 10),
+    ]
+    scopes = ["rocksdb", "rocksdb-window", "rocksdb-session", "in-memory", "in-memory-window", "in-memory-session"]
+    assert [supplier.metrics_scope for supplier in suppliers] == scopes
+
+
+def test_errors_of_stores_can_be_caught_together() -> None:
+    assert issubclass(DamagedRowError, StateStoreError)
+    assert issubclass(TopologyError, StateStoreError)
+
+
+def stored_value(data: bytes) -> bytes:
+    """What a value without headers is in a store."""
+    encoded = lh.encode(lh.Envelope(headers=[], timestamp=5, payload=data), "streams-timestamped")
+    assert encoded is not None
+    return encoded

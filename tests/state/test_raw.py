@@ -1,0 +1,170 @@
+"""Stored values without what surrounds the payload, conversions, and records of changelogs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+from letterhead.errors import DecodeError
+from letterhead.state import converters, raw
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.memory import InMemoryKeyValueStore
+from letterhead.state.raw import HeadersBytesStore
+
+HELPERS = {
+    "Utils.rawPlainValue": (raw.raw_plain_value, "streams-timestamped"),
+    "Utils.rawTimestampedValue": (raw.raw_timestamped_value, "streams-timestamped"),
+    "Utils.timestamp": (raw.timestamp, "streams-timestamped"),
+    "Utils.rawAggregation": (raw.raw_aggregation, "streams"),
+    "Utils.headers": (raw.headers, "streams"),
+}
+"""The helpers of Kafka Streams, ours, and the format of what each reads."""
+
+
+def read_lines(vectors: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (vectors / f"{name}.jsonl").read_text().splitlines()]
+
+
+def some_bytes(digits: str | None) -> bytes | None:
+    return None if digits is None else bytes.fromhex(digits)
+
+
+def headers_of(line: list[dict[str, Any]]) -> lh.Headers:
+    return lh.Headers([(header["key"], some_bytes(header["value"])) for header in line])
+
+
+def test_what_surrounds_a_value_is_taken_off_as_kafka_streams_does(vectors: Path) -> None:
+    for line in read_lines(vectors, "value_timestamp_headers"):
+        data = some_bytes(line["hex"])
+        if data is None:
+            continue
+        assert raw.raw_timestamped_value(data) == bytes.fromhex(line["timestamped_hex"])
+        assert raw.raw_plain_value(data) == bytes.fromhex(line["value"])
+        assert raw.timestamp(data) == int(line["timestamp"])
+        assert raw.headers(data) == headers_of(line.get("decoded_headers", line["headers"]))
+        assert raw.has_empty_headers(data) == line["has_empty_headers"]
+    for line in read_lines(vectors, "aggregation_with_headers"):
+        if line.get("hex") is not None:
+            assert raw.raw_aggregation(bytes.fromhex(line["hex"])) == bytes.fromhex(line["aggregation"])
+
+
+def test_nothing_is_taken_off_nothing() -> None:
+    for read in (raw.headers, raw.raw_plain_value, raw.raw_timestamped_value, raw.raw_aggregation):
+        assert read(None) is None
+    assert HeadersBytesStore.convert_to_header_format(None) is None
+    assert HeadersBytesStore.convert_from_plain_to_header_format(None) is None
+    assert raw.convert_to_timestamped_format(None) is None
+    assert not raw.has_empty_headers(b"")
+
+
+def test_broken_values_are_refused_and_never_read_from_somewhere_else(vectors: Path) -> None:
+    refused: Counter[str] = Counter()
+    for line in read_lines(vectors, "malformed"):
+        data = bytes.fromhex(line["input"])
+        for name, (read, format) in HELPERS.items():
+            java = line["targets"][name]
+            try:
+                ours: Any = read(data)
+            except DecodeError as error:
+                if "ok" in java:
+                    refused[f"{name}: {error.code}"] += 1
+                with pytest.raises(DecodeError) as whole:
+                    lh.decode(data, format)
+                assert (error.code, error.offset) == (whole.value.code, whole.value.offset)
+                continue
+            assert "ok" in java, f"{name} throws for {line['id']}"
+            if name == "Utils.headers":
+                assert ours == headers_of(java["ok"]["headers"])
+            elif name == "Utils.timestamp":
+                assert ours == int(java["ok"]["timestamp"])
+            else:
+                assert ours == bytes.fromhex(java["ok"]["bytes"])
+    # What Java's helpers give for the rest: bytes from somewhere else, or headers of which some are lost.
+    assert {name.split(": ")[1] for name in refused} <= {
+        "negative_length",
+        "truncated",
+        "negative_count",
+        "trailing_bytes",
+        "varint_lost_bits",
+        "key_not_utf8",
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ("", "truncated"),
+        ("80", "truncated"),
+        ("8080808080", "varint_too_long"),
+        ("8080808010", "varint_lost_bits"),
+        ("01", "negative_length"),
+        ("04ff", "truncated"),
+    ],
+)
+def test_a_size_that_is_wrong_is_rejected(data: str, code: str) -> None:
+    for read in (raw.raw_aggregation, raw.raw_plain_value, raw.raw_timestamped_value, raw.timestamp, raw.headers):
+        with pytest.raises(DecodeError) as raised:
+            read(bytes.fromhex(data))
+        assert raised.value.code == code
+
+
+@pytest.mark.parametrize("data", ["00", "0000000000000000", "0200" + "00" * 7])
+def test_a_timestamp_that_is_cut_off_is_rejected(data: str) -> None:
+    for read in (raw.raw_plain_value, raw.raw_timestamped_value, raw.timestamp):
+        with pytest.raises(DecodeError) as raised:
+            read(bytes.fromhex(data))
+        assert raised.value.code == "truncated"
+    assert raw.raw_aggregation(bytes.fromhex(data)) is not None
+
+
+def test_a_long_spelling_of_a_size_is_read() -> None:
+    assert raw.raw_aggregation(bytes.fromhex("808000") + b"v") == b"v"
+    assert raw.raw_aggregation(bytes.fromhex("8080808000") + b"v") == b"v"
+    assert raw.raw_aggregation(bytes.fromhex("8001") + bytes(64) + b"v") == b"v"
+
+
+def test_older_values_and_records_are_converted_as_kafka_streams_does(vectors: Path) -> None:
+    for line in read_lines(vectors, "conversions"):
+        if line["kind"] == "format":
+            value = some_bytes(line["input"])
+            for name, convert in (
+                ("HeadersBytesStore.convertToHeaderFormat", HeadersBytesStore.convert_to_header_format),
+                (
+                    "HeadersBytesStore.convertFromPlainToHeaderFormat",
+                    HeadersBytesStore.convert_from_plain_to_header_format,
+                ),
+                ("TimestampedBytesStore.convertToTimestampedFormat", raw.convert_to_timestamped_format),
+            ):
+                assert convert(value) == some_bytes(line[name])
+            continue
+        record = ChangelogRecord(b"k", some_bytes(line["value"]), int(line["timestamp"]), headers_of(line["headers"]))
+        for name, converter in (
+            ("identity", converters.identity),
+            ("rawValueToTimestampedValue", converters.raw_value_to_timestamped_value),
+            ("rawValueToHeadersValue", converters.raw_value_to_headers_value),
+            ("rawValueToSessionHeadersValue", converters.raw_value_to_session_headers_value),
+        ):
+            converted = converter(record)
+            assert converted == record._replace(value=some_bytes(line[name]))
+
+
+def test_the_converter_of_a_store_is_chosen_by_what_its_values_have() -> None:
+    choose = converters.converter_for
+    assert choose() is converters.identity
+    assert choose(session=True) is converters.identity
+    assert choose(timestamped=True) is converters.raw_value_to_timestamped_value
+    assert choose(timestamped=True, versioned=True) is converters.identity
+    assert choose(headers=True, timestamped=True) is converters.raw_value_to_headers_value
+    assert choose(headers=True, session=True) is converters.raw_value_to_session_headers_value
+    assert choose(headers=True, versioned=True) is converters.raw_value_to_session_headers_value
+
+
+def test_a_store_says_whether_it_keeps_headers() -> None:
+    assert isinstance(InMemoryKeyValueStore("s"), HeadersBytesStore)
+    assert not isinstance(InMemoryKeyValueStore("s", format="timestamped"), HeadersBytesStore)
+    assert not isinstance(object(), HeadersBytesStore)

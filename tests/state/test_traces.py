@@ -1,0 +1,201 @@
+"""Every trace of Kafka Streams' own stores, replayed on ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deviations
+import letterhead as lh
+from letterhead.state import ChangelogRecord, TopologyTestDriver
+from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow, Version
+from traces import VECTORS, Families, headers_of, replay, shown, shown_headers
+from traces import traces as all_traces
+
+XFAIL: dict[str, str] = {}
+"""Traces that do not replay yet, and why."""
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        pytest.param(trace, marks=pytest.mark.xfail(reason=XFAIL[trace], strict=True)) if trace in XFAIL else trace
+        for trace in all_traces()
+    ],
+)
+def test_a_trace_replays(trace: str, tmp_path: Path) -> None:
+    compared = replay(trace, tmp_path)
+    steps = [line for line in all_traces()[trace] if line["type"] == "step"]
+    refused = [line for line in all_traces()[trace] if line["type"] == "open_error"]
+    assert compared["results"] + compared["quirks"] == sum(len(line["ops"]) for line in steps) + len(refused)
+    assert compared["databases"] == sum(
+        len(line["databases"]) for line in all_traces()[trace] if line["type"] == "close"
+    )
+
+
+def test_every_operation_of_the_traces_was_looked_at() -> None:
+    ops = Counter(op["op"] for lines in all_traces().values() for line in lines for op in line.get("ops", ()))
+    marked = Counter(
+        op["java_quirk"]
+        for lines in all_traces().values()
+        for line in lines
+        for op in line.get("ops", ())
+        if "java_quirk" in op
+    )
+    assert len(all_traces()) == 64
+    assert sum(ops.values()) == 2427
+    assert set(marked) == set(deviations.QUIRKS)
+
+
+def test_every_deviation_is_of_a_trace() -> None:
+    assert set(deviations.DEFECTS) <= set(all_traces())
+
+
+# The versioned trace again, with headers at every version.
+
+
+Given = dict[tuple[str, str], list[dict[str, Any]]]
+
+
+def with_headers_of_their_own(trace: str, given: Given) -> list[dict[str, Any]]:
+    """The lines of a trace, with headers at each put, and in the results where these come back; notes them in `given`."""
+    lines: list[dict[str, Any]] = json.loads(json.dumps(all_traces()[trace]))
+    count = 0
+    for line in lines:
+        if line["type"] == "open":
+            line["config"]["supplier"] = "rocksdb-versioned-headers"
+        if line["type"] == "close":
+            line["databases"] = [in_their_own_family(database) for database in line["databases"]]
+        if line["type"] != "step":
+            continue
+        # Every write logs one record.
+        logged = iter(line["changelog"])
+        for op in line["ops"]:
+            if op["op"] in ("put", "delete"):
+                record = next(logged)
+                record["headers"] = line["record"]["headers"]
+                if op.get("value") is not None:
+                    count += 1
+                    op["headers"] = [{"key": "n", "value": f"{count:04x}"}, {"key": "null", "value": None}]
+                    given[op["key"], op["timestamp"]] = record["headers"] = op["headers"]
+            if isinstance(op.get("result"), dict):
+                op["result"]["headers"] = given[op["key"], op["result"]["timestamp"]]
+    return lines
+
+
+def in_their_own_family(database: dict[str, Any]) -> dict[str, Any]:
+    families = {family["name"]: family["entries"] for family in database["column_families"]}
+    families["versionedKeyValueWithHeaders"], families["default"] = families["default"], []
+    return {**database, "column_families": [{"name": name, "entries": rows} for name, rows in families.items()]}
+
+
+class VersionsWithHeaders(deviations.HistoryAfterReopening):
+    """What is right for these lines: the history too has its headers, in the results and in the files."""
+
+    def __init__(self, trace: str, changelog: list[ChangelogRecord]) -> None:
+        super().__init__(trace, changelog)
+        self.headers: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for record in changelog:
+            self.headers[record.key.hex(), str(record.timestamp)] = shown_headers(record.headers)
+
+    def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
+        if "headers" in op:
+            self.headers[op["key"], op["timestamp"]] = op["headers"]
+        right = super().result(phase, op, java)
+        if isinstance(right, dict):
+            right["headers"] = self.headers[op["key"], right["timestamp"]]
+        return right
+
+    def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:
+        if name != "versionedKeyValueWithHeaders":
+            return entries
+        return [(key, self._row(bytes.fromhex(key), bytes.fromhex(row)).hex()) for key, row in entries]
+
+    def _row(self, key: bytes, row: bytes) -> bytes:
+        if key.startswith(LATEST):
+            latest = Latest.read(row)
+            return latest._replace(value=self._value(key, latest.timestamp, latest.value)).write()
+        old = SegmentRow.read(row)
+        versions = [Version(at, None if value is None else self._value(key, at, value)) for at, value in old.versions]
+        return SegmentRow(old.next, versions).write()
+
+    def _value(self, key: bytes, at: int, value: bytes) -> bytes:
+        headers = headers_of(self.headers[key[8:].hex(), str(at)])
+        data = lh.encode(lh.Envelope(headers=headers, payload=value), "streams")
+        assert data is not None
+        return data
+
+
+def test_versions_replay_with_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = "versioned-rocksdb"
+    monkeypatch.setitem(deviations.DEFECTS, trace, VersionsWithHeaders)
+    lines = with_headers_of_their_own(trace, {})
+    compared = replay(trace, tmp_path, lines=lines)
+    assert compared["results"] == sum(len(line["ops"]) for line in lines if line["type"] == "step")
+    assert compared["databases"] == 2
+
+
+def test_versions_with_headers_come_back_from_their_changelog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = "versioned-rocksdb-restored"
+    given: Given = {}
+    original = with_headers_of_their_own("versioned-rocksdb", given)
+    monkeypatch.setitem(deviations.DEFECTS, trace, VersionsWithHeaders)
+    monkeypatch.setitem(all_traces(), "with-headers", original)
+    lines = with_headers_of_their_own(trace, given)
+    for line in lines:
+        if line["type"] == "restore":
+            line["changelog_of"] = "with-headers"
+    compared = replay(trace, tmp_path, lines=lines)
+    assert compared["results"] == sum(len(line["ops"]) for line in lines if line["type"] == "step")
+    assert (compared["restored"], compared["databases"]) == (66, 1)
+
+
+# What the test driver gives for a store.
+
+
+def accessors() -> list[dict[str, Any]]:
+    found = []
+    for family in ("queries", "queries_window", "queries_session"):
+        with (VECTORS / f"{family}.jsonl").open(encoding="ascii") as lines:
+            found += [line for line in map(json.loads, lines) if line.get("accessors")]
+    return found
+
+
+@pytest.mark.parametrize("line", accessors(), ids=lambda line: line["trace"])
+def test_accessors_are_those_of_the_test_driver(line: dict[str, Any], tmp_path: Path) -> None:
+    checked = 0
+
+    def check(driver: TopologyTestDriver) -> None:
+        nonlocal checked
+        for accessor, expected in line.items():
+            if accessor in ("trace", "accessors"):
+                continue
+            name, _, key = accessor.removesuffix(")").partition(".get(")
+            get = getattr(driver, snake(name))
+            if isinstance(expected, bool):
+                assert (get("store") is not None) is expected, accessor
+            elif isinstance(expected, dict) and "exception" in expected:
+                with pytest.raises(deviations.ERRORS[expected["exception"]]) as raised:
+                    get("store")
+                assert str(raised.value) == re.sub(
+                    "`([a-zA-Z]+)", lambda java: "`" + snake(java[1]), expected["message"]
+                )
+            else:
+                assert shown(get("store").get(bytes.fromhex(key))) == expected, accessor
+            checked += 1
+
+    replay(line["trace"], tmp_path, before_close=check)
+    assert checked == len(line) - 2
+
+
+def snake(name: str) -> str:
+    return re.sub("[A-Z]", lambda letter: "_" + letter[0].lower(), name)
+
+
+def test_the_accessors_of_all_lines_were_looked_at() -> None:
+    assert len(accessors()) == 8

@@ -1,0 +1,44 @@
+"""Writes rows to a store of ours whose write-ahead log is on, says so, and waits to be killed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import letterhead as lh
+from letterhead.state import SessionKey
+from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBOptions, RocksDBSessionStore, RocksDBWindowStore
+from operations import config_of, puts
+from traces import headers_of, unhex
+
+LOGGED = RocksDBOptions(write_ahead_log=True)
+
+
+def main(task: str, family: str, count: str) -> None:
+    config = config_of(family)
+    times = config["retention_ms"], config["window_size_ms"]
+    store: Any = {
+        "kv": lambda: RocksDBKeyValueStore("store", options=LOGGED),
+        "window": lambda: RocksDBWindowStore("store", *times, options=LOGGED),
+        "session": lambda: RocksDBSessionStore("store", times[0], options=LOGGED),
+    }[family]()
+    store.open(Path(task))
+    for _, ops in puts(config, int(count)):
+        for op in ops:
+            key, stored = unhex(op["key"]), op["value"]
+            headers = headers_of(stored["headers"])
+            if family == "session":
+                envelope = lh.Envelope(headers=headers, payload=unhex(stored["aggregation"]))
+                store.put(SessionKey(key, int(op["start"]), int(op["end"])), lh.encode(envelope, "streams"))
+                continue
+            timestamp = int(stored["timestamp"])
+            envelope = lh.Envelope(headers=headers, timestamp=timestamp, payload=unhex(stored["value"]))
+            start = (int(op["start"]),) if family == "window" else ()
+            store.put(key, lh.encode(envelope, "streams-timestamped"), *start)
+    print(count, "written", flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
