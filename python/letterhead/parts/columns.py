@@ -1,0 +1,191 @@
+"""Values of conventions that are more than one type says: a column of values in, a typed column out.
+
+:func:`letterhead.arrow.select` gives the values of a header; where a convention puts several things into one value, or a
+type of its own before it, one of these functions takes them apart. They need pyarrow and numpy, and what comes back is
+pyarrow's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from letterhead.amqp import check_type
+from letterhead.errors import check_name
+
+if TYPE_CHECKING:
+    from letterhead.arrow import Column, OnError
+
+__all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
+
+
+def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Literal["arrow", "spark"] = "arrow") -> Any:
+    """Read a column of AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub have them in headers.
+
+    The code on the wire decides: a value of another type than the one asked for is an error, not a guess. How a type is
+    written does not matter: ``55 07`` and ``81 00 … 07`` are the same long. AMQP's null is null.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of binary or string
+        One value a cell. A null cell stays null.
+    type : str
+        What the values are: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
+        ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
+        ``uuid``, ``string`` (string and symbol), ``binary``. There is no suffix: AMQP is big-endian.
+    errors : {"raise", "null", "column"}, default "raise"
+        What becomes of a value that cannot be read: an error that names row, byte and reason; null; or null in a struct
+        ``value, error``, where ``error`` lists what is wrong as in :func:`letterhead.arrow.select`.
+    dialect : {"arrow", "spark"}, default "arrow"
+        Types of the result. Spark has no unsigned integers, and its times are microseconds.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray
+        The values. An array gives an array, a stream a chunked array.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"``. Its codes are those of :func:`letterhead.amqp.decode`, and ``wrong_kind``.
+    TypeError, ValueError
+        If the column is not of bytes, or a name is misspelt.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> cells = pa.array([bytes.fromhex("5507"), bytes.fromhex("810000000000000008"), b"\\x40", None])
+    >>> lha.amqp(cells, "int64").to_pylist()
+    [7, 8, None, None]
+    >>> lha.amqp(cells, "timestamp_ms")
+    Traceback (most recent call last):
+    letterhead.errors.DecodeError: amqp: the value is long and timestamp_ms was asked for (byte 0, row 0)
+    >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
+    ['hi', None]
+    """
+    check_type(type)
+    check_name("dialect", dialect, ("arrow", "spark"))
+    _check_installed()
+    from letterhead.parts.amqp import AmqpReader
+    from letterhead.parts.policy import run
+
+    return run(column, AmqpReader(type, dialect), errors)
+
+
+def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
+    """Take W3C's ``traceparent`` apart, and check it as the specification says.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of string or binary
+        One ``traceparent`` a cell. A null cell stays null.
+    errors : {"raise", "null", "column"}, default "raise"
+        As in :func:`amqp`.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray of struct
+        ``version``, ``trace_id``, ``parent_id`` and ``flags`` as they are spelt, and ``sampled``.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"``: ``bad_text`` for another form, version ff, ids of zeroes alone.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> found = lha.traceparent(pa.array(["00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]))
+    >>> found.field("trace_id")[0].as_py(), found.field("sampled")[0].as_py()
+    ('0af7651916cd43dd8448eb211c80319c', True)
+    """
+    _check_installed()
+    from letterhead.parts.policy import run
+    from letterhead.parts.traceparent import TraceparentReader
+
+    return run(column, TraceparentReader(), errors)
+
+
+def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
+    """Take apart what Confluent's serializers put into ``__key_schema_id`` and ``__value_schema_id``.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of binary
+        One value a cell. A null cell stays null.
+    errors : {"raise", "null", "column"}, default "raise"
+        As in :func:`amqp`.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray of struct
+        ``id: int32`` (after magic byte 0) or ``guid: string`` (after 1), the other being null, and
+        ``message_indexes: list<int32>``, the path to the message type where Protobuf's serializer wrote one.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"``: ``bad_magic``, ``truncated``, ``trailing_bytes``, and the codes of varints.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> cells = pa.array([bytes.fromhex("000000002a"), bytes.fromhex("01 89791762 2336 4186 9674 299b90a802e2")])
+    >>> for row in lha.schema_id(cells).to_pylist():
+    ...     print(row)
+    {'id': 42, 'guid': None, 'message_indexes': None}
+    {'id': None, 'guid': '89791762-2336-4186-9674-299b90a802e2', 'message_indexes': None}
+    """
+    _check_installed()
+    from letterhead.parts.policy import run
+    from letterhead.parts.schema_id import SchemaIdReader
+
+    return run(column, SchemaIdReader(), errors)
+
+
+def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", errors: OnError = "raise") -> Any:
+    """Read times that are spelt out with their offset, as in ``ce_time`` of CloudEvents.
+
+    Parameters
+    ----------
+    column : Arrow array or stream of string or binary
+        One time a cell. A null cell stays null.
+    unit : {"s", "ms", "us", "ns"}, default "ns"
+        Unit of the result. Digits of a second beyond it are left out; Spark's times are ``us``.
+    errors : {"raise", "null", "column"}, default "raise"
+        As in :func:`amqp`.
+
+    Returns
+    -------
+    pyarrow.Array or pyarrow.ChunkedArray of timestamp
+        The moments, in UTC.
+
+    Raises
+    ------
+    DecodeError
+        If ``errors="raise"``: ``bad_text``, also for a leap second; ``out_of_range``, of nanoseconds before 1677 and
+        after 2262.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from letterhead import arrow as lha
+    >>> lha.rfc3339(pa.array(["2026-01-31T09:00:00.5+01:00"]), unit="ms")[0].as_py().isoformat()
+    '2026-01-31T08:00:00.500000+00:00'
+    """
+    check_name("unit", unit, ("s", "ms", "us", "ns"))
+    _check_installed()
+    from letterhead.parts.policy import run
+    from letterhead.parts.rfc3339 import Rfc3339Reader
+
+    return run(column, Rfc3339Reader(unit), errors)
+
+
+def _check_installed() -> None:
+    try:
+        import numpy  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"this needs pyarrow and numpy ({error}): pip install 'letterhead[arrow]'") from error

@@ -1,0 +1,111 @@
+"""Times that are spelt out, as CloudEvents has them.
+
+Source: RFC 3339, section 5.6. The offset is needed: without it the text names no moment.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead.errors import Fault
+from letterhead.parts.policy import Bools
+
+__all__ = ["DIGITS", "Rfc3339Reader"]
+
+DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Units of the result, and the digits of a second that each keeps."""
+
+_SECONDS_OF_400_YEARS = 146_097 * 86_400
+
+_FORM = (
+    r"(?P<date>[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]))[Tt ](?P<time>(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+    r":[0-5][0-9])(?P<fraction>(?:\.[0-9]+)?)(?P<offset>[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
+)
+
+
+class Rfc3339Reader(NamedTuple):
+    """Read RFC 3339 into timestamps.
+
+    Attributes
+    ----------
+    unit : {"s", "ms", "us", "ns"}
+        Unit of the result.
+    """
+
+    unit: str
+
+    @property
+    def name(self) -> str:
+        """What errors name as the format."""
+        return "rfc3339"
+
+    @property
+    def type(self) -> pa.DataType:
+        """What the values become."""
+        return pa.timestamp(self.unit, "UTC")
+
+    def fault(self, data: bytes) -> Fault | None:
+        """Say what is wrong with one value."""
+        found = re.fullmatch(_FORM.encode(), data)
+        if found is None:
+            return Fault(
+                "bad_text", "the text does not spell a time with its offset, as in 2026-01-31T09:00:00Z", byte=0
+            )
+        date, shift = found["date"].decode(), 0
+        if date.startswith("0000"):
+            # Python has no year 0; the calendar repeats after 400 years.
+            date, shift = f"0400{date[4:]}", _SECONDS_OF_400_YEARS
+        try:
+            moment = datetime.fromisoformat(f"{date}T{found['time'].decode()}").replace(tzinfo=UTC)
+        except ValueError:
+            return Fault("bad_text", "the calendar has no such day", byte=0)
+        offset = found["offset"].decode()
+        seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) - shift
+        if offset not in "Zz":
+            seconds -= int(offset[0] + "1") * (int(offset[1:3]) * 3600 + int(offset[4:]) * 60)
+        if abs(seconds) < self._furthest:
+            return None
+        return Fault("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte=0)
+
+    def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
+        """Read a column."""
+        there = np.asarray(pc.is_valid(cells).to_numpy(zero_copy_only=False), np.bool_)
+        found = pc.extract_regex(cells, rf"\A{_FORM}\z")
+        part = {name: pc.struct_field(found, name).cast(pa.string()) for name in ("date", "time", "fraction", "offset")}
+        moment = pc.binary_join_element_wise(part["date"], part["time"], "T")
+        seconds = pc.strptime(moment, format="%Y-%m-%dT%H:%M:%S", unit="s", error_is_null=True).cast(pa.int64())
+        # Arrow's parser wraps the 30th of February around; spelt again, such a day is another one.
+        again = pc.strftime(seconds.cast(pa.timestamp("s")), format="%Y-%m-%dT%H:%M:%S")
+        seconds = pc.if_else(pc.equal(again, moment), seconds, None)
+        hours, minutes = (pc.utf8_slice_codeunits(part["offset"], at, at + 2) for at in (1, 4))
+        ahead = pc.add(_number(hours, 3600), _number(minutes, 60))
+        sign = pc.if_else(pc.equal(pc.utf8_slice_codeunits(part["offset"], 0, 1), "-"), -1, 1)
+        seconds = pc.subtract(seconds, pc.multiply(ahead, sign))
+        digits = pc.utf8_slice_codeunits(part["fraction"], 1, 1 + self._digits)
+        fraction = _number(pc.utf8_rpad(digits, self._digits, "0"), 1)
+        scale = 10**self._digits
+        near = pc.less(pc.abs(seconds), self._furthest)
+        ticks = pc.add(pc.multiply(pc.if_else(near, seconds, None), scale), fraction)
+        bad = ~np.asarray(pc.is_valid(ticks).to_numpy(zero_copy_only=False), np.bool_) & there
+        return ticks.cast(self.type), bad
+
+    @property
+    def _furthest(self) -> int:
+        """The last second that is read, one less than fits: a fraction may follow it."""
+        return (1 << 63) // int(10**self._digits) - 1
+
+    @property
+    def _digits(self) -> int:
+        return DIGITS[self.unit]
+
+
+def _number(text: pa.StringArray, times: int) -> pa.Int64Array:
+    """Read digits; none are zero."""
+    some = pc.if_else(pc.equal(text, ""), "0", text)
+    return pc.multiply(some.cast(pa.int64()), times)

@@ -1,0 +1,69 @@
+"""The parts of W3C's ``traceparent``.
+
+Source: W3C, Trace Context, sections 3.2.2 and 3.2.2.1, and 4.3 for versions to come::
+
+    version "-" trace-id "-" parent-id "-" trace-flags      2, 32, 16 and 2 hexadecimal digits in lower case
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from letterhead.errors import Fault
+from letterhead.parts.policy import Bools
+
+__all__ = ["TraceparentReader"]
+
+_FORM = (
+    r"(?P<version>[0-9a-f]{2})-(?P<trace_id>[0-9a-f]{32})-(?P<parent_id>[0-9a-f]{16})-(?P<flags>[0-9a-f]{2})"
+    r"(?P<more>(?:-.*)?)"
+)
+
+_PARTS = ("version", "trace_id", "parent_id", "flags")
+
+
+class TraceparentReader:
+    """Read ``traceparent`` into its parts."""
+
+    name = "traceparent"
+    type = pa.struct([*((part, pa.string()) for part in _PARTS), ("sampled", pa.bool_())])
+
+    def fault(self, data: bytes) -> Fault | None:
+        """Say what is wrong with one value."""
+        found = re.fullmatch(_FORM.encode(), data, re.DOTALL)
+        if found is None:
+            return _bad("the text does not spell version-traceid-parentid-flags", 0)
+        if found["version"] == b"ff":
+            return _bad("ff is no version", 0)
+        if found["version"] == b"00" and found["more"]:
+            return _bad("version 00 ends after the flags", found.start("more"))
+        for part in ("trace_id", "parent_id"):
+            if not found[part].strip(b"0"):
+                return _bad(f"the {part.replace('_', ' ')} is all zeroes", found.start(part))
+        return None
+
+    def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
+        """Read a column."""
+        found = pc.extract_regex(cells, rf"(?s)\A{_FORM}\z")
+        # What the pattern let through is ASCII, but for what follows the flags, which is not given back.
+        part = {name: pc.struct_field(found, name) for name in (*_PARTS, "more")}
+        version = part["version"]
+        unknown = pc.equal(version, b"ff")
+        longer = pc.and_(pc.equal(version, b"00"), pc.not_equal(part["more"], b""))
+        zeroes = pc.or_(pc.equal(part["trace_id"], b"0" * 32), pc.equal(part["parent_id"], b"0" * 16))
+        broken = pc.or_(pc.is_null(found), pc.or_(unknown, pc.or_(longer, zeroes)))
+        # Of a row that did not match, every comparison is null.
+        bad = np.asarray(pc.fill_null(broken, True).to_numpy(zero_copy_only=False), np.bool_)
+        bad &= np.asarray(pc.is_valid(cells).to_numpy(zero_copy_only=False), np.bool_)
+        whole = pc.and_(pc.is_valid(cells), pa.array(~bad))
+        texts = [pc.if_else(whole, part[name], None).cast(pa.string()) for name in _PARTS]
+        sampled = pc.match_substring_regex(texts[-1], "[13579bdf]$")
+        return pa.StructArray.from_arrays([*texts, sampled], fields=list(self.type), mask=pc.invert(whole)), bad
+
+
+def _bad(message: str, byte: int) -> Fault:
+    return Fault("bad_text", message, byte=byte)

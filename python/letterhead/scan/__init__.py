@@ -1,0 +1,23 @@
+"""What headers do these messages carry? Statistics of every key, and what its values may be.
+
+Examples
+--------
+>>> import pyarrow as pa
+>>> import letterhead as lh
+>>> from letterhead import arrow as lha
+>>> cells = pa.array([lh.encode([("amount", n.to_bytes(8, "big"))], "kafka") for n in range(12, 900, 7)])
+>>> for guess in lha.scan(cells, "kafka")["amount"].guesses[:2]:
+...     print(guess.type, guess.confidence, guess.evidence.replace("; ", "\\n  "), sep=" | ")
+int64 | strong | all 127 values are 8 bytes
+  as int64 12 to 894
+  as float64 all 127 are denormal, no number, or beyond 1e±30
+  as int64:le -9,078,693,898,825,498,624 to 9,151,595,917,793,558,528
+float64:le | unlikely | all 127 values are 8 bytes
+  as float64:le 114 of 127 are denormal, no number, or beyond 1e±30
+"""
+
+from letterhead.scan.guesses import CONFIDENCES, Guess
+from letterhead.scan.report import KeyScan, Scan
+from letterhead.scan.statistics import KeyStatistics, Statistics
+
+__all__ = ["CONFIDENCES", "Guess", "KeyScan", "KeyStatistics", "Scan", "Statistics"]

@@ -1,0 +1,85 @@
+"""A column, in the pieces in which it is scanned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
+
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.scan.report import Scan
+from letterhead.scan.statistics import Statistics
+
+__all__ = ["scan_column"]
+
+_BYTES = 16 << 20
+"""Bytes of a piece: what is made of it is some ten times as large."""
+
+_ROWS = 10_000
+
+
+def scan_column(
+    column: Any,
+    format: str,
+    *,
+    errors: Literal["count", "raise"],
+    max_keys: int,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> Scan:
+    """Scan a column; :func:`letterhead.arrow.scan` says what the parameters are."""
+    check_name("errors", errors, ("count", "raise"))
+    if max_keys < 1:
+        raise ValueError(f"max_keys is {max_keys}, and a scan keeps one key at least")
+    statistics = Statistics(max_keys=max_keys)
+    options: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds}
+    cells = 0
+    for piece in _pieces(column):
+        made = _read(piece, format, options)
+        if errors == "raise":
+            _raise_first(made, format, cells)
+        statistics.add(made.headers)
+        wrong = made.faults.drop_null()
+        codes = Counter(fault["code"] for fault in wrong.flatten().to_pylist())
+        statistics.add_faults(dict(codes), len(wrong))
+        cells += len(piece)
+    return Scan(format, statistics)
+
+
+class _Read(NamedTuple):
+    """The headers of messages, what is wrong with each, null where it is whole, and the cell that each is in."""
+
+    headers: Any
+    faults: Any
+    rows: Any
+
+
+def _pieces(column: Any) -> Iterator[Any]:
+    whole = pa.chunked_array([pa.array(column)] if hasattr(column, "__arrow_c_array__") else column)
+    for chunk in whole.chunks or [pa.array([], whole.type)]:
+        rows = min(_ROWS, max(1, len(chunk) * _BYTES // max(chunk.nbytes, 1)))
+        for row in range(0, max(len(chunk), 1), rows):
+            yield chunk.slice(row, rows)
+
+
+def _read(piece: Any, format: str, options: dict[str, Any]) -> _Read:
+    rows = pa.array(range(len(piece)))
+    if pa.types.is_nested(piece.type):
+        return _Read(piece, lha.validate(piece, format, **options), rows)
+    if {row["name"]: row for row in _native.formats()}.get(format, {}).get("is_") == "batch":
+        made = pa.array(lha.messages(piece, format, columns=["row", "headers"], errors="column", **options))
+    else:
+        made = pa.array(lha.decode(piece, format, errors="column", **options))
+    # flatten() carries the struct's own nulls into its fields.
+    fields = dict(zip((field.name for field in made.type), made.flatten(), strict=True))
+    return _Read(fields["headers"], fields["error"], fields.get("row", rows))
+
+
+def _raise_first(read: _Read, format: str, before: int) -> None:
+    for row, wrong in zip(read.rows.to_pylist(), read.faults.to_pylist(), strict=True):
+        if wrong:
+            raise Fault(**wrong[0]).as_error(DecodeError, format, row=before + row)

@@ -1,0 +1,288 @@
+"""What the values of a key may be, the likeliest first, with what speaks for each and how sure that is.
+
+The bytes of a header do not say what they are. A guess weighs how well each type explains a sample of the distinct
+values (:mod:`letterhead.scan.costs`); what is said of it is counted over all of them. Types that explain the values
+equally well are a tie, and are said to be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Literal, NamedTuple, TypeAlias
+
+from letterhead.scan.costs import cost
+from letterhead.scan.readings import READINGS, SHAPES, Tally
+from letterhead.scan.statistics import KeyStatistics
+from letterhead.values import KINDS
+
+__all__ = ["CONFIDENCES", "Confidence", "Guess", "guesses_of", "moment"]
+
+Confidence: TypeAlias = Literal["stated", "strong", "likely", "weak", "tie", "possible", "unlikely"]
+
+CONFIDENCES: dict[Confidence, str] = {
+    "stated": "the format has kinds, and this one stands beside the values",
+    "strong": "other types explain the values far worse",
+    "likely": "other types explain them worse, or a narrower type is assumed where a wider one fits too",
+    "weak": "only a little speaks against the others, or there are few distinct values",
+    "tie": "the bytes cannot tell it from the others that are a tie: somebody who knows has to",
+    "possible": "it reads the values, and is behind the first one",
+    "unlikely": "it reads the values, and is far behind the first one",
+}
+"""What each word says."""
+
+# Bits by which the first type explains the sample better than the next one: 2 to this power are the odds.
+_TIE, _WEAK, _FAR = 3.0, 10.0, 32.0
+# With values that are damaged, the others still say what they are.
+_STRAYS = 0.05
+# Fewer distinct numbers may be what they are by chance.
+_FEW = 3
+
+_TABLE = {reading.type: (place, reading.width) for place, reading in enumerate(READINGS)}
+
+
+class Guess(NamedTuple):
+    """One type that the values of a key may be of.
+
+    Attributes
+    ----------
+    type : str
+        As ``select`` spells it.
+    confidence : str
+        One of :data:`CONFIDENCES`.
+    fits : int
+        Values that it reads.
+    of : int
+        Values that are not null.
+    bits : float or None
+        What it takes to say the sampled distinct values if they are of this type; the fewer, the better. None where
+        that was not weighed.
+    evidence : str
+        What was seen over all values.
+    """
+
+    type: str
+    confidence: Confidence
+    fits: int
+    of: int
+    bits: float | None
+    evidence: str
+
+
+def guesses_of(statistics: KeyStatistics) -> list[Guess]:
+    """Rank the types that the values of a key may be of.
+
+    Parameters
+    ----------
+    statistics : KeyStatistics
+        What was seen of the key.
+
+    Returns
+    -------
+    list of Guess
+        The likeliest first; there is at least one.
+    """
+    of = statistics.headers - statistics.nulls
+    if statistics.kinds:
+        return _stated(statistics, of)
+    if not statistics.values:
+        seen = f"{_all(of, of, 'value')} empty" if of else "every value is null"
+        return [Guess(type, "tie", of, of, None, f"{seen}: there is nothing to go by") for type in ("string", "binary")]
+    return _ranked(statistics, of)
+
+
+def _stated(statistics: KeyStatistics, of: int) -> list[Guess]:
+    """Repeat what the format says."""
+    kinds = sorted(statistics.kinds.items(), key=lambda each: (-each[1], each[0]))
+    made = []
+    for kind, count in kinds:
+        evidence = f"the kind beside {_all(count, of, 'value', verb=False)}"
+        tally = statistics.readings.get(kind)
+        if len(kinds) == 1 and tally is not None and tally.low is not None:
+            evidence += f"; {_span(kind, tally)}"
+        made.append(Guess(kind if kind in KINDS else "binary", "stated", count, of, None, evidence))
+    return made
+
+
+def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
+    values = [value for value in statistics.sample.commonest() if value.size]
+    costs: dict[str, float] = {}
+    for type in _rivals(statistics):
+        strays = 1 - statistics.readings[type].fits / of <= _STRAYS
+        costs[type] = cost(type, values, strays=strays)
+    order = sorted(costs, key=lambda type: (round(costs[type], 1), _TABLE[type][0]))
+    # A time is a number too: that is no rival, and costs never let it be more than likely.
+    best = costs[order[0]]
+    rivals = [type for type in order[1:] if not _same(type, order[0])]
+    margin = costs[rivals[0]] - best if rivals else float("inf")
+    made = []
+    for place, type in enumerate(order):
+        if place == 0:
+            confidence = _first(type, margin, len(values))
+        else:
+            behind = costs[type] - best
+            near = behind <= _FAR or _same(type, order[0])
+            confidence = "tie" if behind <= _TIE else "possible" if near else "unlikely"
+        guess = _guess(type, confidence, costs[type], statistics, of)
+        if place == 0:
+            guess = guess._replace(evidence="; ".join([guess.evidence, *_beside(type, statistics)]))
+        made.append(guess)
+        if type == "string":
+            made += [_guess(spelt, tied, None, statistics, of) for spelt, tied in _spelt_out(statistics)]
+    # What ties comes before what does not, wherever text was put.
+    made.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
+    if made[0].type == "string" and len(made) > 1 and made[1].confidence == "tie":
+        made[0] = made[0]._replace(confidence="tie")
+    return made
+
+
+def _rivals(statistics: KeyStatistics) -> Iterator[str]:
+    """Give the types that read most of the values, each kind of number once."""
+    most = (statistics.headers - statistics.nulls) / 2
+    for type, tally in statistics.readings.items():
+        name, _, suffix = type.partition(":")
+        if suffix == "text" or tally.fits < most:
+            continue
+        if name.startswith("uint"):
+            signed = statistics.readings.get(type[1:])
+            if signed is not None and signed.odd <= _STRAYS * signed.fits:
+                # It would read the same numbers.
+                continue
+        if name == "timestamp_ms" and tally.odd > _STRAYS * tally.fits:
+            continue
+        yield type
+
+
+def _spelt_out(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
+    """Give what text may spell: read as text nothing is lost, so none of them is ahead of it.
+
+    Whole numbers that begin with a 0 are behind it: as numbers they would lose that.
+    """
+    fitting = {
+        type: tally
+        for type, tally in statistics.readings.items()
+        if type.endswith(":text") and tally.fits >= (1 - _STRAYS) * statistics.values
+    }
+    for type, tally in fitting.items():
+        if type == "timestamp_ms:text" and tally.odd > _STRAYS * tally.fits:
+            continue
+        if type == "float64:text" and "int64:text" in fitting:
+            continue
+        yield type, "possible" if type == "int64:text" and tally.odd else "tie"
+
+
+def _first(type: str, margin: float, distinct: int) -> Confidence:
+    if margin <= _TIE:
+        return "tie"
+    if margin <= _WEAK:
+        return "weak"
+    cautious = type.startswith("timestamp_ms") or (distinct < _FEW and type not in ("string", "binary"))
+    return "likely" if cautious or margin <= _FAR else "strong"
+
+
+def _same(one: str, other: str) -> bool:
+    """Say whether two types read the same number from the same bytes."""
+    alike = {type.replace("timestamp_ms", "int64") for type in (one, other)}
+    return len(alike) == 1
+
+
+# What was seen. --------------------------------------------------------------------------------------------------------
+
+
+def _guess(type: str, confidence: Confidence, bits: float | None, statistics: KeyStatistics, of: int) -> Guess:
+    tally = statistics.readings[type]
+    return Guess(type, confidence, tally.fits, of, bits, _evidence(type, tally, statistics, of))
+
+
+def _beside(type: str, statistics: KeyStatistics) -> Iterator[str]:
+    """Say what the same bytes would be as the types that the first one is taken for, and how few there are."""
+    name, _, order = type.partition(":")
+    if name in _TAKEN_FOR:
+        for other in (_TAKEN_FOR[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
+            tally = statistics.readings.get(other)
+            if tally is not None:
+                yield from _numbers(other, tally)
+    if statistics.distinct <= _FEW:
+        yield f"only {statistics.distinct} distinct"
+
+
+_TAKEN_FOR = {"int32": "float32", "int64": "float64", "float32": "int32", "float64": "int64", "timestamp_ms": "float64"}
+
+
+def _evidence(type: str, tally: Tally, statistics: KeyStatistics, of: int) -> str:
+    name, _, suffix = type.partition(":")
+    sizes = statistics.sizes
+    width = _TABLE[type][1]
+    if type == "binary":
+        span = f"{sizes.low:,}" if sizes.low == sizes.high else f"{sizes.low:,} to {sizes.high:,}"
+        bytes = "byte" if sizes.high == 1 else "bytes"
+        seen = [f"it reads whatever there is: values of {span} {bytes}", *_shapes("binary", statistics, of)]
+    elif type == "string":
+        seen = [f"{_all(tally.fits, of, 'value')} UTF-8"]
+        if tally.odd:
+            seen.append(f"{_all(tally.odd, tally.fits, verb=False)} with characters that cannot be seen")
+        seen += _shapes("string", statistics, of)
+    elif suffix == "text":
+        what = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
+                "timestamp_ms": "milliseconds since 1970"}[name]  # fmt: skip
+        seen = [f"{_all(tally.fits, of, 'value', verb=False)} spell{'s' if tally.fits == 1 else ''} {what}"]
+        if tally.low is not None:
+            seen.append(_span(name, tally))
+        if tally.odd and name == "int64":
+            seen.append(f"{tally.odd:,} begin with a 0, as numbers do not and identifiers may")
+        seen.append("as string they are read as they are")
+    elif name == "bool":
+        seen = [f"{_all(tally.fits, of, 'value')} the byte 00 or 01"]
+    else:
+        seen = [f"{_all(sizes.counts.get(width or 0, 0), of, 'value')} {width} byte{'' if width == 1 else 's'}"]
+        seen += _numbers(type, tally)
+    if statistics.empty and width is not None:
+        seen.append(f"{statistics.empty:,} empty, which it does not read")
+    return "; ".join(seen)
+
+
+def _numbers(type: str, tally: Tally) -> list[str]:
+    name = type.partition(":")[0]
+    if name == "uuid":
+        how = "no more than chance would have" if tally.odd > tally.fits / 2 else "which chance would leave to 1 in 8"
+        sound = tally.fits - tally.odd
+        return [f"{_all(sound, tally.fits, verb=False)} with the version and variant of RFC 9562, {how}"]
+    if name == "char":
+        return ["each a UTF-16 unit"]
+    if name.startswith("float") and tally.odd:
+        limit = "1e±30" if name == "float64" else "1e±20"
+        return [f"as {type} {_all(tally.odd, tally.fits)} denormal, no number, or beyond {limit}"]
+    return [f"as {type} {_span(name, tally)}"]
+
+
+def _span(type: str, tally: Tally) -> str:
+    low, high = tally.low, tally.high
+    if low is None or high is None:
+        return "no number"
+    if type.startswith("timestamp_ms"):
+        return f"{moment(int(low))} to {moment(int(high))}"
+    spelt = [f"{number:,}" if isinstance(number, int) else f"{number:.6g}" for number in (low, high)]
+    return f"always {spelt[0]}" if low == high else f"{spelt[0]} to {spelt[1]}"
+
+
+def moment(time: int) -> str:
+    """Write milliseconds since 1970 as a date, to the second; as a number where there is no such date."""
+    try:
+        return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time):%Y-%m-%d %H:%M:%S}"
+    except OverflowError:
+        return f"{time:,} ms"
+
+
+def _shapes(type: str, statistics: KeyStatistics, of: int) -> list[str]:
+    found = {shape.type: statistics.shapes.get(shape.type, Tally()).fits for shape in SHAPES[type]}
+    return [f"{_all(fits, of, verb=False)} of the shape of {name}" for name, fits in found.items() if fits > of / 2]
+
+
+def _all(count: int, of: int, noun: str = "", *, verb: bool = True) -> str:
+    """Say how many of some values, as in `all 9,700 values are`."""
+    is_are = (" is" if count == 1 else " are") if verb else ""
+    if count == of:
+        if of == 1:
+            return f"the one {noun or 'of them'}{is_are}"
+        return f"all {of:,}{f' {noun}s' if noun else ''}{is_are}"
+    return f"{count:,} of {of:,}{f' {noun}s' if noun else ''}{is_are}"

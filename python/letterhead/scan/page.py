@@ -1,0 +1,176 @@
+"""A scan as a page for a browser: one file, which asks no other host for anything and runs no code."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING
+
+from letterhead.scan.guesses import CONFIDENCES, Guess
+from letterhead.scan.plots import bar, histogram
+from letterhead.scan.sketch import Histogram, Sampled
+from letterhead.shown import as_text, printable, quoted, spaced_hex
+
+if TYPE_CHECKING:
+    from letterhead.scan.report import KeyScan, Scan
+
+__all__ = ["page"]
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --dim: #5b6675; --paper: #fff; --rest: #e4e8ee; --part: #2f6fb3;
+  --null: #c0682a; --line: #cfd6df; --panel: #f6f8fa; --good: #2c7a4b; --doubt: #9a6700; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e3e8ef; --dim: #9aa6b5; --paper: #14181e; --rest: #2a313b;
+  --part: #6aa8e8; --null: #e0935a; --line: #343d49; --panel: #1b2129; --good: #63c38a; --doubt: #d9a94a; } }
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
+  max-width: 66rem; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
+h3 { font-size: 1rem; margin: 0; font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
+p { margin: .4rem 0; max-width: 50rem; } .dim, figcaption { color: var(--dim); } a { color: inherit; }
+code, pre, .mono { font: 13px/1.5 ui-monospace, monospace; }
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: .8rem 1rem; overflow-x: auto; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th { text-align: left; font-weight: 600; color: var(--dim); font-size: 13px; }
+th, td { padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.key { overflow-wrap: anywhere; min-width: 9rem; max-width: 18rem; } td.number, th.number { text-align: right; }
+svg.bar { vertical-align: middle; margin-right: .5rem; } svg .rest { fill: var(--rest); } svg .part { fill: var(--part); }
+svg .null { fill: var(--null); } svg line { stroke: var(--line); } svg text { fill: var(--dim); font: 11px system-ui, sans-serif; }
+section { border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1.1rem; margin: 1rem 0; }
+.head { display: flex; flex-wrap: wrap; gap: .2rem 1rem; align-items: baseline; margin-bottom: .4rem; }
+.plots { display: flex; flex-wrap: wrap; gap: .5rem 2rem; margin: .5rem 0; } figure { margin: 0; } figcaption { font-size: 13px; }
+.tag { border-radius: 4px; padding: 0 .4rem; font-size: 13px; background: var(--panel); border: 1px solid var(--line);
+  white-space: nowrap; }
+.stated, .strong { color: var(--good); } .weak, .tie { color: var(--doubt); } .nowrap { white-space: nowrap; }
+details { margin-top: .4rem; } summary { cursor: pointer; color: var(--dim); } dl { columns: 2; } dt { font-weight: 600; }
+dd { margin: 0 0 .4rem; } @media (max-width: 40rem) { dl { columns: 1; } }
+"""
+
+
+def page(scan: Scan, title: str) -> str:
+    """Write the page; :meth:`letterhead.scan.Scan.html` says what it takes."""
+    keys = scan.keys
+    code = "\n".join(map(text, scan.code().splitlines()))
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{text(title)}</h1><p>{text(scan.headline())}.</p>",
+        *(f'<p class="dim">{text(remark[0].upper() + remark[1:])}.</p>' for remark in scan.remarks()),
+        "<h2>Keys</h2>",
+        _overview(keys),
+        "<h2>Code</h2><p>With the first guess of each key. A guess is shown, and never applied: read the comments.</p>",
+        f"<pre>{code}</pre>",
+        "<h2>Each key</h2>",
+        '<p class="dim">A bar shows how many bits it takes to say a sample of the distinct values if they are of the '
+        "type, beside their plain bytes: the shorter, the better the type explains them.</p>",
+        *(_section(place, key) for place, key in enumerate(keys)),
+        "<h2>Words</h2>",
+        "<dl>",
+        *(f'<dt class="{word}">{word}</dt><dd>{text(meaning)}</dd>' for word, meaning in CONFIDENCES.items()),
+        "</dl></body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def text(given: str) -> str:
+    """Escape text for HTML, and every character that cannot be seen."""
+    return html.escape(printable(given))
+
+
+def _overview(keys: list[KeyScan]) -> str:
+    from letterhead.scan.report import percent, summary
+
+    rows = []
+    for place, key in enumerate(keys):
+        found, cells = key.statistics, summary(key)
+        present = bar(found.rows / max(key.of_rows, 1), label=f"in {found.rows:,} of {key.of_rows:,} rows", width=110)
+        null = bar(found.nulls / max(found.headers, 1), label=f"{found.nulls:,} of {found.headers:,} null", kind="null",
+                   width=50)  # fmt: skip
+        rows.append(
+            f'<tr><td class="key mono"><a href="#key-{place}">{text(cells["key"])}</a></td>'
+            f'<td class="nowrap">{present}{cells["rows"]}</td>'
+            f'<td class="nowrap">{null}{cells["null"]}</td>'
+            f'<td class="number nowrap">{percent(found.repeated, found.rows)}</td>'
+            f'<td class="number nowrap">{cells["bytes"]}</td><td class="number">{found.sizes.total:,}</td>'
+            f'<td class="number">{cells["position"]}</td><td>{_tag(key.guesses)}</td></tr>'
+        )
+    head = "<th>key</th><th>rows with it</th><th>null</th>" + "".join(
+        f'<th class="number">{name}</th>' for name in ("repeated", "bytes", "in total", "position")
+    )
+    return f'<div class="wide"><table><thead><tr>{head}<th>may be</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _tag(guesses: list[Guess]) -> str:
+    first, *others = guesses
+    ties = [guess.type for guess in others if guess.confidence == first.confidence == "tie"]
+    types = " or ".join([first.type, *ties])
+    return f'<code>{text(types)}</code> <span class="tag {first.confidence}">{first.confidence}</span>'
+
+
+def _section(place: int, key: KeyScan) -> str:
+    found = key.statistics
+    facts = [
+        f"{found.headers:,} headers in {found.rows:,} of {key.of_rows:,} rows",
+        f"{found.nulls:,} null",
+        f"{found.empty:,} empty",
+        f"more than once in {found.repeated:,} rows, {found.most} times at most"
+        if found.repeated
+        else "never repeated",
+        f"{'' if found.sample.is_all else 'about '}{found.distinct:,} distinct",
+    ]
+    plots = _figure("bytes of a value", found.sizes) + _figure("position in the row, from 0", found.positions)
+    return (
+        f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key.guesses)}</div>'
+        f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
+    )
+
+
+def _figure(what: str, numbers: Histogram) -> str:
+    if numbers.low is None:
+        return ""
+    spread = (
+        f"{numbers.low:,} / {numbers.median():,} / {numbers.high:,}"
+        if numbers.low != numbers.high
+        else f"always {numbers.low:,}"
+    )
+    caption = f"{what}: {spread}" + (" (least, median, greatest)" if numbers.low != numbers.high else "")
+    return f"<figure>{histogram(numbers, what=what)}<figcaption>{caption}</figcaption></figure>"
+
+
+def _guesses(key: KeyScan) -> str:
+    plain = max((guess.bits for guess in key.guesses if guess.bits is not None), default=0.0)
+    rows = []
+    for guess in key.guesses:
+        drawn = ""
+        if guess.bits is not None and plain:
+            drawn = bar(guess.bits / plain, label=f"{guess.bits:,.0f} bits", width=110) + f"{guess.bits:,.0f}"
+        rows.append(
+            f'<tr><td class="nowrap"><code>{guess.type}</code></td>'
+            f'<td><span class="tag {guess.confidence}">{guess.confidence}</span></td>'
+            f'<td class="nowrap">{drawn}</td><td>{text(guess.evidence)}</td></tr>'
+        )
+    head = "<tr><th>type</th><th></th><th>bits</th><th>evidence</th></tr>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _examples(key: KeyScan) -> str:
+    if not key.examples:
+        return ""
+    first = key.guesses[0].type
+    read = [key.read(value) for value in key.examples]
+    rows = []
+    for value, spelt in zip(key.examples, read, strict=True):
+        cells = f'<td class="mono key">{_value(value)}</td>'
+        if any(read):
+            cells += f'<td class="number">{text(spelt or "")}</td>'
+        rows.append(f'<tr>{cells}<td class="number">{value.size:,}</td><td class="number">{value.count:,}</td></tr>')
+    head = "<th>value</th>" + (f'<th class="number">as {first}</th>' if any(read) else "")
+    return (
+        f"<details><summary>Some values</summary><table><thead><tr>{head}"
+        '<th class="number">bytes</th><th class="number">times</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></details>"
+    )
+
+
+def _value(value: Sampled) -> str:
+    shown = as_text(value.head)
+    return (spaced_hex(value.head) if shown is None else html.escape(quoted(shown))) + ("" if value.whole else " …")

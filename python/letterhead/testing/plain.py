@@ -1,0 +1,147 @@
+"""What Hypothesis draws of headers, in plain Python: a header is a key, a kind or none, and bits or none.
+
+Draws are small and of what goes wrong: the same key again and again, null beside empty, the edges of numbers, digits that
+spell them, text outside ASCII. :mod:`letterhead.testing.strategies` makes headers of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from letterhead.reference import keys as forms
+from letterhead.reference.formats import FORMATS, Traits
+from letterhead.values import KINDS
+
+__all__ = ["bits", "data", "header_values", "headers", "keys", "messages", "values"]
+
+ALL_KINDS = [*KINDS, "kind-16", "kind-200", "kind-255"]
+
+# --- keys and values -------------------------------------------------------------------------------------------------
+
+FEW_KEYS: dict[str, list[Any]] = {
+    "text": ["a", "b", "é", "📦", "5", "-0", "int32:5", ""],
+    "int": [0, 5, -1, 2**31 - 1, -(2**31)],
+    "typed": [
+        "a",
+        "5",
+        ("int32", b"\0\0\0\5"),
+        ("uint8", b"\5"),
+        ("uint128", b"\xff" * 16),
+        ("bool", b"\1"),
+        ("bool", b"\2"),
+        ("float64", b"\x3f\xf8" + bytes(6)),
+        ("binary", b"\0\xff"),
+        ("string", b"\xff"),
+        ("kind-200", b"x"),
+    ],
+}
+"""Keys that formats with keys of a form can have; few, so that they stand again and again."""
+
+_number_texts = st.from_regex(r"-?0*[0-9]{0,4}", fullmatch=True) | st.integers(-(2**129), 2**129).map(str)
+_float_texts = (
+    st.from_regex(r"[+-]?[0-9]{0,3}\.?[0-9]{0,20}([eE][+-]?[0-9]{0,3})?", fullmatch=True)
+    | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+    | st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr)
+    | st.sampled_from(["NaN", "Infinity", "-Infinity", "+Infinity", "inf", "nan", "1e400", "-1e-400"])
+)
+_words = st.sampled_from(["true", "false", "True", "é", "📦", "a", "ab", " 1", "1_0", "\u0661"])
+_texts = (_number_texts | _float_texts | _words | st.uuids().map(str) | st.text(max_size=6)).map(str.encode)
+_sized = st.sampled_from([1, 2, 4, 8, 16]).flatmap(lambda size: st.binary(min_size=size, max_size=size))
+_ends = st.sampled_from([b"\0", b"\x7f", b"\x80", b"\xff"]).flatmap(
+    lambda first: st.sampled_from([0, 1, 3, 7, 15]).map(
+        lambda more: first + (b"\xff" if first == b"\x7f" else b"\0") * more
+    )
+)
+data = _sized | _ends | _texts | st.binary(max_size=5)
+values = st.none() | data
+"""Values of formats without kinds."""
+
+
+def bits(kind: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[bytes]:
+    """Draw bits that a format with kinds can have, whose reader looks as closely as said."""
+    width = KINDS.get(kind)
+    if checks == "value" and kind == "bool":
+        return st.sampled_from([b"\0", b"\1"])
+    if checks == "value" and kind == "string":
+        return st.text(min_size=least, max_size=4).map(str.encode)
+    if width is None or checks == "nothing":
+        return (data if width is None else bits(kind) | data).filter(lambda drawn: len(drawn) >= least)
+    halves = [b"\xd8\0", b"\xdf\xff", b"\0a"] if kind == "char" else [b"\x7f" + b"\xff" * (width - 1)]
+    return st.binary(min_size=width, max_size=width) | st.sampled_from(halves)
+
+
+def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
+    """Draw keys of a form that formats have."""
+    known = st.sampled_from(FEW_KEYS[form]).filter(lambda key: key != "" or not least)
+    if form == "int":
+        return known | st.integers(-(2**31), 2**31 - 1)
+    text = known | st.text(min_size=least, max_size=4)
+    if form == "text":
+        return text
+    named = st.sampled_from([kind for kind in ALL_KINDS if kind != "char"])
+    return text | named.flatmap(lambda kind: bits(kind, "size", least=1).map(lambda drawn: forms.plain(kind, drawn)))
+
+
+def _typed_values(kinds: list[str], checks: str, least: int) -> st.SearchStrategy[tuple[str, bytes]]:
+    return st.sampled_from(kinds).flatmap(lambda kind: st.tuples(st.just(kind), bits(kind, checks, least)))
+
+
+# --- headers and messages that a format carries ----------------------------------------------------------------------
+
+
+def header_values(traits: Traits) -> st.SearchStrategy[Any]:
+    """Draw the kind and the bits of values that headers with these traits can have."""
+    least = traits.lengths[0]
+    kinded: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= least))
+    if traits.kinds is not None:
+        kinded = _typed_values(sorted(set(traits.kinds.values()), key=_named_first), traits.checks, least)
+    return kinded | st.just((None, None)) if traits.nulls else kinded
+
+
+def headers(format: str) -> st.SearchStrategy[list[Any]]:
+    """Draw headers that a format carries without a loss; in half of them the same two keys stand again and again."""
+    traits = FORMATS[format].traits
+    least, kinded = traits.lengths[0], header_values(traits)
+    two = st.sampled_from(FEW_KEYS[traits.keys][:2])
+    few_keys, any_keys = (
+        st.tuples(key, kinded).map(lambda pair: (pair[0], *pair[1])) for key in (two, keys(traits.keys, least))
+    )
+    return st.lists(any_keys, max_size=4) | st.lists(few_keys, min_size=2, max_size=6)
+
+
+def _named_first(kind: str) -> tuple[bool, str]:
+    """Sort kinds that have a name before those that have none."""
+    return kind.startswith("kind-"), kind
+
+
+int64s = st.sampled_from([0, -1, 2**63 - 1, -(2**63)]) | st.integers(-(2**63), 2**63 - 1)
+naturals = st.sampled_from([0, 1767225600000, 2**63 - 1]) | st.integers(0, 2**63 - 1)
+payloads = st.binary(max_size=12)
+ids = st.binary(min_size=16, max_size=16)
+
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "checksum": st.integers(0, 2**64 - 1),
+    "id": ids,
+    "magic": st.just(2),
+    "attributes": st.sampled_from([0, 8]),
+    "crc": st.none(),
+    "tombstone": st.booleans(),
+    "key": st.none() | payloads,
+    "value": st.none() | payloads,
+    "payload": payloads,
+}
+
+
+def _numbers(format: str) -> dict[str, st.SearchStrategy[Any]]:
+    numbers = naturals if FORMATS[format].micros else int64s
+    return dict.fromkeys(("offset", "timestamp", "origin_timestamp"), numbers)
+
+
+def messages(format: str) -> st.SearchStrategy[Any]:
+    """Draw a message that a format carries without a loss: headers, or a dict of its fields."""
+    if FORMATS[format].envelope is None:
+        return headers(format)
+    drawn = {**FIELDS, **_numbers(format), "headers": headers(format)}
+    return st.fixed_dictionaries({name: drawn[name] for name, _ in FORMATS[format].fields})
