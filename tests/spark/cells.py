@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from letterhead.columns import ORDERS, SELECT_TYPES
+from letterhead.values import KINDS
 
 TYPES = list(SELECT_TYPES) + [
     f"{name}:{order}" for name in SELECT_TYPES if name not in ("string", "binary") for order in ORDERS if order != "be"
@@ -107,14 +108,50 @@ def _with_nulls(*strategies: st.SearchStrategy[bytes]) -> st.SearchStrategy[byte
     return st.one_of(*strategies, *strategies, st.none())
 
 
+KEYS: dict[str, list[dict[str, object]]] = {
+    "kafka": [{"key": "k"}, {"key": "κ"}],
+    "kip82-typed": [{"key": "k"}, {"key": "k"}, {"key": "κ"}, {"key": None}],
+    "kip82-int": [{"key": 7}, {"key": 7}, {"key": -7}, {"key": None}],
+    "iggy": [
+        {"key_kind": kind, "key": key}
+        for kind, key in [
+            ("string", b"k"), ("string", b"k"), ("int8", b"k"), ("int8", b"k"), ("binary", b"k"), ("string", b"\xff"),
+            ("kind-200", b"k"), ("k", b"k"), (None, b"k"), ("string", None),
+        ]
+    ],
+}  # fmt: skip
+"""Keys of the formats, as they stand in a list: the first is asked for, the last ones are none."""
+
+_UNKNOWN = ["", "foo", "Int8", "kind-15", "kind-016", "kind-256", "kind-16\n", "kind--1", "uuid"]
+
+_KINDS = [*KINDS, "kind-16", "kind-99", "kind-100", "kind-199", "kind-200", "kind-249", "kind-255"]
+
+
+def typed_headers(format: str, type: str, broken: bool = True) -> st.SearchStrategy[list[dict[str, object]] | None]:
+    """Draw the headers of a message of a format, or null: mostly of the kind that the type needs."""
+    name = type.partition(":")[0]
+    kind = {"uuid": "binary", "timestamp_ms": "int64"}.get(name, name)
+    few = [each for each in KEYS[format] if broken or None not in each.values()]
+    kinds = [st.just(kind), st.just(kind), st.none(), st.sampled_from(_KINDS)]
+    if broken:
+        kinds.append(st.sampled_from(_UNKNOWN))
+    header = st.tuples(
+        st.sampled_from(few),
+        st.fixed_dictionaries({"kind": st.one_of(kinds)} if format in ("kip82-typed", "iggy") else {}),
+        # Bits of a value with a kind lie in one order.
+        st.fixed_dictionaries({"value": values(type) | values(name)}),
+    ).map(lambda parts: {**parts[0], **parts[1], **parts[2]})
+    return st.one_of(st.none(), st.lists(header, max_size=4), st.lists(header, min_size=1, max_size=2))
+
+
 def headers(type: str, keys: tuple[str, ...]) -> st.SearchStrategy[list[dict[str, object]] | None]:
     """Draw the headers of a message, or null."""
     header = st.fixed_dictionaries({"key": st.sampled_from(keys), "value": values(type)})
     return st.one_of(st.none(), st.lists(header, max_size=4), st.lists(header, min_size=1, max_size=2))
 
 
-EXAMPLES = max(2, int(os.environ.get("LETTERHEAD_EXAMPLES", "100")) // 50)
-"""Frames that Hypothesis makes for a test: ``LETTERHEAD_EXAMPLES`` counts rows, and a frame has about 50."""
+EXAMPLES = max(2, int(os.environ.get("LETTERHEAD_EXAMPLES", "100")) // 200)
+"""Frames that Hypothesis makes for a test. One is a job, of about 50 rows and several types: it counts as 200."""
 
 
 def many_rows(test: Callable[..., None]) -> Callable[..., None]:

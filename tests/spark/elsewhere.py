@@ -6,7 +6,9 @@ prints ``whole`` and where the workers ran.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
+import io
 import sys
 from pathlib import Path
 
@@ -51,6 +53,8 @@ def check(spark, samples: Path) -> None:
         acme = orders.where(lhs.header("headers", "tenant", "string", engine=engine) == "acme")
         assert acme.count() == expected["tenant"].count("acme"), engine
 
+    check_edits(orders)
+
     latest = spark.read.parquet(str(samples / "store-latest-0.parquet"))
     back = (
         latest.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key", "value"]))
@@ -59,6 +63,8 @@ def check(spark, samples: Path) -> None:
     )
     assert back.count() == latest.count() > 100
     assert back.where("not (before <=> after)").count() == 0
+
+    check_messages(spark)
 
     bad = latest.limit(1).selectExpr("1 id", "X'01' value")
     assert raised(bad.transform(lhs.decode_headers("value", "kafka")).collect).count("in the row with id=1 (byte 0)")
@@ -69,6 +75,50 @@ def check(spark, samples: Path) -> None:
         bad.selectExpr("array(struct('k' key, value))").toDF("h").select(lhs.header("h", "k", "int32")).collect
     )
     assert "header k: 1 byte where int32 takes 4 (wrong_size)" in text
+
+
+def check_edits(orders) -> None:
+    """Headers that go and come, and what is shown of them."""
+    edits = lhs.edit_headers(drop=lambda key: key.startswith("ce_"), insert={"n": ("offset", "int64"), "via": "spark"})
+    edited = orders.transform(edits)
+    assert edited.where(lhs.header("headers", "n", "int64") == edited["offset"]).count() == 3000
+    assert edited.where("exists(headers, h -> startswith(h.key, 'ce_'))").count() == 0
+    with contextlib.redirect_stdout(io.StringIO()) as screen:
+        lhs.show_headers(edited.where("offset = 1"), keep=[])
+    assert [line.split()[1:3] for line in screen.getvalue().splitlines()[-2:]] == [["n", "00"], ["via", '"spark"']]
+
+
+def check_messages(spark) -> None:
+    """Rows that multiply, keys of every kind, and a conversion there and back."""
+    headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
+    cell = lh.encode(lh.Envelope(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
+    sets = [
+        (part, b"".join(lh.encode(lh.Envelope(offset=n, value=cell, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
+        for part in range(4)
+    ]  # fmt: skip
+    kept = ["part", "offset", "n"]
+    messages = (
+        spark.createDataFrame(sets, "part int, cell binary")
+        .repartition(3)
+        .transform(lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
+        .transform(lhs.convert_headers("value", "iggy-message", target="streams", kinds="text", on_loss="drop", keep=kept))
+        .transform(lhs.decode_headers("value", "streams", keep=kept))
+        .transform(lhs.encode_headers("headers", "iggy", kinds={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))
+        .transform(lhs.decode_headers("headers", "iggy"))
+    )  # fmt: skip
+    found = collected(
+        messages.select(
+            *kept, "payload", *(
+                lhs.header("headers", key, type, format="iggy", engine=engine).alias(f"{key} {engine}")
+                for key, type in (("n", "int8"), ("3", "uint64"))
+                for engine in ("spark", "arrow")
+            )
+        ).orderBy("part", "offset")
+    )  # fmt: skip
+    assert found == {
+        "part": [1, 2, 2, 3, 3, 3], "offset": [0, 0, 1, 0, 1, 2], "n": [0, 0, 1, 0, 1, 2], "payload": [b"p"] * 6,
+        "n spark": [7] * 6, "n arrow": [7] * 6, "3 spark": [2**64 - 1] * 6, "3 arrow": [2**64 - 1] * 6,
+    }, found  # fmt: skip
 
 
 def raised(call) -> str:

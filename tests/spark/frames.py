@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import math
 from typing import Any
 
 import pyarrow as pa
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+
+
+def cells_of(spark: Any, cells: list[bytes | None], **others: pa.Array) -> Any:
+    """Make a frame of a number, other columns, and cells."""
+    number = pa.array(range(len(cells)), pa.int64())
+    return spark.createDataFrame(pa.table({"number": number, **others, "cell": pa.array(cells, pa.binary())}))
 
 
 def collected(df: Any) -> dict[str, list[Any]]:
@@ -19,6 +27,54 @@ def collected(df: Any) -> dict[str, list[Any]]:
 def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Give a column as Python values: times as microseconds, floats so that -0.0 is not 0.0 and NaN is NaN."""
     return [_plain(value) for value in _without_times(column).to_pylist()]
+
+
+def failure(df: Any) -> str:
+    """Give what is said when a frame is read and that fails."""
+    from pyspark.errors import PySparkException
+
+    try:
+        df.collect()
+    except PySparkException as error:
+        return str(error)
+    raise AssertionError("nothing was raised")
+
+
+def explained(df: Any, how: str = "formatted") -> str:
+    """Give the plans of a frame."""
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        df.explain(how)
+    return text.getvalue()
+
+
+class Recorder:
+    """A frame that keeps what would be run on it."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+
+    def select(self, *columns: Any) -> Recorder:
+        """Select nothing."""
+        return self
+
+    def mapInArrow(self, run: Any, schema: Any) -> tuple[Any, Any]:
+        """Give what would be run."""
+        return run, schema
+
+
+def batches_of(transform: Any, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
+    """Run what a transform would run on a batch, without Spark; give all batches that come out."""
+    from pyspark.sql.types import StructField, StructType
+
+    from letterhead.spark.schemas import spark_type
+
+    schema = StructType([StructField(field.name, spark_type(field.type)) for field in batch.schema])
+    run, declared = transform(Recorder(schema))
+    crossing = dict.fromkeys([*run.kept, *(column.name for column in transform.inputs)])
+    made = list(run(iter([batch.select(list(crossing))])))
+    assert all(part.schema.names == [field.name for field in declared] for part in made)
+    return made
 
 
 def _without_times(column: Any) -> Any:

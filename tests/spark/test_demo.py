@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
 from collections import defaultdict
@@ -185,6 +186,126 @@ def test_what_came_back_is_what_went(demo, topic):
     }
 
 
+# The last screen: sizes and losses by arithmetic on the layouts, from the headers as pyarrow reads them.
+
+
+def varint_len(number: int) -> int:
+    return max(1, -(-((number << 1) ^ (number >> 31)).bit_length() // 7))
+
+
+def block_len(format: str, headers: list[tuple[bytes, bytes | None]]) -> int:
+    if format == "kafka":
+        each = sum(
+            varint_len(len(key)) + len(key) + (1 if value is None else varint_len(len(value)) + len(value))
+            for key, value in headers
+        )
+        return varint_len(len(headers)) + each if headers else 0
+    if format == "kip82-typed":
+        return sum(8 + len(key) + (0 if value is None else 1 + len(value)) for key, value in headers)
+    if format == "kip82-int":
+        return 0
+    frame = {"iggy": 10, "iggy-2023": 9}[format]
+    return sum(frame + len(key) + len(value) for key, value in headers if value and len(value) <= 255)
+
+
+def message_len(format: str, headers: list[tuple[bytes, bytes | None]], key: bytes, value: bytes | None) -> int:
+    payload = len(value or b"")
+    # offset, size, crc, magic, attributes, timestamp, key and the lengths of key and value
+    kip82 = 8 + 4 + 4 + 1 + 1 + 8 + 4 + len(key) + 4
+    if format in ("streams", "streams-timestamped"):
+        block = block_len("kafka", headers)
+        timestamp = 8 if format == "streams-timestamped" else 0
+        return 0 if value is None else varint_len(block) + block + timestamp + payload
+    if format == "kip82-wrapper":
+        return 1 + 4 + 4 + payload
+    if format == "kip82-message-wrapper":
+        return kip82 + (0 if value is None else 9 + payload)
+    if format == "kip82-message-int":
+        return kip82 + payload
+    if format == "kip82-message":
+        return kip82 + payload + (4 + block_len("kip82-typed", headers) if headers else 0)
+    if format == "iggy-message-2023":
+        return 16 + 4 + 4 + block_len("iggy-2023", headers) + payload
+    return 64 + block_len("iggy", headers) + payload
+
+
+def test_the_sizes_of_every_format_are_those_of_its_layout(demo, topic):
+    report, _ = demo
+    rows = report["formats"]["rows"]
+    assert len(rows) == 13
+    example = report["formats"]["record"]["offset"]
+    for row in rows:
+        total = 0
+        for record in topic:
+            headers = [(header["key"].encode(), header["value"]) for header in record["headers"] or []]
+            if row["is"] == "block":
+                size = block_len(row["format"], headers)
+            else:
+                size = message_len(row["format"], headers, record["key"], record["value"])
+            total += size
+            if record["offset"] == example:
+                assert row["record_bytes"] == size, row["format"]
+        assert row["bytes"] == total, row["format"]
+
+
+def test_what_each_format_could_not_carry_adds_up(demo, topic):
+    report, _ = demo
+    values = [header["value"] for record in topic for header in record["headers"] or []]
+    on_tombstones = sum(len(record["headers"] or []) for record in topic if record["value"] is None)
+    tombstones = sum(record["value"] is None for record in topic)
+    with_headers = sum(record["value"] is None and bool(record["headers"]) for record in topic)
+    nulls, empties = sum(value is None for value in values), sum(value == b"" for value in values)
+    long = sum(value is not None and len(value) > 255 for value in values)
+    records, headers = len(topic), len(values)
+    all_of = dict.fromkeys(("offset", "timestamp", "key"), records)
+    iggy = {"null values": nulls, "empty values": empties, "overlong values": long}
+    expected = {
+        "kafka": (headers, {"kinds": headers - nulls}),
+        "kip82-typed": (headers, {}),
+        "kip82-int": (0, {"text keys": headers}),
+        "iggy": (headers - nulls - empties - long, iggy),
+        "iggy-2023": (headers - nulls - empties - long, iggy),
+        "streams": (headers - on_tombstones, {**all_of, "kinds": headers - nulls, "null payloads": with_headers}),
+        "streams-timestamped": (
+            headers - on_tombstones,
+            {"offset": records, "key": records, "kinds": headers - nulls, "null payloads": with_headers},
+        ),
+        "kip82-wrapper": (0, {**all_of, "text keys": headers}),
+        "kip82-message": (headers, {}),
+        "kip82-message-int": (0, {"text keys": headers}),
+        "kip82-message-wrapper": (0, {"text keys": headers}),
+        "iggy-message-2023": (headers - nulls - empties - long, {**all_of, **iggy, "null payloads": tombstones}),
+        "iggy-message": (headers - nulls - empties - long, {"key": records, **iggy, "null payloads": tombstones}),
+    }
+    found = report["formats"]
+    assert (found["records"], found["headers"]) == (records, headers)
+    rows = {row["format"]: row for row in found["rows"]}
+    assert {
+        name: (row["headers"], {lost["what"]: lost["count"] for lost in row["not_carried"]})
+        for name, row in rows.items()
+    } == expected
+    assert all(row["equal"] for row in rows.values())
+
+
+def test_the_record_on_the_last_screen_is_in_the_topic(demo, topic):
+    report, _ = demo
+    record = report["formats"]["record"]
+    headers = topic[record["offset"]]["headers"]
+    assert [header["key"] for header in record["headers"]] == [header["key"] for header in headers]
+    for shown, header in zip(record["headers"], headers, strict=True):
+        value = header["value"]
+        if value is None:
+            assert shown["value"] is None
+        elif header["key"] in ("retry", "amount_cents"):
+            assert shown["value"] == f"int{8 * len(value)}:{int.from_bytes(value, 'big', signed=True)}"
+        elif header["key"] == "__value_schema_id":
+            assert shown["value"] == f"binary:{value.hex()}"
+        elif header["key"] == "weight_kg":
+            assert shown["value"] == f"float64:{struct.unpack('>d', value)[0]:g}"
+        else:
+            assert shown["value"] == f"string:{value.decode()}"
+
+
 def test_rates_are_headers_by_seconds(demo):
     report, _ = demo
     assert report["times"][0]["headers"] is None
@@ -212,6 +333,9 @@ def test_the_screen_is_clean_and_complete(tmp_path):
     assert f"{damaged:,} of them damaged" in re.sub(r"\s+", " ", screen)
     assert f"{damaged:,} ✓" in screen
     assert "✗" not in screen
+    assert screen.index("5  time") < screen.index("6  the same headers in every format") < screen.index("Every check")
+    for name in ("kafka", "kip82-message-wrapper", "iggy-message-2023"):
+        assert re.search(rf"^{name} +\d", screen, re.MULTILINE)
     assert "Every check held." in screen
 
 
@@ -238,3 +362,27 @@ sys.exit(main())
     report = json.loads(result.stdout)
     assert len(report["store"]["missed"]) == 1
     assert report["failures"]
+
+
+def test_a_header_that_does_not_come_back_ends_with_exit_code_1(tmp_path):
+    """Tell the demo's last step of one loss too many: what came back is then more than was to be expected."""
+    lie = """
+import sys
+from letterhead.cli import demo_formats, main
+
+class Lie(demo_formats._Losses):
+    def __init__(self, column):
+        super().__init__(column)
+        self.left_out = demo_formats.pa.concat_arrays([self.left_out, demo_formats.pa.array([0])])
+
+demo_formats._Losses = Lie
+sys.exit(main())
+"""
+    arguments = ["demo", "--data", str(SAMPLES), "--out", str(tmp_path), "--json"]
+    result = subprocess.run(
+        [sys.executable, "-c", lie, *arguments], capture_output=True, text=True, timeout=TIMEOUT, check=False
+    )
+    assert result.returncode == 1
+    message = "letterhead: demo: kafka: headers that were not reported as lost came back otherwise than they went"
+    assert message in result.stderr
+    assert not json.loads(result.stdout)["formats"]["rows"][0]["equal"]

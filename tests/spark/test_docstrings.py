@@ -7,16 +7,36 @@ import importlib
 
 import pytest
 
-MODULES = ["__init__", "columns", "expressions", "frame", "runner", "schemas", "transforms"]
+import letterhead as lh
+
+MODULES = [
+    "__init__",
+    "columns",
+    "compaction",
+    "edits",
+    "expressions",
+    "frame",
+    "parts",
+    "runner",
+    "schemas",
+    "show",
+    "transforms",
+    "writing",
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(spark, samples, name):
     module = importlib.import_module("letterhead.spark" if name == "__init__" else f"letterhead.spark.{name}")
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    sent = [
+        lh.encode(lh.Envelope(offset=n, key=b"k", value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+        for n in range(3)
+    ]
     frames = {
         "spark": spark,
         "orders": orders,
+        "fetched": spark.createDataFrame([(0, sent[0] + sent[1]), (1, sent[2])], "partition int, cell binary"),
         "state": spark.read.parquet(str(samples / "store-latest-0.parquet")),
         "frame": orders.selectExpr("key", "headers", "unix_millis(timestamp) as ts_ms", "value"),
     }

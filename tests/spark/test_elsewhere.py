@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from environments import swept
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(420)]
 
@@ -29,13 +29,5 @@ def test_on_spark_connect(samples):
 
 
 def test_on_executors_of_their_own(samples):
-    import pyspark
-
-    # Spark puts the work of such a cluster into its own directory, whatever it is told.
-    work = Path(os.environ.get("SPARK_HOME", Path(pyspark.__file__).parent)) / "work"
-    before = set(work.iterdir()) if work.exists() else set()
-    try:
+    with swept():
         assert run("cluster", samples) == "whole pyspark.sql.session 2"
-    finally:
-        for directory in (set(work.iterdir()) if work.exists() else set()) - before:
-            shutil.rmtree(directory, ignore_errors=True)

@@ -44,6 +44,7 @@ def read_by_native(type: str, cells: list[bytes | None]) -> tuple[list, list]:
     return plain(found.field("k")), faults
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
 def test_values_and_faults_are_those_of_the_native_module(spark, types):
     @many_rows

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -12,8 +9,8 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 
 import letterhead as lh
-from cells import TYPES, headers, many_rows
-from frames import HEADERS, collected, plain
+from cells import TYPES, headers, many_rows, typed_headers
+from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.columns import REPEATS, SELECT_TYPES
@@ -21,24 +18,23 @@ from letterhead.columns import REPEATS, SELECT_TYPES
 GROUPS = [TYPES[start : start + 8] for start in range(0, len(TYPES), 8)]
 
 
-def frame_of(spark, rows):
-    return spark.createDataFrame(pa.table({"headers": pa.array(rows, HEADERS)}))
+def frame_of(spark, rows, type=HEADERS):
+    return spark.createDataFrame(pa.table({"headers": pa.array(rows, type)}))
 
 
-def explained(df) -> str:
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        df.explain("extended")
-    return text.getvalue()
+def list_of(format: str) -> pa.DataType:
+    """Give the type of the headers of a format."""
+    return lha.decode(pa.array([], pa.binary()), format).type
 
 
-def message(rows, spark, **options) -> str:
+def message(rows, spark, key="k", of=HEADERS, **options) -> str:
     """Read the rows with errors="raise", and give what is said."""
     with pytest.raises(PySparkException) as raised:
-        frame_of(spark, rows).select(lhs.header("headers", "k", **options)).collect()
+        frame_of(spark, rows, of).select(lhs.header("headers", key, **options)).collect()
     return str(raised.value)
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
 def test_engines_agree_with_each_other_and_the_kernel(spark, types):
     """For every type, what to do with repeats, and required or not."""
@@ -71,6 +67,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, types):
     agree()
 
 
+@pytest.mark.hypothesis
 @pytest.mark.parametrize("repeat", REPEATS)
 @pytest.mark.parametrize(
     "type", ["string", "int64", "uint64:le", "float64", "uuid:text", "timestamp_ms", "char", "bool"]
@@ -102,6 +99,170 @@ def test_engines_fail_at_the_same_rows(spark, type, repeat):
             assert fault["message"] in message([row], spark, type=type, repeat=repeat, engine="arrow")
 
     agree()
+
+
+WANTED = {"kip82-typed": ["k"], "kip82-int": [7], "iggy": ["k", lh.Int8(ord("k")), b"k"]}
+"""Keys that are asked for where there are more than text, or kinds."""
+
+
+def read_both(spark, rows, format, key, wanted, engines):
+    """Read lists of headers by the kernel and by Spark, and compare them column by column."""
+    of = list_of(format)
+    asked = {name: one._replace(key=key) for name, one in wanted.items()}
+    expected = lha.select(pa.array(rows, of), format, asked, errors="null", dialect="spark")
+    df = frame_of(spark, rows, of)
+    for engine in engines:
+        columns = [
+            lhs.header(
+                "headers",
+                key,
+                one.type,
+                repeat=one.repeat,
+                required=one.required,
+                errors="null",
+                format=format,
+                engine=engine,
+            ).alias(name)
+            for name, one in asked.items()
+        ]
+        found = collected(df.select(*columns))
+        for name in asked:
+            assert list(zip(rows, found[name], strict=True)) == list(
+                zip(rows, plain(expected.field(name)), strict=True)
+            ), (engine, name, key)
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
+def test_the_kind_of_a_value_decides_for_every_type(spark, types):
+    """Kinds that fit and others, none, and names that are no kinds."""
+
+    @many_rows
+    @given(
+        st.lists(
+            st.sampled_from(types).flatmap(lambda type: typed_headers("kip82-typed", type)), min_size=30, max_size=60
+        )
+    )
+    def agree(rows):
+        wanted = {f"{type} {repeat}": lh.field(type, repeat=repeat) for type in types for repeat in ("last", "all")}
+        read_both(spark, rows, "kip82-typed", "k", wanted, ["spark"])
+
+    agree()
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("format", WANTED)
+def test_engines_agree_whatever_keys_and_kinds_there_are(spark, format):
+    types = st.lists(st.sampled_from(TYPES), min_size=3, max_size=3, unique=True)
+
+    @many_rows
+    @given(st.data(), types, st.sampled_from(WANTED[format]))
+    def agree(data, types, key):
+        wanted = {
+            f"{type} {repeat} {required}": lh.field(type, repeat=repeat, required=required)
+            for type in types
+            for repeat in REPEATS
+            for required in (False, True)
+        }
+        of = st.sampled_from(types).flatmap(lambda type: typed_headers(format, type))
+        rows = data.draw(st.lists(of, min_size=30, max_size=60))
+        read_both(spark, rows, format, key, wanted, ["spark", "arrow"])
+
+    agree()
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("type", ["int64:le", "uuid", "string"])
+@pytest.mark.parametrize("format", ["kip82-typed", "iggy"])
+def test_kinds_stop_either_engine_at_the_same_rows(spark, format, type):
+    key, of = WANTED[format][-1], list_of(format)
+
+    @many_rows
+    @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
+    def agree(rows):
+        wanted = {"k": lh.field(type, key=key)}
+        read = lha.select(pa.array(rows, of), format, wanted, errors="column", dialect="spark")
+        faults = read.field("error").to_pylist()
+        whole = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
+        values = [value for value, fault in zip(plain(read.field("k")), faults, strict=True) if fault is None]
+        assert collected(frame_of(spark, whole, of).select(column)) == {"k": values}
+        by_code = {fault[0]["code"]: (row, fault[0]) for row, fault in zip(rows, faults, strict=True) if fault}
+        for code, (row, fault) in by_code.items():
+            options = {"key": key, "of": of, "type": type, "format": format}
+            said = message([row], spark, engine="spark", **options)
+            assert f"({code})" in said
+            assert code == "null_key" or fault["message"] in said
+            assert fault["message"] in message([row], spark, **options)
+
+    agree()
+
+
+def test_every_format_has_its_layout(spark):
+    from letterhead import _native
+    from letterhead.spark.columns import _layout
+    from letterhead.spark.schemas import header_lists
+
+    for row in _native.formats():
+        if row["is_"] != "batch":
+            key = 7 if row["keys"] == "int" else "k"
+            layout = _layout(row["name"], lh.field("string", key=key))
+            assert layout.type == header_lists(row["name"])[0], row["name"]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [("k", "k"), (7, "7"), (lh.String("k"), "k"), (lh.Int32(-3), "int32:-3"), (lh.Bool(True), "bool:true"),
+     (b"\xff", "binary:ff"), (lh.Value("kind-200", b"k"), "kind-200:6b"), (lh.Float64(1.5), "float64:1.5")],
+)  # fmt: skip
+def test_a_column_is_named_as_errors_name_its_key(spark, key, name):
+    format = "kip82-int" if isinstance(key, int) else "iggy"
+    df = frame_of(spark, [None], list_of(format))
+    for engine in ("spark", "arrow"):
+        column = lhs.header("headers", key, "binary", format=format, engine=engine)
+        assert df.select(column).columns == [name]
+        needed = lhs.header("headers", key, "binary", format=format, engine="spark", required=True)
+        with pytest.raises(PySparkException, match=rf"header {name}: the header is required and absent"):
+            df.select(needed).collect()
+
+
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [
+        ("kip82-typed", "a header of kafka is read from array<struct<key:string,value:binary>>"),
+        ("iggy", None),
+        ("kip82-int", "a header of kafka is read from array<struct<key:string,value:binary>>"),
+    ],
+)
+def test_a_list_of_another_layout_is_not_misread(spark, format, said):
+    """Its values have kinds that would not be looked at."""
+    if said is not None:
+        assert said in message([[]], spark, of=list_of(format), type="string", engine="spark")
+        assert said in message([[]], spark, of=list_of(format), type="string", errors="null")
+    assert "the column is array" in message([[]], spark, type="string", format="kip82-typed", engine="spark") or (
+        "FIELD_NOT_FOUND" in message([[]], spark, type="string", format="kip82-typed", engine="spark")
+    )
+
+
+@pytest.mark.parametrize("engine", ["spark", "arrow"])
+def test_a_collation_that_every_string_has_is_none(spark, engine):
+    """Where it is named, as on Spark Connect; of another one `=` would find other keys."""
+    df = frame_of(spark, [[{"key": "k", "value": b"v"}]])
+    cast = "cast(headers as array<struct<key:string collate {},value:binary>>) as headers"
+    k = lhs.header("headers", "k", "string", engine=engine)
+    assert collected(df.selectExpr(cast.format("UTF8_BINARY")).select(k)) == {"k": ["v"]}
+    if engine == "spark":
+        with pytest.raises(PySparkException, match="the column is array<struct<key:string collate UTF8_LCASE,value"):
+            df.selectExpr(cast.format("UTF8_LCASE")).select(k).collect()
+
+
+def test_the_check_of_the_layout_costs_nothing(spark):
+    df = spark.range(1).selectExpr("cast(null as array<struct<key:string,value:binary>>) headers", "id").where("id > 0")
+    plan = explained(df.select(lhs.header("headers", "k", "string")), "extended")
+    optimized = plan.partition("== Optimized Logical Plan ==")[2]
+    assert "typeof" in plan
+    assert "typeof" not in optimized
+    assert "format=" not in optimized
 
 
 @pytest.mark.parametrize(
@@ -147,13 +308,10 @@ def test_a_null_key_is_an_error_of_the_whole_list_only_where_errors_are_raised(s
 @pytest.mark.parametrize("type", TYPES)
 def test_an_expression_is_of_the_type_that_is_declared(spark, type, repeat):
     """No job runs; a chosen null or a raised error has no type of its own that could win."""
-    from letterhead.columns import normalise
     from letterhead.spark.schemas import declared
 
     df = frame_of(spark, [])
-    wanted = declared(
-        "select", "kafka", columns=normalise({"k": lh.field(type, repeat=repeat)}), dialect="spark"
-    ).spark[0]
+    wanted = declared("select", "kafka", columns={"k": lh.field(type, repeat=repeat)}, dialect="spark").spark[0]
     for errors in ("raise", "null"):
         made = df.select(lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True)).schema[0]
         assert (made.name, made.dataType.simpleString()) == ("k", wanted.dataType.simpleString())
@@ -167,7 +325,7 @@ def test_no_python_runs_for_headers(spark):
         for type in SELECT_TYPES
         for repeat in REPEATS
     ]
-    plan = explained(df.where(lhs.header("headers", "k", "string") == "a").select(*columns))
+    plan = explained(df.where(lhs.header("headers", "k", "string") == "a").select(*columns), "extended")
     assert "Python" not in plan
     assert "Arrow" not in plan
     assert "ArrowEvalPython" in explained(df.select(lhs.header("headers", "k", "string", engine="arrow")))
@@ -242,14 +400,17 @@ def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
         (("k", "string"), {"errors": "column"}, ValueError, "use select_headers"),
         (("k", "string"), {"errors": "nul"}, ValueError, "did you mean 'null'"),
         (("k", "string"), {"engine": "rust"}, ValueError, "unknown engine"),
-        (
-            ("k", "string"),
-            {"engine": "spark", "format": "kafka"},
-            ValueError,
-            "engine='spark' reads columns of headers",
-        ),
         (("k", "string"), {"format": "kafak"}, ValueError, "did you mean 'kafka'"),
-        ((3, "string"), {}, TypeError, "key must be str, not int"),
+        (("k", "string"), {"format": "iggy-batch"}, ValueError, "iggy-batch is a batch: read it with messages"),
+        ((3, "string"), {}, ValueError, "key 3: kafka has text keys"),
+        (("3", "string"), {"format": "kip82-int"}, ValueError, "key 3: kip82-int has integer keys"),
+        (
+            (b"k", "string"),
+            {"format": "kip82-typed", "engine": "spark"},
+            ValueError,
+            "key binary:6b: kip82-typed has text",
+        ),
+        ((3.5, "string"), {}, TypeError, "key must be str, int, bytes or a Value, not float"),
         (("k", int), {}, TypeError, "type must be str"),
         (("k", "string"), {"required": 1}, TypeError, "required must be bool"),
     ],

@@ -51,6 +51,43 @@ def test_state_is_decoded_and_written_back(spark):
     assert written.where("not (before <=> after)").count() == 0
 
 
+def test_messages_are_converted_and_their_headers_selected(spark):
+    """Rows multiply; keys and values have kinds."""
+    headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
+    inner = lh.encode(headers, "iggy")
+    one = [lh.encode(lh.Envelope(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
+    df = spark.createDataFrame([(0, one[0] + one[1]), (1, None), (2, one[2])], "part int, cell binary").repartition(1)
+    messages = df.transform(lhs.messages("cell", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"}))
+    assert messages.columns == ["part", "value", "offset", "n"]
+    assert sorted((row.part, row.offset, row.n) for row in messages.collect()) == [(0, 0, 0), (0, 1, 1), (2, 2, 2)]
+
+    decoded = messages.transform(lhs.decode_headers("value", "iggy", keep=["offset"]))
+    wanted = lhs.select_headers(
+        "headers", "iggy", {"big": lh.field("uint64", key=lh.Int32(3))}, keep=["offset", "headers"]
+    )
+    for row in (
+        decoded.transform(wanted)
+        .select(
+            "big",
+            lhs.header("headers", "n", "int8", format="iggy", engine="spark"),
+            lhs.header("headers", lh.Int32(3), "uint64", format="iggy", engine="spark").alias("again"),
+        )
+        .collect()
+    ):
+        assert (row.big, row.n, row.again) == (2**64 - 1, 7, 2**64 - 1)
+    typed = df.transform(lhs.messages("cell", "kip82-messages", columns=["headers"], keep=[]))
+    with pytest.raises(Exception, match="and a header of kafka is read from array<struct<key:string,value:binary>>"):
+        typed.select(lhs.header("headers", "n", "int8")).collect()
+
+    kinds = {"n": "int8:text", "3": "uint64:text"}
+    there = lhs.convert_headers(
+        "value", "iggy", target="kafka", kinds="text", on_loss="drop", into="kafka", keep=["value"]
+    )
+    back = lhs.convert_headers("kafka", "kafka", target="iggy", kinds=kinds, into="iggy", keep=[])
+    cells = {bytes(row.iggy) for row in messages.transform(there).transform(back).collect()}
+    assert [lh.decode(cell, "iggy") for cell in cells] == [lh.Headers([headers[0], ("3", headers[1][1])])]
+
+
 def test_errors_go_where_they_are_told(spark):
     cells = [(1, bytearray(lh.encode([("k", b"\0\0\0\1")], "kafka"))), (2, None), (3, bytearray(b"\x01"))]
     df = spark.createDataFrame(cells, "id int, value binary").repartition(1)

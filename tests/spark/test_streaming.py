@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -80,6 +81,35 @@ def test_a_stream_is_written_and_read_back(spark, inbox, tmp_path):
     assert found["offset"] == [row["offset"] for row in rows]
     assert found["payload"] == [row["value"] for row in rows]
     assert found["headers"] == [row["headers"] or [] for row in rows]
+
+
+def test_messages_of_a_stream_are_converted(spark, tmp_path):
+    """Rows multiply in a stream as they do in a batch."""
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    for file in range(2):
+        sets = [
+            b"".join(
+                lh.encode(lh.Envelope(offset=10 * row + n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+                for n in range(row)
+            )
+            for row in range(3 * file, 3 * file + 3)
+        ]
+        pq.write_table(pa.table({"row": range(3 * file, 3 * file + 3), "cell": sets}), inbox / f"{file}.parquet")
+    schema = spark.read.parquet(str(inbox)).schema
+    stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
+    made = (
+        stream.transform(lhs.messages("cell", "kip82-messages", columns=["offset", "headers"]))
+        .transform(lhs.encode_headers("headers", "kip82-typed", keep=["row", "offset"]))
+        .transform(lhs.convert_headers("headers", "kip82-typed", target="kafka", kinds="text", keep=["row", "offset"]))
+    )
+    assert made.isStreaming
+    assert run(spark, made, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]
+    found = collected(spark.read.parquet(str(tmp_path / "out")).orderBy("offset"))
+    messages = [(row, n) for row in range(6) for n in range(row)]
+    assert found["row"] == [row for row, _ in messages]
+    assert found["offset"] == [10 * row + n for row, n in messages]
+    assert found["headers"] == [lh.encode([("n", str(n))], "kafka") for _, n in messages]
 
 
 def test_a_watermark_stays_on_a_column_that_is_kept(spark, inbox, tmp_path):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import pickle
 import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.errors import PySparkException
 
 import letterhead as lh
-from frames import HEADERS, collected, plain
+from frames import HEADERS, Recorder, batches_of, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 
@@ -57,19 +54,6 @@ def cells(spark):
         }
     )
     return spark.createDataFrame(table)
-
-
-def explained(df) -> str:
-    text = io.StringIO()
-    with contextlib.redirect_stdout(text):
-        df.explain("formatted")
-    return text.getvalue()
-
-
-def failure(df) -> str:
-    with pytest.raises(PySparkException) as raised:
-        df.collect()
-    return str(raised.value)
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -311,36 +295,9 @@ def addresses(column: pa.Array) -> list[int | None]:
     return [buffer and buffer.address for buffer in column.buffers()]
 
 
-class Recorder:
-    """A frame of one batch that keeps what would be run."""
-
-    def __init__(self, schema):
-        self.schema = schema
-
-    def select(self, *columns):
-        return self
-
-    def mapInArrow(self, run, schema):
-        return run, schema
-
-
-def run_on(transform, batch: pa.RecordBatch, order: list[str]) -> pa.RecordBatch:
+def run_on(transform, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Run what a transform would run on a batch, without Spark."""
-    (made,) = batches_of(transform, batch, order)
-    return made
-
-
-def batches_of(transform, batch: pa.RecordBatch, order: list[str]) -> list[pa.RecordBatch]:
-    """Give all batches that come out."""
-    from pyspark.sql.types import BinaryType, StructField, StructType
-
-    from letterhead.spark.schemas import _spark_type
-
-    schema = StructType([StructField(field.name, _spark_type(field.type)) for field in batch.schema])
-    run, declared = transform(Recorder(schema))
-    assert BinaryType() in [field.dataType for field in schema]
-    made = list(run(iter([batch.select(order)])))
-    assert all(part.schema.names == [field.name for field in declared] for part in made)
+    (made,) = batches_of(transform, batch)
     return made
 
 
@@ -365,7 +322,7 @@ def test_kept_columns_leave_in_the_buffers_they_came_in(spark, batch, offset):
         lhs.decode_headers("cell", "kafka", keep=keep),
         lhs.select_headers("cell", "kafka", {"k": "string"}, keep=keep, errors="column"),
     ):
-        made = run_on(transform, batch, keep)
+        made = run_on(transform, batch)
         for name in keep:
             assert addresses(made.column(name)) == addresses(batch.column(name)), name
             assert made.column(name).equals(batch.column(name))
@@ -379,13 +336,13 @@ def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch)
 
     # As if an Arrow column could hold two bytes, which takes no 2 GiB to try.
     monkeypatch.setattr("letterhead.arrow._native.decode_column", partial(_native.decode_column, max_offset=1))
-    parts = batches_of(lhs.decode_headers("cell", "kafka", keep=["id"]), batch, ["id", "cell"])
+    parts = batches_of(lhs.decode_headers("cell", "kafka", keep=["id"]), batch)
     assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]
 
 
 def test_an_empty_batch_gives_an_empty_batch(spark, batch):
-    made = run_on(lhs.decode_headers("cell", "kafka", keep=["id"]), batch.slice(0, 0), ["id", "cell"])
+    made = run_on(lhs.decode_headers("cell", "kafka", keep=["id"]), batch.slice(0, 0))
     assert (made.num_rows, made.schema.names) == (0, ["id", "headers"])
 
 
@@ -411,9 +368,10 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
     """Spark would take them by position: a second version of the package on a worker must not swap columns."""
     from letterhead.spark import runner
 
-    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: pa.chunked_array([made]))
+    transform = lhs.select_headers("cell", "kafka", {"a": "int64", "b": "int64"}, keep=[])
+    monkeypatch.setattr(runner.lha, "select", lambda *arguments, **options: [made])
     with pytest.raises(RuntimeError, match=f"select of kafka made {said} on this worker where the driver declared"):
-        run_on(lhs.select_headers("cell", "kafka", {"a": "int64", "b": "int64"}, keep=[]), batch, ["cell"])
+        run_on(transform, batch)
 
 
 # Before a job runs ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,35 @@ DataFrame[offset: bigint, tenant: string]
 1390
 """
 
+from letterhead.profiles import profile
+from letterhead.spark.changelog import changelog_table
 from letterhead.spark.columns import header
-from letterhead.spark.transforms import decode_headers, encode_headers, select_headers
+from letterhead.spark.compaction import compact
+from letterhead.spark.doctor import doctor
+from letterhead.spark.edits import edit_headers
+from letterhead.spark.parts import amqp, rfc3339, schema_id, traceparent
+from letterhead.spark.scan import scan_headers
+from letterhead.spark.show import show_headers
+from letterhead.spark.topology import run_topology
+from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, messages, select_headers
 
-__all__ = ["decode_headers", "encode_headers", "header", "select_headers"]
+__all__ = [
+    "amqp",
+    "changelog_table",
+    "compact",
+    "convert_headers",
+    "decode_headers",
+    "doctor",
+    "edit_headers",
+    "encode_headers",
+    "header",
+    "messages",
+    "profile",
+    "rfc3339",
+    "run_topology",
+    "scan_headers",
+    "schema_id",
+    "select_headers",
+    "traceparent",
+    "show_headers",
+]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from letterhead.columns import Field, field, normalise
-from letterhead.errors import check_name
+from letterhead.columns import Field, field, normalise, plain_key
+from letterhead.errors import DecodeError, check_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from letterhead.columns import Repeat
+    from letterhead.headers import GivenKey
 
 __all__ = ["header"]
 
@@ -19,7 +21,7 @@ _ENGINES = ("spark", "arrow")
 
 def header(
     column: str | Column,
-    key: str,
+    key: GivenKey,
     type: str,
     *,
     repeat: Repeat = "last",
@@ -38,11 +40,14 @@ def header(
     Parameters
     ----------
     column : str or Column
-        Headers (``array<struct<key:string,value:binary>>``), or with ``format`` their bytes (``binary``).
-    key : str
-        Key of the header, and the name of the column that is made.
+        Headers, as :func:`decode_headers` gives and as Spark's Kafka source does
+        (``array<struct<key:string,value:binary>>``), or with ``format`` their bytes (``binary``).
+    key : str, int, bytes or Value
+        Key of the header, and the name of the column that is made. An int for formats with integer keys; a
+        :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
     type : str
-        What the value is read as: ``name[:be|le|text]``, see :func:`letterhead.field`.
+        What the value is read as: ``name[:be|le|text]``, see :func:`letterhead.field`. Where the headers have kinds,
+        the kind decides: a value of another one than the type's is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that stands more than once; ``"all"`` gives an array, empty where there is none.
     required : bool, default False
@@ -50,9 +55,11 @@ def header(
     errors : {"raise", "null"}, default "raise"
         What to do with a value that is not of the type, and with bytes that are no headers.
     format : str, optional
-        Format of the bytes.
+        Format of the bytes, or of the headers in a list: whether they have kinds, and what their keys are. By default
+        the column has headers of ``kafka``.
     engine : {"spark", "arrow"}, optional
-        What evaluates it: Spark's own expressions or the Arrow UDF. By default the first where there is a choice.
+        What evaluates it: Spark's own expressions, which read columns of headers, or the Arrow UDF, which reads either.
+        By default the Arrow UDF where ``format`` is given, as the column may be bytes.
 
     Returns
     -------
@@ -65,7 +72,7 @@ def header(
     TypeError
         If an argument is of the wrong Python type.
     ValueError
-        If a name is misspelt, or the engine cannot do what is asked for, or Spark is too old for it.
+        If a name is misspelt, the format has other keys, or Spark is too old for it.
 
     Notes
     -----
@@ -87,21 +94,66 @@ def header(
     |   749|     4992848|
     +------+------------+
     only showing top 2 rows
+
+    Headers with kinds, and keys that are integers, are read by an expression, too:
+
+    >>> typed = fetched.transform(lhs.messages("cell", "kip82-messages", columns=["headers"], keep=[]))
+    >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).show(1)
+    +---+
+    |  n|
+    +---+
+    |  0|
+    +---+
+    only showing top 1 row
     """
-    if not isinstance(key, str):
-        raise TypeError(f"key must be str, not {key.__class__.__name__}")
     wanted = field(type, key=key, repeat=repeat, required=required)
     _check_errors(errors)
     if engine is not None:
         check_name("engine", engine, _ENGINES)
-    if engine == "spark" and format is not None:
-        raise ValueError(
-            f"engine='spark' reads columns of headers, and format={format!r} says that the column is bytes: "
-            "decode_headers makes headers of them"
-        )
-    if engine == "arrow" or format is not None:
-        return _by_arrow(column, wanted, errors, format).alias(key)
-    return _by_spark(column, wanted, errors).alias(key)
+    by_spark = engine == "spark" or (engine is None and format is None)
+    format = "kafka" if format is None else format
+    layout = _layout(format, wanted)
+    name = _text(key)
+    if by_spark:
+        return _by_spark(column, name, wanted, errors, layout).alias(name)
+    return _by_arrow(column, name, wanted, errors, format).alias(name)
+
+
+class _Layout(NamedTuple):
+    """How the headers of a format lie in a list."""
+
+    format: str
+    keys: Literal["text", "int", "typed"]
+    kinds: bool
+
+    @property
+    def type(self) -> str:
+        """The type of the list, as ``typeof`` of Spark SQL spells it."""
+        key = {"text": "key:string", "int": "key:int", "typed": "key_kind:string,key:binary"}[self.keys]
+        return f"array<struct<{key},{'kind:string,' if self.kinds else ''}value:binary>>"
+
+
+def _layout(format: str, wanted: Field) -> _Layout:
+    from letterhead import _native
+
+    # What it refuses are misspelt names, batches, and keys that the format does not have.
+    _native.schema("select", format, columns=normalise({"": wanted}))
+    row = next(row for row in _native.formats() if row["name"] == format)
+    return _Layout(format, row["keys"], row["kinds"])
+
+
+def _text(key: GivenKey) -> str:
+    """Give a key as errors do."""
+    if isinstance(key, str | int):
+        return str(key)
+    from letterhead.message import select
+
+    try:
+        # Headers of which there are none: the error says which one is absent.
+        select(b"", "iggy", {"": field("binary", key=key, required=True)})
+    except DecodeError as error:
+        return str(error.key)
+    raise AssertionError("a header was found where there is none")
 
 
 def _check_errors(errors: str) -> None:
@@ -110,20 +162,17 @@ def _check_errors(errors: str) -> None:
     check_name("errors value", errors, ("raise", "null"))
 
 
-def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "null"]) -> Column:
+def _by_spark(
+    column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], layout: _Layout
+) -> Column:
     from pyspark.sql import functions as F
 
-    from letterhead.spark.expressions import Fault, reading
+    from letterhead.spark.expressions import Fault, header_reading
 
-    read, strict = reading(wanted.type), errors == "raise"
-
-    def is_wanted(header: Column) -> Column:
-        same = header["key"] == F.lit(wanted.key)
-        # Only a null key makes the comparison null, and that is an error whichever header is asked for.
-        return F.coalesce(same, F.raise_error(F.lit("the key of a header is null (null_key)"))) if strict else same
+    read, strict = header_reading(wanted.type, layout.kinds), errors == "raise"
 
     # Written out where it is used: Spark computes a repeated part once, and that is twice as fast as binding it.
-    named = F.filter(column, is_wanted)
+    named = F.filter(column, _is_wanted(wanted, layout, strict))
     # Of a null list the size is null, or -1 where ANSI mode is off.
     count = F.coalesce(F.size(named), F.lit(0))
     faults = []
@@ -136,7 +185,7 @@ def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "nul
     def fail(fault: Fault) -> Column:
         if not strict:
             return F.lit(None)
-        return F.raise_error(F.concat(F.lit(f"header {wanted.key}: "), fault.message, F.lit(f" ({fault.code})")))
+        return F.raise_error(F.concat(F.lit(f"header {name}: "), fault.message, F.lit(f" ({fault.code})")))
 
     def checked(faults: list[Fault], value: Column) -> Column:
         # From the last to the first: the first that holds is the one that counts.
@@ -145,17 +194,16 @@ def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "nul
         return value
 
     if wanted.repeat != "all":
-        value = F.get(named, 0) if wanted.repeat == "first" else F.try_element_at(named, F.lit(-1))
-        found = read(value["value"])
-        return checked([*faults, *found.faults], found.value)
+        found = read(F.get(named, 0) if wanted.repeat == "first" else F.try_element_at(named, F.lit(-1)))
+        return _of_type(column, layout, checked([*faults, *found.faults], found.value))
 
     def element(header: Column) -> Column:
-        found = read(header["value"])
+        found = read(header)
         return checked([*found.faults], found.value)
 
     def is_bad(header: Column) -> Column:
         bad = F.lit(False)
-        for fault in reversed(read(header["value"]).faults):
+        for fault in reversed(read(header).faults):
             bad = F.when(fault.when, F.lit(True)).otherwise(bad)
         return bad
 
@@ -165,10 +213,74 @@ def _by_spark(column: str | Column, wanted: Field, errors: Literal["raise", "nul
     if not strict:
         # A list with a hole could not be told from one with a null value.
         values = F.when(F.exists(named, is_bad), F.lit(None)).otherwise(values)
-    return checked(faults, values)
+    return _of_type(column, layout, checked(faults, values))
 
 
-def _by_arrow(column: str | Column, wanted: Field, errors: Literal["raise", "null"], format: str | None) -> Column:
+def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column], Column]:
+    """Make the predicate for headers; one that is broken ends the query, or is passed over."""
+    from functools import reduce
+    from operator import or_
+
+    from pyspark.sql import functions as F
+
+    assert wanted.key is not None
+    plain = plain_key(wanted.key)
+
+    def is_wanted(header: Column) -> Column:
+        # Spark interprets this, for every header there is: each step shows in the time that a query takes.
+        if layout.keys == "typed":
+            kind, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
+            same = (header["key_kind"] == F.lit(kind)) & (header["key"] == F.lit(bits))
+        else:
+            same = header["key"] == F.lit(plain)
+        if layout.keys != "typed" and not layout.kinds:
+            # Only a null key makes the comparison null.
+            return F.coalesce(same, F.raise_error(F.lit(_NO_KEY))) if strict else same
+        checks = _broken(header, layout)
+        broken, message = reduce(or_, (when for when, _ in checks)), checks[-1][1]
+        for when, said in reversed(checks[:-1]):
+            message = F.when(when, said).otherwise(message)
+        return F.when(broken, F.raise_error(message) if strict else F.lit(False)).otherwise(same)
+
+    return is_wanted
+
+
+_NO_KEY = "the key of a header is null (null_key)"
+
+
+def _broken(header: Column, layout: _Layout) -> list[tuple[Column, Column]]:
+    """Give what makes a header none, in order, and what is said of it. A kind may be null; a key's may not."""
+    from pyspark.sql import functions as F
+
+    from letterhead.spark.expressions import is_kind
+
+    def unknown(name: str) -> tuple[Column, Column]:
+        return ~is_kind(header[name]), F.concat(F.lit("unknown kind '"), header[name], F.lit("' (unknown_kind)"))
+
+    no_key, checks = header["key"].isNull(), []
+    if layout.keys == "typed":
+        no_key = header["key_kind"].isNull() | no_key
+        checks.append(unknown("key_kind"))
+    if layout.kinds:
+        checks.append(unknown("kind"))
+    return [(no_key, F.lit(_NO_KEY)), *checks]
+
+
+def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
+    """Refuse columns of another type: a kind that is not looked at would let a value be misread.
+
+    Spark knows the type before a job runs, and takes the condition away.
+    """
+    from pyspark.sql import functions as F
+
+    # Spark Connect names the collation that every string has which has no other.
+    given = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
+    said = f", and a header of {layout.format} is read from {layout.type}: format= says which headers they are"
+    fault = F.raise_error(F.concat(F.lit("the column is "), given, F.lit(said)))
+    return F.when(given != layout.type, fault).otherwise(value)
+
+
+def _by_arrow(column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], format: str) -> Column:
     import pyspark
     from pyspark.sql import functions as F
 
@@ -178,9 +290,7 @@ def _by_arrow(column: str | Column, wanted: Field, errors: Literal["raise", "nul
     if not hasattr(F, "arrow_udf"):
         raise ValueError(f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}: "
                          "use select_headers")  # fmt: skip
-    # Headers in a list are read the same in every format without kinds.
-    format = "kafka" if format is None else format
-    columns = {str(wanted.key): wanted}
-    schema = declared("select", format, columns=normalise(columns), errors=errors, dialect="spark")
+    columns = {name: wanted}
+    schema = declared("select", format, columns=columns, errors=errors, dialect="spark")
     kernel = HeaderKernel(format, columns, errors)
     return F.arrow_udf(kernel.header, schema.spark[0].dataType)(column)

@@ -1,8 +1,8 @@
 r"""What the bytes of one value mean when they are read as a type, as expressions of Spark SQL.
 
-The same rules as the native ``select``, which the tests compare with these, for values of formats without kinds. One
-function a type takes the bytes (a column, never null where it counts) and gives a :class:`Reading`: the value, and
-before it everything that can be wrong with the bytes, in order. Numbers are read from the digits of ``hex``::
+The same rules as the native ``select``, which the tests compare with these. One function a type takes the bytes (a
+column, never null where it counts) and gives a :class:`Reading`: the value, and before it everything that can be wrong
+with the bytes, in order. Numbers are read from the digits of ``hex``::
 
     int32     v = 00 00 01 02   hex(v) = '00000102'   conv(…, 16, 10) = 258
     float64   v = bf f8 …       sign, exponent and mantissa are bits of that number; mantissa * 2 ** exponent is exact
@@ -24,7 +24,9 @@ from typing import NamedTuple
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-__all__ = ["Fault", "Reading", "reading"]
+from letterhead.values import KINDS
+
+__all__ = ["Fault", "Reading", "header_reading", "is_kind", "reading"]
 
 
 class Fault(NamedTuple):
@@ -84,6 +86,55 @@ def reading(type: str) -> Callable[[Column], Reading]:
     if suffix == "text":
         return partial(_TEXT.get(name, _integer_text), name)
     return partial(_BYTES.get(name, _integer), name, suffix == "le")
+
+
+def header_reading(type: str, kinds: bool) -> Callable[[Column], Reading]:
+    """Look up how the value of a header is read as a type.
+
+    Parameters
+    ----------
+    type : str
+        ``name[:be|le|text]``, already checked.
+    kinds : bool
+        Whether headers have a ``kind``. It decides: of another one than the type needs, the value is not read. The
+        bits of a value with a kind lie most significant byte first, and the suffix is for values without.
+
+    Returns
+    -------
+    callable of Column to Reading
+        What reads a column of headers, structs with ``value`` and ``kind``.
+    """
+    plain = reading(type)
+    if not kinds:
+        return lambda header: plain(header["value"])
+    name = type.partition(":")[0]
+    needed = _NEEDED.get(name, name)
+    of_kind = plain if KINDS[needed] is None else reading(name)
+
+    def read(header: Column) -> Reading:
+        bytes, kind = header["value"], header["kind"]
+        message = F.concat(F.lit("the value is "), kind, F.lit(f" and {name} was asked for"))
+        wrong = Fault(bytes.isNotNull() & (kind != needed), "wrong_kind", message)
+        found = plain(bytes) if of_kind is plain else _either(kind.isNull(), plain(bytes), of_kind(bytes))
+        return Reading([wrong, *found.faults], found.value)
+
+    return read
+
+
+def is_kind(name: Column) -> Column:
+    """Tell names of kinds from other text.
+
+    Parameters
+    ----------
+    name : Column
+        A string.
+
+    Returns
+    -------
+    Column
+        Whether it is one of :data:`letterhead.values.KINDS`, or ``kind-16`` to ``kind-255``.
+    """
+    return name.isin(*KINDS) | name.rlike(r"\Akind-(?:1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\z")
 
 
 # Bytes ------------------------------------------------------------------------------------------------------------
@@ -220,6 +271,9 @@ _WIDTHS = {
     "uint32": 4, "uint64": 8, "uint128": 16, "float32": 4, "float64": 8, "uuid": 16, "timestamp_ms": 8,
 }  # fmt: skip
 
+_NEEDED = {"uuid": "binary", "timestamp_ms": "int64"}
+"""The kind of what is read as a type that is none itself."""
+
 _WIDE = ("int128", "uint128")
 
 _DECIMAL_DIGITS = 38
@@ -353,6 +407,18 @@ def _utf8_of(unit: Column) -> Column:
 
 
 # Faults -----------------------------------------------------------------------------------------------------------
+
+
+def _either(when: Column, one: Reading, other: Reading) -> Reading:
+    """Read in one way or another. `&` would not do: Spark may evaluate both sides of it."""
+    no = F.lit(False)
+    return Reading(
+        [
+            *(fault._replace(when=F.when(when, fault.when).otherwise(no)) for fault in one.faults),
+            *(fault._replace(when=F.when(when, no).otherwise(fault.when)) for fault in other.faults),
+        ],
+        F.when(when, one.value).otherwise(other.value),
+    )
 
 
 def _fault(when: Column, code: str, message: str) -> Fault:

@@ -11,7 +11,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
-__all__ = ["Input", "check_no_collision", "check_types", "crossing_columns", "fields_of", "kept_names"]
+__all__ = [
+    "Input",
+    "check_no_collision",
+    "check_types",
+    "crossing_columns",
+    "fields_of",
+    "kept_names",
+    "named",
+    "unused_name",
+]
 
 
 class Input(NamedTuple):
@@ -25,11 +34,14 @@ class Input(NamedTuple):
         What it is needed for, for messages: ``"kafka is read from"``.
     types : tuple of str
         Types that fit, as :func:`letterhead.spark.schemas.spelled` spells them.
+    hint : str
+        What can be done where there is no such column, for messages.
     """
 
     name: str
     purpose: str
     types: tuple[str, ...]
+    hint: str = ""
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
@@ -73,7 +85,8 @@ def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None
 
     for column in inputs:
         if column.name not in fields:
-            raise unknown_name("column", column.name, fields)
+            error = unknown_name("column", column.name, fields)
+            raise ValueError(f"{error}: {column.hint}") if column.hint else error
         given = spelled(fields[column.name].dataType)
         if given not in column.types:
             hint = _CASTS.get((given, column.types[0]), "")
@@ -102,18 +115,33 @@ def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) 
 
 def crossing_columns(names: Iterable[str]) -> list[Column]:
     """Give the columns of a frame by name, whatever characters are in it."""
-    from pyspark.sql import functions as F
-
     columns = []
     for place, name in enumerate(names):
-        column = F.col("`" + name.replace("`", "``") + "`")
+        column = named(name)
         # `mapInArrow` of Spark 4.2 takes a dot in a name for a field of a struct.
         columns.append(column.alias(f"column_{place}") if "." in name or "`" in name else column)
     return columns
+
+
+def named(name: str) -> Column:
+    """Give a column by its whole name, whatever characters are in it."""
+    from pyspark.sql import functions as F
+
+    return F.col("`" + name.replace("`", "``") + "`")
+
+
+def unused_name(name: str, fields: Iterable[str]) -> str:
+    """Give a name that no column has, in any case."""
+    taken = {field.lower() for field in fields}
+    while name in taken:
+        name += "_"
+    return name
 
 
 _CASTS = {
     ("timestamp", "bigint"): ": unix_millis makes it one",
     ("string", "binary"): ": a cast makes it one",
     ("int", "bigint"): ": a cast makes it one",
+    ("int", "tinyint"): ": a cast makes it one",
+    ("bigint", "decimal(20,0)"): ": a cast makes it one",
 }

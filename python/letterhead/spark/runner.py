@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
@@ -15,7 +15,10 @@ from letterhead import arrow as lha
 from letterhead.columns import Columns
 from letterhead.errors import HeaderError
 
-__all__ = ["HeaderKernel", "Runner"]
+if TYPE_CHECKING:
+    from letterhead.parts.policy import Reader
+
+__all__ = ["HeaderKernel", "PartKernel", "Runner"]
 
 
 @dataclass(frozen=True)
@@ -24,29 +27,34 @@ class Runner:
 
     Attributes
     ----------
-    verb : {"decode", "select", "encode"}
+    verb : {"decode", "select", "encode", "convert", "messages"}
         What is done.
     format : str
         Name of the format.
     options : mapping
         Those of the verb.
     kept : tuple of str
-        The first columns of a batch, by their names in the frame: they leave as they came, in the same buffers.
-    inputs : mapping of str to int, or int
-        Where the column to read is; for an envelope to write, where each of its fields is.
+        The first columns of a batch, by their names in the frame. Where rows stay rows they leave as they came, in the
+        same buffers.
+    inputs : int, or mapping of str to int or pyarrow.DataType
+        Where the column to read is; for an envelope to write, where each of its fields is, or the type of its nulls.
     made : pyarrow.DataType
         What the driver declared the kernel to make: a struct of columns, or the type of the only one.
     names : tuple of str
         Names under which that leaves.
+    multiplies : bool
+        Whether a row becomes any number of rows. The first column that is made then says which row each is from; what is
+        kept is repeated by it, and it does not leave.
     """
 
     verb: str
     format: str
     options: Mapping[str, Any]
     kept: tuple[str, ...]
-    inputs: int | Mapping[str, int]
+    inputs: int | Mapping[str, int | pa.DataType]
     made: pa.DataType
     names: tuple[str, ...]
+    multiplies: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the kernel over the batches of a partition."""
@@ -54,21 +62,36 @@ class Runner:
             yield from self.run(batch)
 
     def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Run the kernel over a batch: one batch comes out, or more where a column would pass 2 GiB."""
+        """Run the kernel over a batch: one batch comes out, or more where one would be too large."""
+        kept, row = batch.columns[: len(self.kept)], 0
         try:
-            made = getattr(lha, self.verb)(pa.chunked_array([self._input(batch)]), self.format, **self.options)
+            for chunk in getattr(lha, self.verb)(self._cells(batch), self.format, **self.options):
+                made = self._columns(pa.array(chunk))
+                if self.multiplies:
+                    parts = _repeated(kept, made[0], made[1:])
+                else:
+                    parts = iter([[*(column.slice(row, len(chunk)) for column in kept), *made]])
+                for columns in parts:
+                    yield pa.RecordBatch.from_arrays(columns, [*self.kept, *self.names])
+                row += len(chunk)
         except HeaderError as error:
             raise _in_row(error, batch, self.kept) from None
-        row = 0
-        for chunk in made.chunks:
-            kept = [column.slice(row, len(chunk)) for column in batch.columns[: len(self.kept)]]
-            yield pa.RecordBatch.from_arrays([*kept, *self._columns(chunk)], [*self.kept, *self.names])
-            row += len(chunk)
 
-    def _input(self, batch: pa.RecordBatch) -> pa.Array:
+    def _cells(self, batch: pa.RecordBatch) -> _Unread:
         if isinstance(self.inputs, int):
-            return batch.column(self.inputs)
-        return pa.StructArray.from_arrays([batch.column(index) for index in self.inputs.values()], list(self.inputs))
+            cells = batch.column(self.inputs)
+        else:
+            columns = [
+                batch.column(place) if isinstance(place, int) else pa.nulls(len(batch), place)
+                for place in self.inputs.values()
+            ]
+            cells = pa.StructArray.from_arrays(columns, list(self.inputs))
+        # What rows become when they multiply can be many times as large: a few are read at a time.
+        rows = len(cells) * _BYTES_READ // max(cells.nbytes, 1) if self.multiplies else len(cells)
+        rows = max(rows, 1)
+        return _Unread(
+            pa.chunked_array([cells.slice(row, rows) for row in range(0, max(len(cells), 1), rows)], cells.type)
+        )
 
     def _columns(self, made: pa.Array) -> list[pa.Array]:
         """Check what the kernel made, as Spark matches columns by position and ignores names; and take it apart."""
@@ -78,7 +101,7 @@ class Runner:
                 f"{self.verb} of {self.format} made {made.type} on this worker where the driver declared {self.made}: "
                 "are the versions of letterhead the same?"
             )
-        return made.flatten() if pa.types.is_struct(made.type) else [made]
+        return list(made.flatten()) if pa.types.is_struct(made.type) else [made]
 
 
 @dataclass(frozen=True)
@@ -106,6 +129,62 @@ class HeaderKernel:
         except HeaderError as error:
             raise _without_row(error) from None
         return made.flatten()[0]
+
+
+@dataclass(frozen=True)
+class PartKernel:
+    """Take the values of a convention apart: the function of an Arrow UDF.
+
+    Attributes
+    ----------
+    reader : Reader
+        What reads them.
+    errors : {"raise", "null", "column"}
+        What to do with bad values.
+    """
+
+    reader: Reader
+    errors: Literal["raise", "null", "column"]
+
+    def read(self, cells: pa.Array) -> pa.Array:
+        """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
+        # numpy comes with it, which the verbs do without.
+        from letterhead.parts.policy import run
+
+        try:
+            return run(cells, self.reader, self.errors)
+        except HeaderError as error:
+            raise _without_row(error) from None
+
+
+@dataclass(frozen=True)
+class _Unread:
+    """A column of which nothing is made before it is asked for: what pyarrow gives is read at once."""
+
+    column: pa.ChunkedArray
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.column.__arrow_c_stream__(requested_schema)
+
+
+# Rows that multiply. ---------------------------------------------------------------------------------------------------
+
+_BYTES_READ = 8 << 20
+
+_BYTES_KEPT = 256 << 20
+
+
+def _repeated(kept: list[pa.Array], rows: pa.Array, made: list[pa.Array]) -> Iterator[list[pa.Array]]:
+    """Put beside each message what was kept of its row, in parts in which that stays small."""
+    if len(rows) > 1:
+        first, last = rows[0].as_py(), rows[-1].as_py()
+        # Rows stand in order. None of them is repeated more often than there are messages.
+        if sum(column.slice(first, last - first + 1).nbytes for column in kept) * len(rows) > _BYTES_KEPT:
+            half = len(rows) // 2
+            yield from _repeated(kept, rows[:half], [column[:half] for column in made])
+            yield from _repeated(kept, rows[half:], [column[half:] for column in made])
+            return
+    yield [*(column.take(rows) for column in kept), *made]
 
 
 # A row is named by the columns that were kept, as its number in a batch says nothing. --------------------------------

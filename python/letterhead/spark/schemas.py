@@ -1,16 +1,17 @@
-"""What the kernels give, as Arrow declares it and as Spark does."""
+"""What the kernels take and give, as Arrow declares it and as Spark does."""
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructField
 
-Verb: TypeAlias = Literal["decode", "select", "encode"]
+Verb: TypeAlias = Literal["decode", "select", "encode", "convert", "messages"]
 
-__all__ = ["Declared", "declared", "spelled"]
+__all__ = ["Declared", "Verb", "declared", "header_lists", "spark_type", "spelled"]
 
 
 class Declared(NamedTuple):
@@ -29,11 +30,11 @@ class Declared(NamedTuple):
 
 
 def declared(verb: Verb, format: str, **options: Any) -> Declared:
-    """Ask the native module what a verb makes of a format; this is where misspelt names are found.
+    """Run a verb on no rows: what a worker will make is known by that, and what it would refuse is refused here.
 
     Parameters
     ----------
-    verb : {"decode", "select", "encode"}
+    verb : {"decode", "select", "encode", "convert", "messages"}
         What is done.
     format : str
         Name of the format.
@@ -47,17 +48,46 @@ def declared(verb: Verb, format: str, **options: Any) -> Declared:
 
     Raises
     ------
-    ValueError
-        If a name is misspelt.
+    TypeError, ValueError
+        If a name is misspelt, the format has no such verb, or an option makes no sense for it.
     """
     import pyarrow as pa
     from pyspark.sql.types import StructField
 
-    from letterhead import _native
+    from letterhead import arrow as lha
 
-    arrow = pa.field(_native.schema(verb, format, **options)).type
-    columns = list(arrow) if pa.types.is_struct(arrow) else [pa.field(verb, arrow)]
-    return Declared(arrow, [StructField(column.name, _spark_type(column.type)) for column in columns])
+    given = declared("decode", format).arrow if verb == "encode" else pa.binary()
+    made = getattr(lha, verb)(pa.array([], given), format, **options).type
+    columns = list(made) if pa.types.is_struct(made) else [pa.field(verb, made)]
+    return Declared(made, [StructField(column.name, spark_type(column.type)) for column in columns])
+
+
+def header_lists(format: str) -> tuple[str, ...]:
+    """Give the types of lists that headers of a format can be in, as :func:`spelled` spells them.
+
+    The first is the format's own. Typed keys may be text, too; and a kind beside each value may be there, where the
+    format has none to be written, and may be missing, where values are to be given one.
+
+    Parameters
+    ----------
+    format : str
+        Name of the format.
+
+    Returns
+    -------
+    tuple of str
+        The types.
+    """
+    from pyspark.sql import types as T
+
+    own = _headers_of(format, text_keys=False)
+    has_kinds = "kind" in own.names
+    kind = T.StructField("kind", T.StringType())
+    lists = []
+    for text_keys, kinds in product((False, True), (has_kinds, not has_kinds)):
+        *keys, value = (field for field in _headers_of(format, text_keys) if field.name != "kind")
+        lists.append(spelled(T.ArrayType(T.StructType([*keys, *([kind] if kinds else []), value]))))
+    return tuple(dict.fromkeys(lists))
 
 
 def spelled(type: DataType) -> str:
@@ -66,7 +96,21 @@ def spelled(type: DataType) -> str:
     return spelling
 
 
-def _spark_type(of: pa.DataType) -> DataType:
+def _headers_of(format: str, text_keys: bool) -> Any:
+    """Give the struct that a header is."""
+    # With errors="column" a block gives a struct of columns, too.
+    columns = declared("decode", format, errors="column", text_keys=text_keys).spark
+    return next(column.dataType.elementType for column in columns if column.name == "headers")
+
+
+def spark_type(of: pa.DataType) -> DataType:
+    """Give Spark's type for one of Arrow's.
+
+    Raises
+    ------
+    TypeError
+        If Spark has none.
+    """
     import pyarrow as pa
     from pyspark.sql import types as T
 
@@ -80,7 +124,7 @@ def _spark_type(of: pa.DataType) -> DataType:
     if pa.types.is_decimal(of):
         return T.DecimalType(of.precision, of.scale)
     if pa.types.is_list(of):
-        return T.ArrayType(_spark_type(of.value_type))
+        return T.ArrayType(spark_type(of.value_type))
     if pa.types.is_struct(of):
-        return T.StructType([T.StructField(field.name, _spark_type(field.type)) for field in of])
+        return T.StructType([T.StructField(field.name, spark_type(field.type)) for field in of])
     raise TypeError(f"Spark has no type for {of}")

@@ -6,27 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from letterhead.columns import ORDERS, normalise
 from letterhead.errors import check_name
+from letterhead.losses import plain_kinds
 from letterhead.spark.frame import Input, check_no_collision, check_types, crossing_columns, fields_of, kept_names
-from letterhead.spark.schemas import Declared, declared, spelled
+from letterhead.spark.schemas import Declared, declared, header_lists, spelled
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from letterhead.columns import Columns
+    from letterhead.losses import Kinds
 
-__all__ = ["Transform", "decode_headers", "encode_headers", "select_headers"]
+__all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "messages", "select_headers"]
 
 
 def decode_headers(
     column: str,
     format: str,
     *,
+    into: str | None = None,
     keep: Sequence[str] | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
     lenient: bool = False,
-    into: str | None = None,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
 ) -> Transform:
     """Read a column of bytes into headers.
 
@@ -38,16 +41,20 @@ def decode_headers(
         Name of the binary column.
     format : str
         Name of the format.
+    into : str, optional
+        Name of the column of headers. Only for a block.
     keep : sequence of str, optional
         What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
         and what is read crosses into Python.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with a row that cannot be read: stop with an error that quotes its kept columns, make its cells null,
-        or make them null and say why in a last column ``error``.
+        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
+        it null and say why in a last column ``error``.
     lenient : bool, default False
-        Accept what Java's deserializers accept.
-    into : str, optional
-        Name of the column of headers. Only for a block.
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+    text_keys : bool, default False
+        Of a format with typed keys: give text, and refuse keys of another kind.
 
     Returns
     -------
@@ -65,8 +72,8 @@ def decode_headers(
     >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
-    _check_bool("lenient", lenient)
-    made = declared("decode", format, errors=errors)
+    options = {"errors": errors, **_flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)}
+    made = declared("decode", format, **options)
     names = [field for field, _ in _fields(format)]
     if into is not None:
         _check_str("into", into)
@@ -76,9 +83,9 @@ def decode_headers(
     return Transform(
         verb="decode",
         format=format,
-        options={"errors": errors, "lenient": lenient},
+        options=options,
         inputs=(_bytes_input(column, format),),
-        keep=_check_keep(keep),
+        keep=_check_names("keep", keep),
         made=made,
         names=(*names, *(["error"] if errors == "column" else [])),
     )
@@ -92,24 +99,32 @@ def select_headers(
     keep: Sequence[str] | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
     lenient: bool = False,
+    strict_kinds: bool = False,
 ) -> Transform:
     """Read some headers of every message as typed columns.
+
+    Where the format puts a kind beside each value, that kind decides: a value of another kind than the one asked for is
+    an error.
 
     Parameters
     ----------
     column : str
-        Name of a binary column, or of a column of headers as Spark's Kafka source gives with ``includeHeaders``.
+        Name of a binary column, or of a column of headers as :func:`decode_headers` gives and as Spark's Kafka source
+        does with ``includeHeaders``.
     format : str
         Name of the format.
     columns : mapping of str to str or Field
         Output column to a type, or to what :func:`letterhead.field` or :func:`letterhead.All` gave.
     keep : sequence of str, optional
-        What else comes along, as in :func:`decode_headers`.
+        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
+        and what is read crosses into Python.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with a value that cannot be read: stop with an error that quotes the kept columns of its row, make it
-        null, or make it null and say why in a last column ``error``.
+        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
+        it null and say why in a last column ``error``.
     lenient : bool, default False
-        Accept what Java's deserializers accept.
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
 
     Returns
     -------
@@ -129,15 +144,16 @@ def select_headers(
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
-    _check_bool("lenient", lenient)
-    made = declared("select", format, columns=normalise(columns), errors=errors, dialect="spark")
+    flags = _flags(lenient=lenient, strict_kinds=strict_kinds)
+    options = {"columns": _mapping("columns", columns), "errors": errors, "dialect": "spark", **flags}
+    made = declared("select", format, **options)
     cells = _bytes_input(column, format)
     return Transform(
         verb="select",
         format=format,
-        options={"columns": dict(columns), "errors": errors, "lenient": lenient, "dialect": "spark"},
-        inputs=(cells._replace(types=(*cells.types, _headers_type(format))),),
-        keep=_check_keep(keep),
+        options=options,
+        inputs=(cells._replace(types=(*cells.types, *header_lists(format))),),
+        keep=_check_names("keep", keep),
         made=made,
         names=tuple(field.name for field in made.spark),
     )
@@ -147,34 +163,40 @@ def encode_headers(
     column: str,
     format: str,
     *,
-    fields: Mapping[str, str] | None = None,
+    fields: Mapping[str, str | None] | None = None,
     into: str | None = None,
     keep: Sequence[str] | None = None,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Literal["be", "le", "text"] | None = None,
+    kinds: Kinds | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
 ) -> Transform:
     """Write a column of headers, and for an envelope the columns of its other fields, as bytes.
 
     Parameters
     ----------
     column : str
-        Name of the column of headers (``array<struct<key:string,value:binary>>``).
+        Name of the column of headers, as :func:`decode_headers` gives for the format. Keys that are typed may be text;
+        ``kind`` may be missing, and may be there where the format has none.
     format : str
         Name of the format.
-    fields : mapping of str to str, optional
-        Field of the envelope to the column it is in; by default the column of the same name.
+    fields : mapping of str to str or None, optional
+        Field of the envelope to the column it is in, or to ``None`` where it is null; by default the column of the same
+        name.
     into : str, optional
         Name of the binary column that is made: by default ``headers`` for a block and ``value`` for an envelope.
     keep : sequence of str, optional
-        What else comes along, as in :func:`decode_headers`.
+        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
+        and what is read crosses into Python.
     on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the format cannot carry: stop, leave it out, or leave it out and say so in a last column
-        ``losses``.
-    kinds : {"be", "le", "text"}, optional
-        How typed values are written in a format without kinds.
+        What to do with what the format cannot carry: stop; write what is nearest or leave it out; or do that and say so
+        in a column ``losses``.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of kinds, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
-        Whether a null list is written as no headers, or refused.
+        Whether headers that are null are written as none or refused.
+    canonical : bool, default False
+        For ``iggy``: sort the headers as Iggy's own map does.
 
     Returns
     -------
@@ -193,23 +215,194 @@ def encode_headers(
     >>> frame.transform(lhs.encode_headers("headers", "streams-timestamped", fields=fields))
     DataFrame[key: binary, value: binary]
     """
-    if kinds is not None:
-        check_name("kinds value", kinds, ORDERS)
-    check_name("null_headers value", null_headers, ("empty", "raise"))
-    made = declared("encode", format, on_loss=on_loss)
+    options = {
+        "on_loss": on_loss,
+        "kinds": _checked_kinds(kinds),
+        "null_headers": null_headers,
+        **_flags(canonical=canonical),
+    }
+    made = declared("encode", format, **options)
     envelope = _is_envelope(format)
     if into is None:
         into = "value" if envelope else "headers"
     _check_str("into", into)
+    inputs = _field_inputs(column, format, fields)
     return Transform(
         verb="encode",
         format=format,
-        options={"on_loss": on_loss, "kinds": kinds, "null_headers": null_headers},
-        inputs=_fields_inputs(column, format, fields),
-        keep=_check_keep(keep),
+        options=options,
+        inputs=tuple(input for input in inputs.values() if input is not None),
+        keep=_check_names("keep", keep),
         made=made,
         names=(into, *(field.name for field in made.spark[1:])),
-        fields=tuple(field for field, _ in _fields(format)) if envelope else (),
+        fields={field: input and input.name for field, input in inputs.items()} if envelope else None,
+    )
+
+
+def convert_headers(
+    column: str,
+    format: str,
+    *,
+    target: str,
+    into: str | None = None,
+    keep: Sequence[str] | None = None,
+    on_loss: Literal["raise", "drop", "report"] = "raise",
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+    errors: Literal["raise", "null", "column"] = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> Transform:
+    """Turn a column of messages of one format into bytes of another.
+
+    Parameters
+    ----------
+    column : str
+        Name of the binary column.
+    format : str
+        Name of its format, a block or an envelope.
+    target : str
+        Name of the format to write, a block or an envelope.
+    into : str, optional
+        Name of the binary column that is made: by default that of the one that is read.
+    keep : sequence of str, optional
+        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
+        and what is read crosses into Python.
+    on_loss : {"raise", "drop", "report"}, default "raise"
+        What to do with what the format cannot carry: stop; write what is nearest or leave it out; or do that and say so
+        in a column ``losses``.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of kinds, as in :func:`letterhead.convert`.
+    null_headers : {"empty", "raise"}, default "empty"
+        Whether headers that are null are written as none or refused.
+    canonical : bool, default False
+        For ``iggy``: sort the headers as Iggy's own map does.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
+        it null and say why in a last column ``error``.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+
+    Returns
+    -------
+    Transform
+        A function from DataFrame to DataFrame, for ``df.transform``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not one of these; when it is called, if the frame does not have such columns.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=["offset"]))
+    >>> blocks.transform(lhs.convert_headers("headers", "kafka", target="iggy", kinds="binary", on_loss="report"))
+    ... # doctest: +ELLIPSIS
+    DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
+    """
+    _check_str("target", target)
+    options = {
+        "target": target,
+        "on_loss": on_loss,
+        "kinds": _checked_kinds(kinds),
+        "null_headers": null_headers,
+        "errors": errors,
+        **_flags(canonical=canonical, lenient=lenient, strict_kinds=strict_kinds),
+    }
+    made = declared("convert", format, **options)
+    cells = _bytes_input(column, format)
+    into = column if into is None else into
+    _check_str("into", into)
+    return Transform(
+        verb="convert",
+        format=format,
+        options=options,
+        inputs=(cells,),
+        keep=_check_names("keep", keep),
+        made=made,
+        names=(into, *(field.name for field in made.spark[1:])),
+    )
+
+
+def messages(
+    column: str,
+    format: str,
+    *,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    keep: Sequence[str] | None = None,
+    errors: Literal["raise", "null", "column"] = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+) -> Transform:
+    """Read a column of batches into a row for each message.
+
+    What is kept stands beside every message of its row. A row whose cell is null, or holds no message, is gone.
+
+    Parameters
+    ----------
+    column : str
+        Name of the binary column.
+    format : str
+        Name of the format, a batch.
+    columns : sequence of str, optional
+        Fields of the messages to make columns of, in order; all of them by default. ``row`` can be one: which cell of
+        the Arrow batch that Spark happened to make. Rows of a frame have no numbers: keep what names them.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns, as in :func:`select_headers`; they come after the fields.
+    keep : sequence of str, optional
+        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
+        and what is read crosses into Python.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
+        it null and say why in a last column ``error``. Where the framing breaks, one row stands for the rest of the
+        cell.
+    lenient : bool, default False
+        Let a message go that is cut off at the end of a cell, as in what a fetch gives.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+    text_keys : bool, default False
+        Of a format with typed keys: give text, and refuse keys of another kind.
+
+    Returns
+    -------
+    Transform
+        A function from DataFrame to DataFrame, for ``df.transform``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not one of these; when it is called, if the frame does not have such columns.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> fetched.transform(lhs.messages("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
+    [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
+    """
+    fields = _check_names("columns", columns)
+    flags = _flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)
+    options = {"errors": errors, "dialect": "spark", **flags}
+    if headers is not None:
+        options["headers"] = _mapping("headers", headers)
+    if fields is None:
+        fields = tuple(field.name for field in declared("messages", format).spark[1:])
+    # The first one says which row a message is from, and does not leave.
+    options["columns"] = ("row", *fields)
+    made = declared("messages", format, **options)
+    return Transform(
+        verb="messages",
+        format=format,
+        options=options,
+        inputs=(_bytes_input(column, format),),
+        keep=_check_names("keep", keep),
+        made=made,
+        names=tuple(field.name for field in made.spark[1:]),
     )
 
 
@@ -222,8 +415,8 @@ class Transform:
 
     Attributes
     ----------
-    verb : {"decode", "select", "encode"}
-        What is done.
+    verb : {"decode", "select", "encode", "convert", "messages"}
+        What is done. Of messages, the first column that is made stays behind: the row that a message is from.
     format : str
         Name of the format.
     options : mapping
@@ -236,8 +429,8 @@ class Transform:
         What the kernel makes.
     names : tuple of str
         Names under which that leaves.
-    fields : tuple of str
-        For an envelope to write: its field in each of the inputs.
+    fields : mapping of str to str or None, optional
+        For an envelope to write: its fields and the columns they are in, or none where they are null.
     """
 
     verb: str
@@ -247,7 +440,7 @@ class Transform:
     keep: tuple[str, ...] | None
     made: Declared
     names: tuple[str, ...]
-    fields: tuple[str, ...] = ()
+    fields: Mapping[str, str | None] | None = None
 
     def __post_init__(self) -> None:
         for name in self.names:
@@ -282,31 +475,38 @@ class Transform:
         check_types(columns, self.inputs)
         kept = kept_names(columns, self.keep, self.inputs)
         check_no_collision(df, kept, self.names)
+        if not kept and not self.names:
+            raise ValueError("no columns would be left: name some that are kept or made")
         # What is both kept and read crosses once.
         crossing = list(dict.fromkeys([*kept, *(column.name for column in self.inputs)]))
-        places = [crossing.index(column.name) for column in self.inputs]
+        multiplies = self.verb == "messages"
         runner = Runner(
             verb=self.verb,
             format=self.format,
             options=self.options,
             kept=tuple(kept),
-            inputs=dict(zip(self.fields, places, strict=True)) if self.fields else places[0],
+            inputs=self._places(crossing),
             made=self.made.arrow,
             names=self.names,
+            multiplies=multiplies,
         )
-        made = [StructField(name, field.dataType) for name, field in zip(self.names, self.made.spark, strict=True)]
+        leaving = self.made.spark[1:] if multiplies else self.made.spark
+        made = [StructField(name, field.dataType) for name, field in zip(self.names, leaving, strict=True)]
         schema = StructType([columns[name] for name in kept] + made)
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
+
+    def _places(self, crossing: list[str]) -> Any:
+        """Say where the input is; or each field of an envelope, and of what type those are that are null."""
+        if not self.fields:
+            return crossing.index(self.inputs[0].name)
+        types = {field.name: field.type for field in declared("decode", self.format).arrow}
+        return {field: types[field] if name is None else crossing.index(name) for field, name in self.fields.items()}
 
 
 def _fields(format: str) -> list[tuple[str, str]]:
     """Give the fields of a format with their types in Spark's spelling; of a block, its headers."""
     # With errors="column" it is a struct for a block too, and its last field is the error.
     return [(field.name, spelled(field.dataType)) for field in declared("decode", format, errors="column").spark[:-1]]
-
-
-def _headers_type(format: str) -> str:
-    return dict(_fields(format))["headers"]
 
 
 def _is_envelope(format: str) -> bool:
@@ -318,38 +518,58 @@ def _bytes_input(column: str, format: str) -> Input:
     return Input(column, f"{format} is read from", ("binary",))
 
 
-def _fields_inputs(column: str, format: str, fields: Mapping[str, str] | None) -> tuple[Input, ...]:
+def _field_inputs(column: str, format: str, fields: Mapping[str, str | None] | None) -> dict[str, Input | None]:
+    """Give the columns that the fields of a format are written from, or none for a field that is null."""
     _check_str("column", column)
     types = dict(_fields(format))
     others = [name for name in types if name != "headers"]
-    fields = dict(fields or {})
+    fields = _mapping("fields", fields or {})
     for field, name in fields.items():
         if not others:
             raise ValueError(f"{format} has no fields but its headers, and fields= names {field!r}")
         check_name("field", field, others)
-        _check_str(f"the column of field {field!r}", name)
-    columns = {name: column if name == "headers" else fields.get(name, name) for name in types}
-    return tuple(
-        Input(columns[field], f"the {field} of {format} {'are' if field == 'headers' else 'is'} written from", (type,))
-        for field, type in types.items()
-    )
+        if name is not None:
+            _check_str(f"the column of field {field!r}", name)
+    inputs: dict[str, Input | None] = {}
+    for field, type in types.items():
+        if field == "headers":
+            inputs[field] = Input(column, f"the headers of {format} are written from", header_lists(format))
+            continue
+        name = fields.get(field, field)
+        hint = "" if field in fields else f"fields={{{field!r}: …}} names another, or None for null"
+        purpose = f"the {field} of {format} is written from"
+        inputs[field] = None if name is None else Input(name, purpose, (type,), hint)
+    return inputs
 
 
-def _check_keep(keep: Sequence[str] | None) -> tuple[str, ...] | None:
-    if keep is None:
+def _checked_kinds(kinds: Kinds | None) -> Any:
+    plain_kinds(kinds)
+    return dict(kinds) if isinstance(kinds, Mapping) else kinds
+
+
+def _mapping(what: str, given: object) -> dict[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a mapping, not {given.__class__.__name__}")
+    return dict(given)
+
+
+def _check_names(what: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if names is None:
         return None
-    if isinstance(keep, str) or not isinstance(keep, Sequence):
-        raise TypeError(f"keep must be a list of column names, not {keep.__class__.__name__}")
-    for name in keep:
-        _check_str("a column of keep", name)
-    if len(set(keep)) < len(keep):
-        raise ValueError(f"keep names a column twice: {', '.join(keep)}")
-    return tuple(keep)
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"{what} must be a list of column names, not {names.__class__.__name__}")
+    for name in names:
+        _check_str(f"a column of {what}", name)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} names a column twice: {', '.join(names)}")
+    return tuple(names)
 
 
-def _check_bool(what: str, given: object) -> None:
-    if not isinstance(given, bool):
-        raise TypeError(f"{what} must be bool, not {given.__class__.__name__}")
+def _flags(**flags: object) -> dict[str, Any]:
+    for name, given in flags.items():
+        if not isinstance(given, bool):
+            raise TypeError(f"{name} must be bool, not {given.__class__.__name__}")
+    return flags
 
 
 def _check_str(what: str, given: object) -> None:

@@ -1,0 +1,266 @@
+"""What runs on a worker: a task of the topology, given one group of records after the other."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from importlib import import_module
+from operator import itemgetter
+from typing import Any, Literal
+
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor
+
+from letterhead.headers import Headers
+from letterhead.message import encode
+from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
+from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
+from letterhead.state.context import StoreContext
+from letterhead.state.errors import TopologyError
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.layers.base import chain
+from letterhead.state.serdes import Serde
+from letterhead.state.stores import Builder
+from letterhead.state.task import Task
+from letterhead.state.topology import StoreBuilder, Topology
+from letterhead.state.values import LazyHeaders
+
+__all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "in_order"]
+
+OUTPUT = "topic string, partition int, key binary, value binary, headers binary, timestamp bigint, changelog boolean"
+"""What leaves a worker: the headers are a block of bytes, and the timestamp is in milliseconds."""
+
+_Out = Row("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
+
+# Where the columns are that come in.
+TOPIC, PARTITION, OFFSET, TIMESTAMP, KEY, VALUE, HEADERS = range(7)
+
+
+class GroupTask:
+    """A task that is run for one group of records at a time, with the stores of that group.
+
+    Parameters
+    ----------
+    topology : Topology
+        What to run.
+    application_id : str
+        Name of the application.
+    scope : {"key", "partition"}
+        What a group is.
+    state : GroupState
+        What the group has.
+    key_serde, value_serde : Serde, optional
+        What is used where no serde was given.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        application_id: str,
+        scope: Literal["key", "partition"],
+        state: GroupState,
+        key_serde: Serde[Any] | None,
+        value_serde: Serde[Any] | None,
+    ) -> None:
+        self._scope = scope
+        self._state = state
+        self._written: list[Row] | None = None
+        self._context = StoreContext(application_id, changelog=self, key_serde=key_serde, value_serde=value_serde)
+        self._task = Task(
+            topology,
+            self._context,
+            directory=None,
+            emit=self._emitted,
+            now=lambda: time.time_ns() // 1_000_000,
+            build=partial(_built, scope),
+            resumed=True,
+        )
+        self._task.open()
+        stores = [chain(store) for store in self._task.stores.values()]
+        self._stores: list[SparkStore] = [layers[-1] for layers in stores]
+        self._one_key = [layer for layers in stores for layer in layers if isinstance(layer, OneKey)]
+        # What a key has seen of time is forgotten with its last row, where nothing is decided by it.
+        self._forgets = scope == "key" and not self._task.progress().punctuations
+
+    def run(self, key: Any, records: Iterable[tuple[Any, ...]]) -> list[Row]:
+        """Run the records of a group through the topology.
+
+        Parameters
+        ----------
+        key : bytes, int or None
+            The group.
+        records : iterable of tuple
+            Records, as they come in.
+
+        Returns
+        -------
+        list of Row
+            Records to write, in order.
+        """
+        task, context, state = self._task, self._context, self._state
+        written: list[Row] = []
+        self._written = written
+        task.resume(state.begin())
+        for store in self._stores:
+            store.attach(state.part(store.name))
+        for layer in self._one_key:
+            layer.key = key
+        try:
+            for record in in_order(records):
+                self._at(record[PARTITION])
+                block = record[HEADERS]
+                headers = LazyHeaders(block, 0, len(block)) if block else Headers()
+                try:
+                    task.process(
+                        record[TOPIC],
+                        record[PARTITION],
+                        record[OFFSET],
+                        ChangelogRecord(record[KEY], record[VALUE], record[TIMESTAMP], headers),
+                    )
+                except Exception as error:
+                    error.add_note(f"at offset {record[OFFSET]} of {record[TOPIC]}-{record[PARTITION]}")
+                    raise
+        finally:
+            context.record = None
+            self._written = None
+            for store in self._stores:
+                store.detach()
+        state.save(task.progress(), forget=self._forgets)
+        return written
+
+    def close(self) -> None:
+        """Let the processors let go."""
+        self._task.close()
+
+    # What the task writes.
+
+    def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
+        """Take a record of a changelog."""
+        self._take(topic, partition, record, True)
+
+    def offsets(self) -> dict[tuple[str, int], int]:
+        """Say nothing of offsets: who writes the records to a topic will know them."""
+        return {}
+
+    def _emitted(self, topic: str, record: ChangelogRecord) -> None:
+        # As a producer does, who writes it chooses the partition, by the key.
+        self._take(topic, None, record, False)
+
+    def _take(self, topic: str, partition: int | None, record: ChangelogRecord, changelog: bool) -> None:
+        if self._written is None:
+            raise TopologyError(
+                f"a record for topic {topic!r} was written where none can leave: on Spark processors write while a record "
+                "is processed or a punctuation called, and not in init or close"
+            )
+        key, value, timestamp, headers = record
+        self._written.append(_Out(topic, partition, key, value, _block(headers), timestamp, changelog))
+
+    def _at(self, partition: int) -> None:
+        context = self._context
+        if context.partition != partition or not context.task_id.endswith(f"_{partition}"):
+            context.partition, context.task_id = partition, f"0_{partition}"
+
+
+class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
+    """A topology as Spark runs it, with the arguments of :class:`GroupTask` but the state."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        application_id: str,
+        scope: Literal["key", "partition"],
+        key_serde: Serde[Any] | None,
+        value_serde: Serde[Any] | None,
+    ) -> None:
+        self._given = topology, application_id, scope, key_serde, value_serde
+        self._task: GroupTask | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # The first thing that happens on a worker: later Spark itself would fail, and not say what is missing.
+        check_protobuf()
+        self.__dict__.update(state)
+
+    def init(self, handle: Any) -> None:
+        """Say what state there is; processors get ready when the first records come."""
+        self._state = (KeyState if self._given[2] == "key" else PartitionState)(handle)
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
+        """Run the records of a group."""
+        if self._task is None:
+            topology, application_id, scope, key_serde, value_serde = self._given
+            self._task = GroupTask(topology, application_id, scope, self._state, key_serde, value_serde)
+        return iter(self._task.run(key[0], rows))
+
+    def close(self) -> None:
+        """Let the processors let go."""
+        if self._task is not None:
+            self._task.close()
+
+
+def check_protobuf() -> None:
+    """Make sure that the package is there with which Spark's workers ask for state.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If it is not.
+    """
+    try:
+        import_module("google.protobuf.descriptor")
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            "Spark's transformWithState needs protobuf, on the driver and on every worker: pip install 'letterhead[spark]'"
+        ) from error
+
+
+def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Give records in the order in which they are processed.
+
+    Those of one partition of a topic come by offset. Where there are several, that one goes on whose next record has the
+    smallest timestamp, as in Kafka Streams; of two that have the same, the one whose topic and partition come first.
+
+    Parameters
+    ----------
+    records : iterable of tuple
+        Records: topic, partition, offset, timestamp, and what else there is.
+
+    Examples
+    --------
+    >>> list(in_order([("b", 0, 0, 5), ("a", 0, 8, 7), ("a", 0, 7, 9)]))
+    [('b', 0, 0, 5), ('a', 0, 7, 9), ('a', 0, 8, 7)]
+    """
+    queues: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
+    for record in records:
+        queues.setdefault((record[TOPIC], record[PARTITION]), []).append(record)
+    for queue in queues.values():
+        queue.sort(key=itemgetter(OFFSET))
+    if len(queues) == 1:
+        yield from next(iter(queues.values()))
+        return
+    heads = [(queue[0][TIMESTAMP], place, 0) for place, queue in queues.items()]
+    heapq.heapify(heads)
+    while heads:
+        _, place, at = heads[0]
+        queue = queues[place]
+        yield queue[at]
+        if at + 1 < len(queue):
+            heapq.heapreplace(heads, (queue[at + 1][TIMESTAMP], place, at + 1))
+        else:
+            heapq.heappop(heads)
+
+
+def _built(scope: str, builder: StoreBuilder) -> Any:
+    assert isinstance(builder, Builder)
+
+    def bottom(supplier: Any, format: Any) -> Any:
+        store = spark_store(supplier, format)
+        return OneKey(store, supplier.family) if scope == "key" else store
+
+    return builder.build(bottom)
+
+
+def _block(headers: Headers) -> bytes:
+    unread = headers.unread() if isinstance(headers, LazyHeaders) else None
+    return (encode(headers, "kafka") or b"") if unread is None else unread

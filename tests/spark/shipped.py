@@ -1,0 +1,79 @@
+"""Ship letterhead to workers that have none, as the documentation says: `python shipped.py settings|job|connect|classic SAMPLES`.
+
+It is run in a directory that has the wheel, and prints what the executors said before and after as JSON.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import elsewhere
+import letterhead as lh
+import readme
+from letterhead import spark as lhs
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+HEADERS = [("k", lh.Int8(7)), ("é", lh.String("x"))]
+
+
+def recipe(info: str, **names: Any) -> dict[str, Any]:
+    """Run the block of the documentation that is marked so; give the names that it made."""
+    readme.README = PAGE
+    (source,) = readme.blocks(info)
+    exec(compile(source, PAGE.name, "exec"), names)
+    return names
+
+
+def read(spark: Any) -> Any:
+    """Read a header on a worker: what it has, or the first line that says what went wrong."""
+    frame = spark.createDataFrame([(lh.encode(HEADERS, "iggy"),)], "cell binary")
+    try:
+        return frame.transform(lhs.select_headers("cell", "iggy", {"k": "int8", "é": "string"})).first().asDict()
+    except Exception as error:
+        return next((line.strip() for line in str(error).splitlines() if "ModuleNotFound" in line), str(error))
+
+
+def said(spark: Any) -> dict[str, Any]:
+    """Give what the executors say."""
+    seen = lhs.doctor(spark)
+    facts = [place.facts["letterhead"] for place in seen.places]
+    return {
+        "ok": seen.ok,
+        "places": [place.name for place in seen.places],
+        "wrong": [(each.where.partition(" (")[0], each.what) for each in seen.findings if each.level == "wrong"],
+        "builds": len({each.get("build") for each in facts}),
+        "of the driver": [each.get("location") == facts[0]["location"] for each in facts],
+        "read": read(spark),
+    }
+
+
+def run(kind: str, samples: Path) -> None:
+    from pyspark.sql import SparkSession
+
+    before = None
+    if kind == "settings":
+        spark = recipe("python cluster")["spark"]
+    elif kind == "job":
+        # The options of the command line do the shipping.
+        spark = SparkSession.builder.getOrCreate()
+    else:
+        builder = SparkSession.builder
+        spark = (builder.remote("local[2]") if kind == "connect" else builder).getOrCreate()
+        before = said(spark)
+        recipe(f"python {kind}", spark=spark, archive=recipe("python pack")["archive"])
+    recipe("python doctor", spark=spark)
+    after = said(spark)
+    if kind == "settings":
+        elsewhere.check(spark, samples)
+    print(json.dumps({"before": before, "after": after}))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    # Before the test gives up on it.
+    faulthandler.dump_traceback_later(330, exit=True)
+    run(sys.argv[1], Path(sys.argv[2]))

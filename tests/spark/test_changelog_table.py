@@ -1,0 +1,146 @@
+"""A changelog topic as a table: what it says is in a store is what is there, byte for byte."""
+
+from __future__ import annotations
+
+import doctest
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import letterhead as lh
+import topology_app as app
+from letterhead import spark as lhs
+from letterhead.spark import changelog
+from letterhead.state import TopologyTestDriver
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.keys import session_parts, window_parts
+from letterhead.state.versioned_rows import LATEST
+
+TABLES: dict[str, dict[str, Any]] = {
+    "counts": {},
+    "windows": {"store": "window", "retention": 4 * app.MINUTE},
+    "sessions": {"store": "session", "retention": timedelta(minutes=4)},
+    "versions": {"store": "versioned", "retention": 3 * app.MINUTE},
+}
+
+
+def test_the_example_runs(spark, samples):
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    result = doctest.testmod(changelog, extraglobs={"orders": orders})
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.fixture(scope="module")
+def logged() -> dict[int, tuple[dict[str, list[ChangelogRecord]], app.Rows, app.Rows]]:
+    """The changelogs of the application on the test driver; what its stores hold, and what they hold when restored."""
+    found = {}
+    records = app.inputs(500)
+    for partition in range(app.PARTITIONS):
+        with TopologyTestDriver(app.topology("partition"), application_id="app") as driver:
+            for record in records:
+                if record.partition == partition:
+                    driver.pipe("in", app.raw(record))
+            logs = {name: driver.take_changelog(name) for name in TABLES}
+            held = app.rows_of(driver)
+        with TopologyTestDriver(app.topology("partition"), application_id="app") as driver:
+            for name, log in logs.items():
+                driver.restore(name, log)
+            found[partition] = logs, held, app.rows_of(driver)
+    return found
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_table_has_the_rows_of_the_store(spark, tmp_path: Path, logged, name):
+    sent = [
+        app.Input(
+            f"app-{name}-changelog",
+            partition,
+            offset,
+            record.timestamp,
+            record.key,
+            record.value,
+            [tuple(header) for header in record.headers] or None,
+        )
+        for partition, (logs, _, _) in logged.items()
+        for offset, record in enumerate(logs[name])
+    ]
+    app.write_files(sent, tmp_path / "changelog", 3)
+    frame = spark.read.parquet(str(tmp_path / "changelog"))
+    table = frame.transform(lhs.changelog_table(**TABLES[name])).collect()
+
+    found: dict[int, list[tuple[bytes, bytes]]] = {}
+    for row in table:
+        found.setdefault(row.partition, []).append((bytes(row.stored_key), bytes(row.stored)))
+    deleted = 0
+    for partition, (logs, held, restored) in logged.items():
+        for rows in (held, restored):
+            wanted = sorted(row for (store, _), rows in rows.items() if store == name for row in rows)
+            if name == "versions":
+                wanted = [row for row in wanted if row[0].startswith(LATEST)]
+            assert len(wanted) >= 3
+            assert sorted(found[partition]) == wanted
+        deleted += len({record.key for record in logs[name]}) - len(found[partition])
+    # What was deleted, or has expired, is in the changelog and not in the table.
+    assert deleted > 0
+
+    by_place = {(record.partition, record.offset): record for record in sent}
+    for row in table:
+        record = by_place[row.partition, row.offset]
+        assert bytes(row.payload) == record.value
+        assert round(row.timestamp.timestamp() * 1000) == record.timestamp
+        assert [(header.key, header.value and bytes(header.value)) for header in row.headers] == (record.headers or [])
+        if name in ("counts", "windows"):
+            value = lh.decode(bytes(row.stored), "streams-timestamped")
+            assert value.timestamp == record.timestamp
+        else:
+            value = lh.decode(bytes(row.stored)[8 if name == "versions" else 0 :], "streams")
+        assert [tuple(header) for header in value.headers] == (record.headers or [])
+        assert value.payload == record.value
+        key = bytes(row.key)
+        if name == "windows":
+            assert (key, row.window_start, 0) == window_parts(record.key)
+        elif name == "sessions":
+            assert (key, row.session_start, row.session_end) == session_parts(record.key)
+        else:
+            assert key == record.key
+
+
+def test_without_a_retention_nothing_is_dropped(spark, tmp_path: Path, logged):
+    sent = [
+        app.Input("log", 0, offset, record.timestamp, record.key, record.value, None)
+        for offset, record in enumerate(logged[0][0]["windows"])
+    ]
+    app.write_files(sent, tmp_path / "changelog", 1)
+    frame = spark.read.parquet(str(tmp_path / "changelog"))
+    last = {record.key: record.value for record in sent}
+    assert frame.transform(lhs.changelog_table("window")).count() == sum(value is not None for value in last.values())
+    whole = lhs.changelog_table("window", retention=3 * app.MINUTE, segment_interval=7 * app.MINUTE)
+    fine = lhs.changelog_table("window", retention=3 * app.MINUTE, segment_interval=1)
+    starts = [{row.window_start for row in frame.transform(table).collect()} for table in (whole, fine)]
+    latest = max(window_parts(record.key)[1] for record in sent)
+    assert starts[1] < starts[0]
+    assert min(starts[1]) >= latest - 3 * app.MINUTE
+
+
+def test_bad_arguments_say_what_is_wrong(spark, samples):
+    with pytest.raises(ValueError, match="unknown store 'windows': did you mean 'window'"):
+        lhs.changelog_table("windows")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="retention= says how late that is"):
+        lhs.changelog_table("versioned")
+    with pytest.raises(ValueError, match="a key-value store keeps its rows for good"):
+        lhs.changelog_table(retention=5)
+    with pytest.raises(ValueError, match="segment_interval= is for windows and sessions with retention="):
+        lhs.changelog_table("window", segment_interval=5)
+    with pytest.raises(TypeError, match="retention must be a number of milliseconds or a timedelta, not str"):
+        lhs.changelog_table("window", retention="1 hour")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="retention cannot be negative"):
+        lhs.changelog_table("window", retention=-1)
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    with pytest.raises(ValueError, match="headers"):
+        orders.drop("headers").transform(lhs.changelog_table())
+    stream = spark.readStream.schema(orders.schema).parquet(str(samples))
+    with pytest.raises(ValueError, match=r"the frame is a stream.*use foreachBatch"):
+        stream.transform(lhs.changelog_table())

@@ -1,0 +1,247 @@
+"""``convert_headers``: from each format, into each, there and back, and what is lost on the way."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from formats import ERROR, EXAMPLES, LOSSES
+from frames import cells_of, collected, failure
+from letterhead import spark as lhs
+
+HEADERS = [("tenant", b"acme"), ("retry", b"\0\0\0\3"), ("retry", b"4"), ("7", b"x")]
+
+KINDS = {"tenant": "string", "retry": ["int32", "int8:text"], "7": "binary"}
+
+WITH_KINDS = [("tenant", lh.String("acme")), ("retry", lh.Int32(3)), ("retry", lh.Int8(4)), ("7", lh.Binary(b"x"))]
+
+
+def headers_of(cell: bytes, format: str):
+    read = lh.decode(cell, format)
+    return list(read if isinstance(read, lh.Headers) else read.headers)
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [name for name in EXAMPLES if name != "iggy-auto"])
+def test_headers_of_kafka_are_written_in_every_format(spark, target):
+    headers = EXAMPLES[target].types["headers"]
+    kinds, written = (KINDS, WITH_KINDS) if "kind:" in headers else (None, HEADERS)
+    if "key:int" in headers:
+        # The other keys are no numbers.
+        written = [(7, b"x")]
+    df = cells_of(spark, [lh.encode(HEADERS, "kafka"), None, b""]).transform(
+        lhs.convert_headers("cell", "kafka", target=target, kinds=kinds, on_loss="drop")
+    )
+    assert df.dtypes == [("number", "bigint"), ("cell", "binary")]
+    found = collected(df)
+    assert found["number"] == [0, 1, 2]
+    whole, null, empty = found["cell"]
+    assert headers_of(whole, target) == written
+    assert null is None
+    assert headers_of(empty, target) == []
+
+
+@pytest.mark.parametrize("format", EXAMPLES)
+def test_headers_of_every_format_are_written_as_kafkas(spark, format):
+    text = {
+        "array<struct<key:string,value:binary>>": [("tenant", b"acme"), ("route", b"a"), ("route", b"b"), ("note", None)],
+        "array<struct<key:string,kind:string,value:binary>>": [
+            ("tenant", b"acme"), ("retry", b"3"), ("at", b"1767225600000"), ("raw", b"\0\1"),
+        ],
+        "array<struct<key:int,value:binary>>": [("7", b"\0\0\0\3"), ("1000001", b"acme"), ("7", None)],
+        "array<struct<key_kind:string,key:binary,kind:string,value:binary>>": [
+            ("tenant", b"acme"), ("3", str(2**64 - 1).encode()), ("flag", b"x"),
+        ],
+    }  # fmt: skip
+    df = cells_of(spark, [EXAMPLES[format].cell]).transform(
+        lhs.convert_headers("cell", format, target="kafka", kinds="text", on_loss="drop", into="block", keep=[])
+    )
+    (cell,) = collected(df)["block"]
+    assert headers_of(cell, "kafka") == text[EXAMPLES[format].types["headers"]]
+
+
+def test_headers_go_to_iggy_and_come_back_equal(spark):
+    cells = [lh.encode(HEADERS, "kafka"), b"", None]
+    there = lhs.convert_headers("cell", "kafka", target="iggy", kinds=KINDS, into="iggy", keep=["cell"])
+    back = lhs.convert_headers("iggy", "iggy", target="kafka", kinds="be", on_loss="report", into="back")
+    df = cells_of(spark, cells).transform(there).transform(back)
+    assert df.dtypes == [("cell", "binary"), ("back", "binary"), ("losses", LOSSES)]
+    found = collected(df)
+    expected = [(key, b"\4" if value == b"4" else value) for key, value in HEADERS]
+    assert [cell and headers_of(cell, "kafka") for cell in found["back"]] == [expected, b"", None]
+    assert [losses and [(loss["key"], loss["kind"], loss["written"]) for loss in losses] for losses in found["losses"]] == [
+        [("tenant", "string", "as it is"), ("retry", "int32", "big-endian"), ("retry", "int8", "big-endian"),
+         ("7", "binary", "as it is")],
+        None,
+        None,
+    ]  # fmt: skip
+
+
+def test_the_losses_say_how_to_come_back(spark):
+    """Iggy to Kafka and back with the kinds that were reported."""
+    cell = lh.encode([*WITH_KINDS, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
+    there = lhs.convert_headers("cell", "iggy", target="kafka", kinds="text", on_loss="report", keep=[])
+    found = collected(cells_of(spark, [cell]).transform(there))
+    kinds = {}
+    for loss in found["losses"][0]:
+        kinds.setdefault(loss["key"], []).append(loss["kind"])
+    assert kinds == {
+        "tenant": ["string"], "retry": ["int32:text", "int8:text"], "7": ["binary"], "big": ["uint128:text"],
+        "f": ["float32:text"],
+    }  # fmt: skip
+    back = lhs.convert_headers("cell", "kafka", target="iggy", kinds=kinds)
+    assert collected(cells_of(spark, found["cell"]).transform(back))["cell"] == [cell]
+
+
+def test_a_real_topic_goes_there_and_back(spark, samples):
+    """10,000 records of a Kafka broker: through typed headers all are equal, through Iggy those that fit."""
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset"]))
+    typed = blocks.transform(
+        lhs.convert_headers("block", "kafka", target="kip82-typed", kinds="binary", into="typed", keep=["block"])
+    ).transform(lhs.convert_headers("typed", "kip82-typed", target="kafka", kinds="be", into="back"))
+    assert (typed.count(), typed.where("block <=> back").count()) == (10_000, 10_000)
+
+    iggy = blocks.transform(
+        lhs.convert_headers(
+            "block", "kafka", target="iggy", kinds="binary", on_loss="report", into="iggy", keep=["offset", "block"]
+        )
+    ).transform(
+        lhs.convert_headers("iggy", "iggy", target="kafka", kinds="be", into="back", keep=["offset", "block", "losses"])
+    )
+    found = iggy.groupBy((F.col("losses").isNull()).alias("fits"), (F.col("block") == F.col("back")).alias("equal"))
+    counts = {(row.fits, row.equal): row["count"] for row in found.count().collect()}
+    assert counts.keys() == {(True, True), (False, False)}
+    # What Iggy has no place for: nulls, and what has no bytes or more than 255.
+    misfits = F.exists(
+        "headers",
+        lambda header: (
+            F.coalesce(~F.length(header["value"]).between(1, 255), F.lit(True))
+            | ~F.octet_length(header["key"]).between(1, 255)
+        ),
+    )
+    assert counts[False, False] == orders.where(misfits).count() > 0
+
+
+def test_timestamps_and_payloads_find_their_places(spark):
+    cell = EXAMPLES["streams-timestamped"].cell
+    df = cells_of(spark, [cell]).transform(
+        lhs.convert_headers("cell", "streams-timestamped", target="kip82-message", kinds="binary")
+    )
+    read = lh.decode(collected(df)["cell"][0], "kip82-message")
+    assert (read.timestamp, read.value, read.headers["tenant"]) == (5, b"p", lh.Binary(b"acme"))
+
+
+def test_headers_are_sorted_as_iggy_sorts_them(spark):
+    df = cells_of(spark, [EXAMPLES["iggy-2023"].cell]).transform(
+        lhs.convert_headers("cell", "iggy-2023", target="iggy", canonical=True)
+    )
+    assert [key for key, _ in lh.decode(collected(df)["cell"][0], "iggy")] == ["at", "raw", "retry", "tenant"]
+
+
+# Errors and losses ----------------------------------------------------------------------------------------------------
+
+
+MANY = [(f"k{number}", b"v" * 255) for number in range(400)]
+"""More than the 100,000 bytes that Iggy takes."""
+
+
+@pytest.fixture(scope="module")
+def mixed(spark):
+    """A cell that loses a header, one that cannot be read, null, a good one, and one that cannot be written."""
+    lost, good = lh.encode([("tenant", b"acme"), ("none", None)], "kafka"), lh.encode([("k", b"v")], "kafka")
+    return cells_of(spark, [lost, b"\x01", None, good, lh.encode(MANY, "kafka")])
+
+
+def test_what_is_wrong_and_what_is_lost_stand_in_columns_of_their_own(mixed):
+    df = mixed.transform(
+        lhs.convert_headers("cell", "kafka", target="iggy", kinds="binary", on_loss="report", errors="column")
+    )
+    assert df.dtypes == [("number", "bigint"), ("cell", "binary"), ("losses", LOSSES), ("error", ERROR)]
+    found = collected(df)
+    assert headers_of(found["cell"][0], "iggy") == [("tenant", lh.Binary(b"acme"))]
+    assert headers_of(found["cell"][3], "iggy") == [("k", lh.Binary(b"v"))]
+    assert [losses and [(loss["code"], loss["key"]) for loss in losses] for losses in found["losses"]] == [
+        [("null_not_carried", "none")], None, None, None, None,
+    ]  # fmt: skip
+    assert [error and error[0]["code"] for error in found["error"]] == [None, "negative_count", None, None, "too_large"]
+
+
+@pytest.mark.parametrize("errors", ["null", "column"])
+def test_a_cell_that_could_not_be_converted_is_null(mixed, errors):
+    convert = lhs.convert_headers("cell", "kafka", target="iggy", kinds="binary", on_loss="drop", errors=errors)
+    found = collected(mixed.transform(convert))
+    assert [cell is None for cell in found["cell"]] == [False, True, True, False, True]
+
+
+def test_a_loss_is_raised_with_what_is_kept(spark):
+    df = cells_of(spark, [EXAMPLES["kip82-typed"].cell])
+    text = failure(df.transform(lhs.convert_headers("cell", "kip82-typed", target="kafka", keep=["number"])))
+    assert (
+        "ConversionError: kafka: header 0: kafka carries no kinds, and how to write string was not said: "
+        'kinds="be", "le" or "text" in the row with number=0'
+    ) in text
+    df = cells_of(spark, [b"\x01"])
+    text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", keep=["number"])))
+    assert "DecodeError: kafka: header count -1 is negative in the row with number=0 (byte 0)" in text
+    df = cells_of(spark, [lh.encode(MANY, "kafka")])
+    text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", kinds="binary", keep=[])))
+    assert re.search(r"EncodeError: iggy: the headers take \d+ bytes, more than 100000(\s|\Z)", text)
+
+
+def test_options_of_the_reader_and_of_the_writer_arrive(spark):
+    lenient = lhs.convert_headers("cell", "kafka", target="kafka", lenient=True, keep=[])
+    assert collected(cells_of(spark, [b"\x01"]).transform(lenient)) == {"cell": [b""]}
+    strict = lhs.convert_headers("cell", "iggy", target="iggy", strict_kinds=True)
+    assert "value kind code 200 is unknown" in failure(cells_of(spark, [EXAMPLES["iggy"].cell]).transform(strict))
+    # Null headers: there is no such field before the later of the message formats.
+    old = lh.encode(lh.Envelope(magic=1, value=b"v", headers=None), "kip82-message")
+    refused = lhs.convert_headers("cell", "kip82-message", target="streams", null_headers="raise", on_loss="drop")
+    assert 'null_headers="raise" refuses that' in failure(cells_of(spark, [old]).transform(refused))
+
+
+# Before a job runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"target": "igyg"}, ValueError, "did you mean 'iggy'"),
+        ({"target": 7}, TypeError, "target must be str, not int"),
+        ({"target": "iggy-auto"}, ValueError, "iggy-auto reads either layout and is no target"),
+        ({"target": "iggy", "kinds": "be"}, ValueError, 'give kinds={key: kind} or kinds="binary"'),
+        ({"target": "streams", "kinds": "binary"}, ValueError, 'give kinds="be", "le" or "text"'),
+        ({"target": "iggy", "kinds": {"a": "itn32"}}, ValueError, "did you mean 'int32'"),
+        ({"target": "iggy", "kinds": {3.5: "int32"}}, TypeError, "a key of kinds must be str, int, bytes or a Value"),
+        ({"target": "iggy", "kinds": {"a": 3}}, TypeError, "a type such as 'int32', or a list of them"),
+        ({"target": "iggy", "kinds": ["int32"]}, TypeError, "kinds must be a word or a mapping"),
+        ({"target": "kafka", "canonical": True}, ValueError, "kafka has no order of its own"),
+        ({"target": "kafka", "canonical": 1}, TypeError, "canonical must be bool, not int"),
+        ({"target": "kafka", "strict_kinds": None}, TypeError, "strict_kinds must be bool"),
+        ({"target": "kafka", "on_loss": "keep"}, ValueError, "on_loss"),
+        ({"target": "kafka", "errors": "colum"}, ValueError, "did you mean 'column'"),
+        ({"target": "kafka", "null_headers": "drop"}, ValueError, "null_headers"),
+        ({"target": "kafka", "into": 7}, TypeError, "into must be str"),
+        ({"target": "kafka", "into": "error", "errors": "column"}, ValueError, "two columns 'error' would be made"),
+        ({"target": "kafka", "keep": "cell"}, TypeError, "keep must be a list of column names"),
+    ],
+)
+def test_wrong_arguments_are_refused_when_given(options, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        lhs.convert_headers("cell", "kafka", **options)
+
+
+def test_what_is_read_is_replaced_unless_it_is_named_otherwise(spark):
+    df = cells_of(spark, [b""])
+    assert df.transform(lhs.convert_headers("cell", "kafka", target="iggy")).columns == ["number", "cell"]
+    both = lhs.convert_headers("cell", "kafka", target="iggy", into="iggy", keep=["cell"])
+    assert df.transform(both).columns == ["cell", "iggy"]
+    with pytest.raises(ValueError, match="column 'cell' would be there twice"):
+        df.transform(lhs.convert_headers("cell", "kafka", target="iggy", keep=["cell"]))
+    with pytest.raises(TypeError, match="column 'number' is bigint, and kafka is read from binary"):
+        df.transform(lhs.convert_headers("number", "kafka", target="iggy"))

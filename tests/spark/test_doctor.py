@@ -1,0 +1,113 @@
+"""``lhs.doctor`` finds what is wrong where workers run another Python, of which every one here is real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import environments
+from letterhead import spark as lhs
+
+
+@pytest.fixture
+def asked(spark, monkeypatch):
+    """Ask with workers that run another Python."""
+
+    def ask(python: Path | str):
+        monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+        return lhs.doctor(spark)
+
+    return ask
+
+
+def wrong(report) -> list[tuple[str, str]]:
+    assert report.ok is all(each.level != "wrong" for each in report.findings)
+    return [(each.where.partition(" (")[0], each.what) for each in report.findings if each.level == "wrong"]
+
+
+def test_nothing_is_wrong_here(spark):
+    report = lhs.doctor(spark)
+    assert wrong(report) == []
+    driver, executor = report.places
+    assert (driver.name, executor.name) == ("driver", "1 executor")
+    assert executor.facts["decode"] == {"message": "right", "column": "right"}
+    for name in ("version", "location"):
+        assert executor.facts["letterhead"][name] == driver.facts["letterhead"][name]
+    assert report.settings["spark.sql.execution.arrow.maxRecordsPerBatch"] == "1000"
+    lines = str(report).splitlines()
+    assert lines[0].split() == ["driver", "1", "executor"]
+    assert lines[-1] == "nothing is wrong" or report.findings
+    read = json.loads(report.to_json())
+    assert read["ok"] is True
+    assert [place["name"] for place in read["places"]] == ["driver", "1 executor"]
+    assert read["places"][0]["facts"] == driver.facts
+    assert read["settings"] == report.settings
+
+
+def test_an_executor_without_letterhead(asked, tmp_path):
+    python = environments.environment(tmp_path / "bare", lambda name: True)
+    report = asked(python)
+    assert wrong(report) == [("1 executor", f"letterhead is not there ({python} has none)")]
+    assert report.places[1].facts["decode"] == {"message": None, "column": None}
+    (finding,) = (each for each in report.findings if each.level == "wrong")
+    assert "spark.archives=letterhead.zip#letterhead" in finding.mend
+
+
+def test_an_executor_with_another_version(asked, tmp_path):
+    directory = tmp_path / "other"
+    python = environments.environment(directory, lambda name: True)
+    environments.install(environments.packed(tmp_path, version="9.9.9"), directory)
+    report = asked(python)
+    ours = report.places[0].facts["letterhead"]["version"]
+    theirs = report.places[1].facts["letterhead"]
+    assert theirs["version"] == "9.9.9"
+    assert theirs["location"].startswith(str(directory))
+    assert wrong(report) == [
+        ("1 executor", f"letterhead 9.9.9 from {theirs['location']}, and the driver has {ours}"),
+    ]  # fmt: skip
+
+
+def test_an_executor_with_another_build(asked, tmp_path):
+    directory = tmp_path / "other"
+    python = environments.environment(directory, lambda name: True)
+    environments.install(environments.packed(tmp_path), directory)
+    (code,) = directory.glob("lib/*/site-packages/letterhead/losses.py")
+    code.write_text(code.read_text() + "\n")
+    report = asked(python)
+    assert wrong(report) == []
+    version = report.places[0].facts["letterhead"]["version"]
+    told = [each.what for each in report.findings if each.where.startswith("1 executor")]
+    assert told == [f"another build of letterhead {version} than the driver has"]
+
+
+def test_an_executor_without_pyarrow(asked, tmp_path):
+    directory = tmp_path / "poor"
+    python = environments.environment(directory, lambda name: not name.startswith("pyarrow"))
+    environments.install(environments.packed(tmp_path), directory)
+    report = asked(python)
+    assert wrong(report) == [("1 executor", "pyarrow is not there, and every worker needs it")]
+    assert report.places[1].facts["decode"] == {"message": "right", "column": None}
+
+
+def test_a_python_that_is_not_there(asked, tmp_path):
+    report = asked(tmp_path / "nowhere" / "python")
+    ((where, what),) = wrong(report)
+    assert where == "executors"
+    assert what.startswith(f'the workers\' Python does not start: Cannot run program "{tmp_path}/nowhere/python"')
+    assert [place.name for place in report.places] == ["driver"]
+
+
+def test_what_is_worth_a_note_is_not_wrong(spark):
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    try:
+        spark.conf.set(name, "0")
+        report = lhs.doctor(spark, executors=2)
+    finally:
+        spark.conf.set(name, before)
+    assert report.ok
+    told = {each.where: each.what for each in report.findings}
+    assert told["session"] == f"{name}=0: no limit of rows, so that a batch can be as large as a partition"
+    assert told["executors"] == "1 of 2 executors answered; the others were busy, or are gone"

@@ -1,0 +1,392 @@
+"""``edit_headers``: what stays, under which key, in which order, and the bytes of what is inserted."""
+
+from __future__ import annotations
+
+import math
+import struct
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from chispa import assert_df_equality
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from cells import TYPES, many_rows, values
+from frames import HEADERS, collected, explained, failure, plain
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+from letterhead.columns import SELECT_TYPES
+from letterhead.values import KINDS
+
+ROWS = [[("a", b"1"), ("b", None), ("a", b"2"), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
+
+
+def frame_of(spark, rows, **others):
+    given = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
+    return spark.createDataFrame(pa.table({"headers": pa.array(given, HEADERS), **others}))
+
+
+def edited(df, **edits):
+    """Give the headers of every row after edits, as pairs."""
+    rows = df.transform(lhs.edit_headers("headers", **edits)).select("headers").toArrow()["headers"].to_pylist()
+    return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def rule(headers, only=None, drop=None, rename=None, insert=()):
+    """State what an edit is in plain Python."""
+    if headers is None and not insert:
+        return None
+    stay = [(key, value) for key, value in headers or [] if (only is None or key in only) and key not in (drop or ())]
+    return [((rename or {}).get(key, key), value) for key, value in stay] + list(insert)
+
+
+ALL_KEYS = ["a", "b", "κ", "", "A", "a "]
+KEYS = st.sampled_from(ALL_KEYS)
+VALUES = st.none() | st.binary(max_size=3)
+HEADER_LISTS = st.none() | st.lists(st.tuples(KEYS, VALUES), max_size=6)
+
+
+@st.composite
+def edits(draw):
+    """Draw an edit whose steps do not contradict each other."""
+    some_keys = st.none() | st.lists(KEYS, unique=True)
+    only, drop = draw(some_keys), draw(some_keys)
+    if only is not None and drop is not None:
+        drop = [key for key in drop if key not in only]
+    stays = [key for key in only or ALL_KEYS if key not in (drop or ())]
+    rename = draw(st.none() | st.dictionaries(st.sampled_from(stays), KEYS, max_size=3) if stays else st.none())
+    insert = draw(st.lists(st.tuples(KEYS, VALUES), min_size=(only, drop, rename) == (None,) * 3, max_size=3))
+    return {"only": only, "drop": drop, "rename": rename, "insert": insert}
+
+
+@pytest.mark.hypothesis
+@many_rows
+@given(st.lists(HEADER_LISTS, min_size=10, max_size=40), st.lists(edits(), min_size=12, max_size=12))
+def test_edits_are_what_the_rule_says(spark, rows, many):
+    """A dozen edits in one job, each of a copy of the headers."""
+    df = frame_of(spark, rows)
+    df = df.select(*(F.col("headers").alias(f"h{n}") for n in range(len(many))))
+    for n, edit in enumerate(many):
+        df = df.transform(lhs.edit_headers(f"h{n}", **edit))
+    made = df.toArrow()
+    for n, edit in enumerate(many):
+        found = [
+            None if row is None else [(header["key"], header["value"]) for header in row]
+            for row in made[f"h{n}"].to_pylist()
+        ]
+        assert found == [rule(row, **edit) for row in rows], edit
+
+
+def test_each_step(spark):
+    df = frame_of(spark, ROWS)
+    assert edited(df, drop=["a"]) == [[("b", None), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
+    assert edited(df, only=["a", "κ"]) == [[("a", b"1"), ("a", b"2"), ("κ", b"\xff")], [], [], None]
+    assert edited(df, only=[]) == [[], [], [], None]
+    assert edited(df, rename={"a": "b", "b": "a"})[:2] == [
+        [("b", b"1"), ("a", None), ("b", b"2"), ("κ", b"\xff"), ("", b"")],
+        [("a", b"3")],
+    ]
+    assert edited(df, insert={"a": "é", "n": None, "x": b"\x80"})[1:] == [
+        [("b", b"3"), ("a", "é".encode()), ("n", None), ("x", b"\x80")],
+        *[[("a", "é".encode()), ("n", None), ("x", b"\x80")]] * 2,
+    ]
+    assert edited(df, insert=[("r", "1"), ("r", "2")])[3] == [("r", b"1"), ("r", b"2")]
+
+
+def test_steps_are_taken_in_order(spark):
+    """Keys are asked for as they came; what is inserted is neither dropped nor renamed."""
+    df = frame_of(spark, ROWS[:1])
+    replaced = edited(df, drop=["a"], rename={"b": "a"}, insert={"b": "new"})
+    assert replaced == [[("a", None), ("κ", b"\xff"), ("", b""), ("b", b"new")]]
+    again = edited(df, only=["a"], rename={"a": "b"}, insert={"a": "new"})
+    assert again == [[("b", b"1"), ("b", b"2"), ("a", b"new")]]
+
+
+def test_functions_of_a_key(spark):
+    df = frame_of(spark, [[("ce_id", b"1"), ("id", b"2"), ("ce_", None)]])
+    assert edited(df, drop=lambda key: key.startswith("ce_")) == [[("id", b"2")]]
+    assert edited(df, only=lambda key: key.startswith("ce_")) == [[("ce_id", b"1"), ("ce_", None)]]
+    renamed = edited(df, rename=lambda key: F.concat(F.lit("old."), key))
+    assert renamed == [[("old.ce_id", b"1"), ("old.id", b"2"), ("old.ce_", None)]]
+
+
+def test_a_header_without_a_key_is_no_ones(spark):
+    """Nothing that is named touches it, and a key is never lost."""
+    df = frame_of(spark, [[(None, b"1"), ("a", b"2")]])
+    assert edited(df, drop=["a"], rename={"b": "c"}) == [[(None, b"1")]]
+    assert edited(df, only=["a"]) == [[("a", b"2")]]
+    assert edited(df, rename=lambda key: F.upper(key)) == [[(None, b"1"), ("A", b"2")]]
+    bad = df.transform(lhs.edit_headers(rename=lambda key: F.nullif(key, F.lit("a"))))
+    assert "rename makes the key of a header null (null_key)" in failure(bad)
+
+
+def test_nulls_of_a_column_are_headers_or_none(spark):
+    others = {"n": pa.array([1, None, None, None], pa.int32())}
+    df = frame_of(spark, ROWS, **others)
+    assert edited(df, only=["b"], insert={"n": ("n", "int16")}) == [
+        [("b", None), ("n", b"\0\1")], [("b", b"3"), ("n", None)], [("n", None)], [("n", None)],
+    ]  # fmt: skip
+    assert edited(df, only=["b"], insert={"n": ("n", "int16")}, nulls="skip") == [
+        [("b", None), ("n", b"\0\1")], [("b", b"3")], [], None,
+    ]  # fmt: skip
+
+
+def test_the_rest_of_the_frame_stays(spark, samples):
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    same = orders.transform(lhs.edit_headers(insert={"x": "1"})).transform(lhs.edit_headers(drop=["x"]))
+    assert same.schema.simpleString() == orders.schema.simpleString()
+    # Only a list that was null has become one without headers.
+    before = orders.withColumn("headers", F.coalesce("headers", F.array()))
+    assert_df_equality(same, before, ignore_nullable=True)
+    assert orders.where("headers is null").count() == 300
+
+
+def test_names_of_any_characters(spark):
+    df = frame_of(spark, [[("k", b"v")]], **{"a.b`c": pa.array([5], pa.int8()), "inserted_0": pa.array(["mine"])})
+    df = df.withColumnRenamed("headers", "h.`s")
+    made = df.transform(lhs.edit_headers("h.`s", insert={"n": ("a.b`c", "int8"), "t": (F.col("inserted_0"), "string")}))
+    assert made.columns == ["h.`s", "a.b`c", "inserted_0"]
+    assert [(header.key, bytes(header.value)) for header in made.first()[0]] == [
+        ("k", b"v"), ("n", b"\5"), ("t", b"mine"),
+    ]  # fmt: skip
+
+
+def test_no_python_runs(spark, samples):
+    orders = spark.read.parquet(str(samples / "orders-0.parquet"))
+    edit = lhs.edit_headers(
+        drop=lambda key: key.startswith("ce_"),
+        rename={"retry": "attempt"},
+        insert={"at": ("timestamp", "timestamp_ms"), "f": (F.lit(1.5), "float64")},
+    )
+    plan = explained(orders.transform(edit), "extended")
+    assert "attempt" in plan
+    assert "Python" not in plan
+    assert "MapInArrow" not in plan
+
+
+def test_what_is_random_is_drawn_once(spark):
+    """A value is looked at several times while it is written."""
+    made = spark.range(500).select(F.array().cast("array<struct<key:string,value:binary>>").alias("headers"))
+    made = made.transform(lhs.edit_headers(insert={"f": (F.rand(7) * 1e6, "float64"), "u": (F.expr("uuid()"), "uuid")}))
+    # A sum of parts of different draws would not keep to the range.
+    rows = made.select(lhs.header("headers", "f", "float64"), lhs.header("headers", "u", "uuid")).collect()
+    assert all(0 <= row.f < 1e6 for row in rows)
+    assert len({row.f for row in rows}) == len({row.u for row in rows}) == 500
+    assert abs(sum(row.f for row in rows) / 500 - 5e5) < 5e4
+
+
+# Types ----------------------------------------------------------------------------------------------------------------
+
+GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
+
+
+@pytest.mark.hypothesis
+@pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
+def test_what_is_written_is_read_back(spark, types):
+    """A column that the kernel made of any bytes is written, and the kernel reads the same out of it."""
+    cells = st.tuples(*(st.lists(values(type), min_size=40, max_size=40) for type in types))
+
+    @many_rows
+    @given(cells)
+    def agree(drawn):
+        columns = {}
+        for type, column in zip(types, drawn, strict=True):
+            rows = pa.array([[{"key": "k", "value": value}] for value in column], HEADERS)
+            fields = {"k": lh.field(type)}
+            columns[type] = lha.select(rows, "kafka", fields, errors="null", dialect="spark").field("k")
+        df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
+        made = df.transform(lhs.edit_headers(insert={type: (f"c{n}", type) for n, type in enumerate(types)}))
+        lists = made.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
+        back = lha.select(lists, "kafka", {type: lh.field(type) for type in types}, dialect="spark")
+        for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
+            assert plain(back.field(type)) == plain(columns[type]), type
+            if not type.endswith(":text") and "float" not in type:
+                # Other than of text and of NaN, there is one spelling: the bytes are those it was read from.
+                wrote = [row[place]["value"] for row in lists.to_pylist()]
+                good = columns[type].is_valid().to_pylist()
+                assert [w for w, ok in zip(wrote, good, strict=True) if ok] == [
+                    c for c, ok in zip(column, good, strict=True) if ok
+                ], type
+
+    agree()
+
+
+LIST = "headers array<struct<key:string,value:binary>>"
+
+
+def one(spark, value, type, of):
+    """Give the bytes that one value is written as."""
+    df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
+    (header,) = df.transform(lhs.edit_headers(insert={"k": ("v", type)})).first().headers
+    return header.value if header.value is None else bytes(header.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "of", "type", "bytes"),
+    [
+        (-2, "bigint", "int64", b"\xff\xff\xff\xff\xff\xff\xff\xfe"),
+        (258, "int", "int32:le", b"\x02\x01\0\0"),
+        (-1, "tinyint", "int16", b"\xff\xff"),
+        (200, "smallint", "uint8", b"\xc8"),
+        (Decimal(2**64 - 1), "decimal(20,0)", "uint64", b"\xff" * 8),
+        (Decimal(-(10**38) + 1), "decimal(38,0)", "int128", (-(10**38) + 1).to_bytes(16, "big", signed=True)),
+        (Decimal(10**38 - 1), "decimal(38,0)", "uint128:le", (10**38 - 1).to_bytes(16, "little")),
+        (-7, "int", "int8:text", b"-7"),
+        (True, "boolean", "bool", b"\1"),
+        (False, "boolean", "bool:text", b"false"),
+        ("é", "string", "char", b"\0\xe9"),
+        ("\ufffe", "string", "char:le", b"\xfe\xff"),
+        ("Zürich", "string", "string", "Zürich".encode()),
+        ("00010203-0405-0607-0809-0A0B0C0D0E0F", "string", "uuid", bytes(range(16))),
+        ("00010203-0405-0607-0809-0A0B0C0D0E0F", "string", "uuid:text", b"00010203-0405-0607-0809-0a0b0c0d0e0f"),
+        (datetime(2026, 1, 1, 0, 0, 0, 123999, UTC), "timestamp", "timestamp_ms", struct.pack(">q", 1767225600123)),
+        (datetime(2026, 1, 1, tzinfo=UTC), "timestamp", "timestamp_ms:text", b"1767225600000"),
+        (-0.0, "double", "float64", struct.pack(">d", -0.0)),
+        (0.1, "double", "float64:le", struct.pack("<d", 0.1)),
+        (5e-324, "double", "float64", b"\0\0\0\0\0\0\0\1"),
+        (1.7976931348623157e308, "double", "float64", b"\x7f\xef" + b"\xff" * 6),
+        (float("-inf"), "double", "float64", struct.pack(">d", float("-inf"))),
+        (float("nan"), "double", "float64", struct.pack(">d", float("nan"))),
+        (-1.5, "float", "float32", struct.pack(">f", -1.5)),
+        (1.401298464324817e-45, "float", "float32", b"\0\0\0\1"),
+        (0.25, "float", "float64", struct.pack(">d", 0.25)),
+        (1.5, "double", "float64:text", b"1.5"),
+        (None, "bigint", "int64", None),
+    ],
+)  # fmt: skip
+def test_bytes_of_a_value(spark, value, of, type, bytes):
+    assert one(spark, value, type, of) == bytes
+
+
+def test_bytes_are_those_of_the_native_kinds(spark):
+    """Powers of two and their neighbours, in every order, against what `lh.encode` writes."""
+    powers = [2.0**n for n in range(-1074, 1024)]
+    doubles = [sign * number for sign in (1, -1) for p in powers for number in (p, math.nextafter(p, 0))]
+    df = spark.createDataFrame(pa.table({"headers": pa.nulls(len(doubles), HEADERS), "v": pa.array(doubles)}))
+    orders = ("be", "le")
+    made = df.transform(lhs.edit_headers(insert={order: ("v", f"float64:{order}") for order in orders})).toArrow()
+    for number, row in zip(made["v"].to_pylist(), made["headers"].to_pylist(), strict=True):
+        assert [header["value"] for header in row] == [
+            lh.decode(lh.encode([("k", lh.Float64(number))], "kafka", kinds=order), "kafka")["k"] for order in orders
+        ], number
+
+
+def test_every_type_is_written_from_what_it_is_read_as(spark):
+    """The list of types is the reader's, so that none is forgotten."""
+    columns = {name: lh.field(name) for name in SELECT_TYPES}
+    df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", "kafka", columns, keep=["headers"]))
+    made = df.transform(lhs.edit_headers(insert={name: (name, name) for name in SELECT_TYPES}))
+    assert [(header.key, header.value) for header in made.first().headers] == [(name, None) for name in SELECT_TYPES]
+    assert set(KINDS) <= set(SELECT_TYPES)
+
+
+@pytest.mark.parametrize(
+    ("value", "of", "type", "said"),
+    [
+        (128, "int", "int8", "header k: the number does not fit int8 (out_of_range)"),
+        (-1, "int", "uint64", "header k: the number does not fit uint64 (out_of_range)"),
+        (2**40, "bigint", "int32:text", "header k: the number does not fit int32 (out_of_range)"),
+        (Decimal(2**64), "decimal(38,0)", "uint64:le", "header k: the number does not fit uint64 (out_of_range)"),
+        ("ab", "string", "char", "header k: the text does not spell char (bad_text)"),
+        ("📦", "string", "char:text", "header k: the text does not spell char (bad_text)"),
+        ("0001", "string", "uuid", "header k: the text does not spell uuid (bad_text)"),
+    ],
+)
+def test_a_value_that_does_not_fit_ends_the_query(spark, value, of, type, said):
+    df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
+    assert said in failure(df.transform(lhs.edit_headers(insert={"k": ("v", type)})))
+
+
+def test_text_that_is_not_utf8_is_not_written(spark):
+    """A cast from binary makes such strings."""
+    df = frame_of(spark, [None]).withColumn("v", F.lit(b"\xff").cast("string"))
+    said = failure(df.transform(lhs.edit_headers(insert={"k": ("v", "string")})))
+    assert "header k: the value is not UTF-8 (value_not_utf8)" in said
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "no edit was asked for: only, drop, rename or insert says which"),
+        ({"drop": "retry"}, "drop must be a list of keys or a function of a Column, not str"),
+        ({"only": [3]}, "a key of only must be str, not int"),
+        ({"rename": ["a"]}, "rename must be a mapping of old key to new or a function of a Column, not list"),
+        ({"rename": {"a": None}}, "a key of rename must be str, not NoneType"),
+        ({"drop": ["a"], "rename": {"a": "b"}}, "rename names 'a', and drop takes it away before"),
+        ({"only": ["b"], "rename": {"a": "b"}},
+         "rename names 'a', and only does not let it stay: it is asked for the old key"),
+        ({"only": ["a"], "drop": ["a"]}, "only and drop both name 'a'"),
+        ({"insert": "a"}, "insert must be a mapping of key to value or a list of pairs, not str"),
+        ({"insert": ["ab"]}, "insert takes pairs of a key, which is str, and a value, not 'ab'"),
+        ({"insert": {"a": 3}}, "header 'a': str, bytes, None, a Column or a pair (column, type) is inserted, not int: "
+                               "a number is (F.lit(3), 'int32')"),
+        ({"insert": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
+        ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string' takes no suffix"),
+        ({"insert": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
+        ({"column": 3, "drop": ["a"]}, "column must be str, not int"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_at_once(options, said):
+    with pytest.raises((TypeError, ValueError)) as raised:
+        lhs.edit_headers(**options)
+    assert str(raised.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"column": "header"}, "unknown column 'header': did you mean 'headers'?"),
+        ({"column": "text"}, "column 'text' is string, and headers are edited in array<struct<key:string,value:binary>>"),
+        ({"insert": {"a": ("ofset", "int64")}}, "header 'a': unknown column 'ofset': did you mean 'offset'?"),
+        ({"insert": {"a": ("text", "int64")}}, "header 'a': column 'text' is string, and int64 is written from tinyint, "
+                                               "smallint, int, bigint or a decimal without places"),
+        ({"insert": {"a": ("real", "float32")}}, "header 'a': column 'real' is double, and float32 is written from float"),
+        ({"insert": {"a": ("price", "int64")}}, "header 'a': column 'price' is decimal(9,2), and int64 is written from"),
+        ({"drop": lambda key: True}, "the function of drop must give a Column, not bool"),
+    ],
+)  # fmt: skip
+def test_a_frame_that_does_not_fit_is_refused(spark, options, said):
+    df = frame_of(
+        spark, ROWS[:1], offset=pa.array([1]), text=pa.array(["t"]), real=pa.array([0.5]),
+        price=pa.array([Decimal("1.25")], pa.decimal128(9, 2)),
+    )  # fmt: skip
+    with pytest.raises((TypeError, ValueError)) as raised:
+        df.transform(lhs.edit_headers(**{"drop": ["z"], **options}))
+    assert str(raised.value).startswith(said)
+
+
+def test_a_column_that_is_no_bytes_needs_a_type(spark):
+    df = frame_of(spark, ROWS[:1], offset=pa.array([1]))
+    assert edited(df, only=[], insert={"o": F.col("offset").cast("string"), "b": F.lit(b"\0")}) == [
+        [("o", b"1"), ("b", b"\0")]
+    ]
+    with pytest.raises(TypeError) as raised:
+        df.transform(lhs.edit_headers(insert={"o": F.col("offset")}))
+    assert str(raised.value) == (
+        "header 'o': the column is bigint, and a type says how that is written: (column, 'int64'), for one"
+    )
+
+
+def test_selected_columns_can_be_headers_again(spark, samples):
+    """Headers into columns and columns into headers: the same bytes."""
+    orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("size(headers) > 3")
+    types = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64"}
+    typed = orders.transform(lhs.select_headers("headers", "kafka", types, keep=["offset", "headers"]))
+    again = typed.transform(
+        lhs.edit_headers(drop=list(types), insert={key: (key, type) for key, type in types.items()})
+    )
+    wanted = F.filter("headers", lambda h: h.key.isin(*types))
+    before = collected(orders.select("offset", F.array_sort(wanted).alias("h")).orderBy("offset"))
+    after = collected(again.select("offset", F.array_sort(wanted).alias("h")).orderBy("offset"))
+    assert len(before["h"]) == 9_700
+    assert after == before

@@ -1,0 +1,109 @@
+"""One wheel, and one file of cases: Spark, Spark Connect, polars and DuckDB give the same answers."""
+
+from __future__ import annotations
+
+import functools
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import engines
+import environments
+import letterhead as lh
+
+ENGINES = ["polars", "duckdb", "spark", "connect"]
+
+
+@pytest.fixture(scope="module")
+def pythons(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two environments that have the wheel: one with all that is here, one that has no pyarrow."""
+    directory = tmp_path_factory.mktemp("engines")
+    wheel = environments.wheel(directory)
+    arrow = ("polars", "duckdb", "nanoarrow")
+    keep = {"spark": lambda name: True, "arrow": lambda name: name.startswith(arrow)}
+    made = {name: environments.environment(directory / name, keep[name]) for name in keep}
+    for name in made:
+        environments.install(wheel, directory / name)
+    return {"polars": made["arrow"], "duckdb": made["arrow"], "spark": made["spark"], "connect": made["spark"]}
+
+
+@pytest.fixture(scope="module")
+def asked(pythons: dict[str, Path], samples: Path) -> Any:
+    """Run the cases in an engine, once."""
+
+    @functools.cache
+    def ask(engine: str) -> dict[str, Any]:
+        python = pythons[engine]
+        done = subprocess.run(
+            [python, engines.__file__, engine, str(samples)],
+            env=environments.clean(PYSPARK_PYTHON=str(python), SPARK_LOCAL_IP="127.0.0.1"),
+            capture_output=True, text=True, timeout=180, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-4000:]
+        said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        # The wheel, and not what the tests were started with.
+        assert said["letterhead"].startswith(str(python.parents[1]))
+        assert said["pyarrow"] is (engine in ("spark", "connect"))
+        return said["answers"]
+
+    return ask
+
+
+def rows(samples: Path, name: str, column: str, order: str) -> list[Any]:
+    table = pq.read_table(samples / name)
+    return table.take(pc.sort_indices(table[order])).slice(0, engines.ROWS)[column].to_pylist()
+
+
+@pytest.fixture(scope="module")
+def truth(samples: Path) -> dict[str, Any]:
+    """What the verbs for one message say, of cases that they can say without a column around it."""
+    headers = [
+        [(header["key"], header["value"]) for header in row or []]  # a list that is null has none
+        for row in rows(samples, engines.ORDERS, "headers", "offset")
+    ]
+    store = rows(samples, engines.STORE, "value", "key")
+    blocks = [lh.encode(each, "kafka") for each in headers]
+    read = [lh.decode(cell, "streams-timestamped") for cell in store]
+    return engines.plain({
+        "select from headers": [lh.select(block, "kafka", engines.COLUMNS) for block in blocks],
+        "encode": [{"data": block, "losses": None} for block in blocks],
+        "decode": [
+            {
+                "headers": [{"key": key, "value": value} for key, value in each.headers],
+                "timestamp": each.timestamp,
+                "payload": each.payload,
+            }
+            for each in read
+        ],
+        "select typed": [
+            lh.select(cell, "iggy", {"n": lh.field("int8", repeat="first")}) for cell in engines.TYPED
+        ],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_says_what_the_verbs_for_one_message_say(asked, truth, engine) -> None:
+    answers = asked(engine)
+    assert len(truth["decode"]) == engines.ROWS
+    for case, expected in truth.items():
+        assert answers[case] == expected, case
+
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_all_engines_give_the_same_answers(asked, engine) -> None:
+    first, answers = asked(ENGINES[0]), asked(engine)
+    assert list(answers) == list(first)
+    for case, expected in first.items():
+        assert answers[case] == expected, case
+
+
+def test_what_is_bad_is_said_with_its_reason(asked) -> None:
+    codes = [[fault["code"] for fault in row["error"] or []] for row in asked("polars")["what is bad"]]
+    assert codes == [[], [], ["truncated"], ["trailing_bytes"], ["negative_count"]]
+    losses = asked("polars")["encode with kinds"][0]["losses"]
+    assert {loss["code"] for loss in losses} == {"unknown_kind"}

@@ -1,0 +1,287 @@
+"""Every format in Spark: a message is read, its headers are selected, and it is written again."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from formats import BATCHES, ERROR, EXAMPLES, LOSSES, TYPED
+from frames import cells_of, collected, failure
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+
+BLOCKS = [name for name, example in EXAMPLES.items() if list(example.types) == ["headers"]]
+WITH_KINDS = [name for name, example in EXAMPLES.items() if "kind:" in example.types["headers"]]
+
+
+def test_every_format_has_an_example():
+    assert [*EXAMPLES, *BATCHES] == [row["name"] for row in _native.formats()]
+
+
+@pytest.mark.parametrize("format", EXAMPLES)
+def test_a_message_is_decoded_and_written_again(spark, format):
+    example = EXAMPLES[format]
+    df = cells_of(spark, [example.cell, example.cell]).transform(
+        lhs.decode_headers("cell", format, keep=["number", "cell"])
+    )
+    assert dict(df.dtypes) == {"number": "bigint", "cell": "binary", **example.types}
+    target = "iggy" if format == "iggy-auto" else format
+    written = df.transform(lhs.encode_headers("headers", target, into="again", keep=df.columns))
+    found = collected(written)
+    assert {name: found[name] for name in example.types} == {name: [value] * 2 for name, value in example.row.items()}
+    assert found["again"] == found["cell"] == [example.cell] * 2
+
+
+@pytest.mark.parametrize("format", EXAMPLES)
+def test_headers_are_selected_from_bytes_and_from_lists(spark, format):
+    example = EXAMPLES[format]
+    by_bytes = cells_of(spark, [example.cell, None]).transform(
+        lhs.select_headers("cell", format, example.columns, keep=[])
+    )
+    expected = {name: [value, None] for name, value in example.selected.items()}
+    assert collected(by_bytes) == expected
+
+    read = lha.decode(pa.array([example.cell], pa.binary()), format)
+    headers = read if format in BLOCKS else read.field("headers")
+    by_list = spark.createDataFrame(pa.table({"headers": headers})).transform(
+        lhs.select_headers("headers", format, example.columns)
+    )
+    assert by_list.dtypes == by_bytes.dtypes
+    assert collected(by_list) == {name: [value] for name, value in example.selected.items()}
+
+
+# Kinds and keys -------------------------------------------------------------------------------------------------------
+
+VALUES = {
+    "bool": (lh.Bool(True), "boolean", True),
+    "int8": (lh.Int8(-128), "tinyint", -128),
+    "int16": (lh.Int16(-32768), "smallint", -32768),
+    "int32": (lh.Int32(-(2**31)), "int", -(2**31)),
+    "int64": (lh.Int64(-(2**63)), "bigint", -(2**63)),
+    "int128": (lh.Int128(-(10**38) + 1), "decimal(38,0)", Decimal(-(10**38) + 1)),
+    "uint8": (lh.UInt8(255), "smallint", 255),
+    "uint16": (lh.UInt16(65535), "int", 65535),
+    "uint32": (lh.UInt32(2**32 - 1), "bigint", 2**32 - 1),
+    "uint64": (lh.UInt64(2**64 - 1), "decimal(20,0)", Decimal(2**64 - 1)),
+    "uint128": (lh.UInt128(10**38 - 1), "decimal(38,0)", Decimal(10**38 - 1)),
+    "float32": (lh.Float32(0.5), "float", (0.5, 1.0)),
+    "float64": (lh.Float64(-0.0), "double", (0.0, -1.0)),
+    "char": (lh.Char("é"), "string", "é"),
+    "string": (lh.String("📦"), "string", "📦"),
+    "binary": (lh.Binary(b"\0"), "binary", b"\0"),
+}
+
+
+@pytest.mark.parametrize("format", ["kip82-typed", "iggy-2023", "iggy"])
+def test_values_of_every_kind_arrive(spark, format):
+    codes = {kind["name"]: kind["kip82" if format == "kip82-typed" else "iggy"] for kind in _native.kinds()}
+    kinds = [kind for kind in VALUES if codes[kind] is not None]
+    assert len(kinds) == (10 if format == "kip82-typed" else 15)
+    cell = lh.encode([(kind, VALUES[kind][0]) for kind in kinds], format)
+    df = cells_of(spark, [cell]).transform(lhs.select_headers("cell", format, {kind: kind for kind in kinds}, keep=[]))
+    assert df.dtypes == [(kind, VALUES[kind][1]) for kind in kinds]
+    assert collected(df) == {kind: [VALUES[kind][2]] for kind in kinds}
+
+
+def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
+    cells = [lh.encode([("a", lh.UInt128(10**38)), ("b", lh.UInt128(1))], "iggy")]
+    df = cells_of(spark, cells).transform(
+        lhs.select_headers("cell", "iggy", {"a": "uint128", "b": "uint128"}, keep=[], errors="column")
+    )
+    found = collected(df)
+    assert (found["a"], found["b"]) == ([None], [Decimal(1)])
+    assert [(error["code"], error["column"]) for error in found["error"][0]] == [("out_of_range", "a")]
+
+
+@pytest.mark.parametrize("format", WITH_KINDS)
+def test_a_value_of_another_kind_is_an_error(spark, format):
+    """Never a guess: int32 has the bytes of a float32 too."""
+    first = next(name for name, wanted in EXAMPLES[format].columns.items() if wanted == "string")
+    columns = {"wrong": lh.field("binary", key=first), first: "string"}
+    df = cells_of(spark, [EXAMPLES[format].cell])
+    text = failure(df.transform(lhs.select_headers("cell", format, columns, keep=["number"])))
+    assert "column wrong: header 0: the value is string and binary was asked for in the row with number=0" in text
+    found = collected(df.transform(lhs.select_headers("cell", format, columns, keep=[], errors="column")))
+    assert (found["wrong"], found[first]) == ([None], ["acme"])
+    assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [
+        ("wrong_kind", first, "wrong")
+    ]
+
+
+def test_codes_without_a_name_pass_or_are_refused(spark):
+    cells = [EXAMPLES["iggy"].cell]
+    assert "value kind code 200 is unknown" in failure(
+        cells_of(spark, cells).transform(lhs.decode_headers("cell", "iggy", strict_kinds=True))
+    )
+    columns = {"tenant": "string", "flag": "binary"}
+    select = lhs.select_headers("cell", "iggy", columns, keep=[], errors="column", strict_kinds=True)
+    found = collected(cells_of(spark, cells).transform(select))
+    assert (found["tenant"], found["flag"]) == (["acme"], [None])
+    assert [error["code"] for error in found["error"][0]] == ["unknown_kind"]
+
+
+@pytest.mark.parametrize("format", ["iggy", "iggy-auto", "iggy-message"])
+def test_typed_keys_are_read_as_text_where_they_are(spark, format):
+    headers = [("tenant", lh.String("acme")), ("n", lh.Int8(1))]
+    message = headers if format != "iggy-message" else lh.Envelope(headers=headers, payload=b"p", id=bytes(16))
+    good = lh.encode(message, "iggy" if format == "iggy-auto" else format)
+    df = cells_of(spark, [good, EXAMPLES[format].cell]).transform(
+        lhs.decode_headers("cell", format, keep=["number"], text_keys=True, errors="column")
+    )
+    assert dict(df.dtypes)["headers"] == TYPED
+    found = collected(df)
+    assert found["headers"][0] == [
+        {"key": "tenant", "kind": "string", "value": b"acme"},
+        {"key": "n", "kind": "int8", "value": b"\1"},
+    ]
+    # A list with a hole in it would not show that there is one.
+    assert found["headers"][1] is None
+    assert [(error["header"], error["key"]) for error in found["error"][1]] == [(1, "int32:3"), (2, "binary:ff")]
+
+
+def test_text_keys_are_written_as_typed_ones(spark):
+    cell = lh.encode([("tenant", lh.String("acme")), ("n", lh.Int8(1))], "iggy")
+    df = cells_of(spark, [cell]).transform(lhs.decode_headers("cell", "iggy", text_keys=True, keep=["cell"]))
+    found = collected(df.transform(lhs.encode_headers("headers", "iggy", into="again")))
+    assert found["again"] == found["cell"] == [cell]
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+GOOD = EXAMPLES["iggy"].cell
+
+PLACES = [GOOD.index(b"\x0c\x08\0\0\0"), GOOD.index(b"\x08\x10\0\0\0")]
+"""Where the kinds of the second and the third value are."""
+
+ONE_BAD, TWO_BAD = (bytes(0 if at in PLACES[:bad] else byte for at, byte in enumerate(GOOD)) for bad in (1, 2))
+
+CUT = GOOD[:-1]
+
+
+def test_a_bad_header_does_not_hide_its_neighbours(spark):
+    select = lhs.select_headers("cell", "iggy", EXAMPLES["iggy"].columns, keep=[], errors="column")
+    found = collected(cells_of(spark, [GOOD, ONE_BAD, None, CUT]).transform(select))
+    assert found["tenant"] == ["acme", "acme", None, "acme"]
+    assert found["big"] == [Decimal(2**64 - 1), None, None, Decimal(2**64 - 1)]
+    assert found["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
+    assert found["error"] == [
+        None,
+        [{"code": "unknown_kind", "message": "value kind code 0 is unknown", "byte": PLACES[0], "header": 1,
+          "key": "int32:3", "column": None}],
+        None,
+        [{"code": "truncated", "message": "value takes 1 byte and 0 are left", "byte": len(CUT), "header": 3,
+          "key": "flag", "column": None}],
+    ]  # fmt: skip
+
+
+def test_a_list_with_a_bad_header_is_null_and_says_all_that_is_wrong(spark):
+    df = cells_of(spark, [GOOD, ONE_BAD, TWO_BAD, CUT]).transform(lhs.decode_headers("cell", "iggy", errors="column"))
+    assert dict(df.dtypes)["error"] == ERROR
+    found = collected(df)
+    assert found["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
+    assert [error and [(one["code"], one["header"]) for one in error] for error in found["error"]] == [
+        None, [("unknown_kind", 1)], [("unknown_kind", 1), ("unknown_kind", 2)], [("truncated", 3)],
+    ]  # fmt: skip
+    two = cells_of(spark, [GOOD, ONE_BAD])
+    nulls = two.transform(lhs.decode_headers("cell", "iggy", keep=["number"], errors="null"))
+    assert collected(nulls) == {"number": [0, 1], "headers": [EXAMPLES["iggy"].row["headers"], None]}
+    text = failure(two.transform(lhs.decode_headers("cell", "iggy", keep=["number"])))
+    assert f"iggy: header 1: value kind code 0 is unknown in the row with number=1 (byte {PLACES[0]})" in text
+
+
+def test_what_was_read_of_an_envelope_stays(spark):
+    example = EXAMPLES["kip82-message-int"]
+    bad = bytearray(example.cell)
+    bad[12] ^= 1  # of the checksum
+    df = cells_of(spark, [bytes(bad)]).transform(lhs.decode_headers("cell", "kip82-message-int", errors="column"))
+    found = collected(df)
+    assert found["headers"] == [example.row["headers"]]
+    assert (found["offset"], found["value"]) == ([41], [b"v"])
+    assert [(error["code"], error["byte"], error["header"]) for error in found["error"][0]] == [("bad_crc", 12, None)]
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_a_batch_is_refused_where_a_message_is_read(format):
+    one = re.escape(f"{format} is a batch: read it with messages")
+    for make in (
+        lambda: lhs.decode_headers("cell", format),
+        lambda: lhs.select_headers("cell", format, {"k": lh.field("string", key=7 if "kip82" in format else "k")}),
+        lambda: lhs.encode_headers("headers", format),
+        lambda: lhs.header("headers", "k", "string", format=format),
+        lambda: lhs.header("headers", "k", "string", format=format, engine="spark"),
+    ):
+        with pytest.raises(ValueError, match=one):
+            make()
+    with pytest.raises(ValueError, match=f"{format} is a batch: convert its messages one by one"):
+        lhs.convert_headers("cell", format, target="kafka")
+    with pytest.raises(ValueError, match=f"{format} is a batch and no target"):
+        lhs.convert_headers("cell", "kafka", target=format)
+
+
+# Writing --------------------------------------------------------------------------------------------------------------
+
+
+def test_values_get_their_kinds_when_they_are_written(spark):
+    df = cells_of(spark, [EXAMPLES["kafka"].cell]).transform(lhs.decode_headers("cell", "kafka", keep=[]))
+    kinds = {"tenant": "string", "route": ["string", "binary"]}
+    encode = lhs.encode_headers("headers", "iggy", kinds=kinds, on_loss="report", into="cell")
+    found = collected(df.transform(encode))
+    assert list(lh.decode(found["cell"][0], "iggy")) == [
+        ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.Binary(b"b")),
+    ]  # fmt: skip
+    assert found["losses"] == [[{
+        "code": "null_not_carried", "message": "the value is null", "header": 3, "key": "note", "kind": None,
+        "written": None,
+    }]]  # fmt: skip
+    text = failure(df.transform(lhs.encode_headers("headers", "kip82-typed")))
+    assert "ConversionError: kip82-typed: header 0: kip82-typed wants a kind beside every value" in text
+
+
+def test_kinds_are_written_out_where_the_format_has_none(spark):
+    """A list with kinds goes into a format without, if it is said how."""
+    df = cells_of(spark, [EXAMPLES["kip82-typed"].cell]).transform(lhs.decode_headers("cell", "kip82-typed", keep=[]))
+    for kinds, retry in (("be", b"\0\0\0\3"), ("le", b"\3\0\0\0"), ("text", b"3")):
+        encode = lhs.encode_headers("headers", "kafka", kinds=kinds, on_loss="report", into="cell")
+        made = df.transform(encode)
+        assert made.dtypes == [("cell", "binary"), ("losses", LOSSES)]
+        found = collected(made)
+        assert lh.decode(found["cell"][0], "kafka").get("retry") == retry
+        assert [loss["kind"] for loss in found["losses"][0]][1:] == [
+            *({"be": ["int32", "int64"], "le": ["int32:le", "int64:le"], "text": ["int32:text", "int64:text"]}[kinds]),
+            "binary",
+        ]
+
+
+def test_headers_are_sorted_as_iggy_sorts_them(spark):
+    df = cells_of(spark, [EXAMPLES["iggy"].cell]).transform(lhs.decode_headers("cell", "iggy", keep=[]))
+    found = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="cell")))
+    keys = [key for key, _ in lh.decode(found["cell"][0], "iggy")]
+    # By the code of the kind: binary 1, string 2, int32 6.
+    assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
+
+
+def test_fields_of_an_envelope_can_be_null(spark):
+    """The writer fills in what it computes, and its own defaults."""
+    df = cells_of(spark, [EXAMPLES["kip82-int"].cell]).transform(
+        lhs.decode_headers("cell", "kip82-int", keep=["number"])
+    )
+    frame = df.selectExpr("headers", "cast('v' as binary) body", "1767225600000L as at", "41L as offset")
+    with pytest.raises(ValueError, match=re.escape("unknown column 'crc': ")) as raised:
+        frame.transform(lhs.encode_headers("headers", "kip82-message-int"))
+    assert str(raised.value).endswith("fields={'crc': …} names another, or None for null")
+    fields = {"value": "body", "timestamp": "at", "key": None} | dict.fromkeys(
+        ["crc", "magic", "attributes", "tombstone"]
+    )
+    written = frame.transform(lhs.encode_headers("headers", "kip82-message-int", fields=fields))
+    assert written.columns == ["value"]
+    (cell,) = collected(written)["value"]
+    assert lh.decode(cell, "kip82-message-int") == lh.Envelope(
+        offset=41, crc=int.from_bytes(cell[12:16], "big"), magic=2, attributes=16, timestamp=1767225600000, key=None,
+        headers=[(7, b"\0\0\0\3"), (1000001, b"acme"), (7, None)], value=b"v", tombstone=False,
+    )  # fmt: skip

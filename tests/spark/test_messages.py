@@ -1,0 +1,338 @@
+"""``messages``: a row of many messages becomes as many rows, with what was kept beside each."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from formats import BATCHES, ERROR, EXAMPLES, TYPED, TYPED_KEYS
+from frames import batches_of, cells_of, collected, failure
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+
+IDS = [bytes(range(number, number + 16)) for number in range(3)]
+
+
+def sent(number: int, **fields) -> bytes:
+    fields = {"offset": number, "timestamp": 1000 + number, "key": b"k", "value": b"v%d" % number, **fields}
+    return lh.encode(
+        lh.Envelope(headers={"n": lh.Int8(number), "t": lh.String("a" * number)}, **fields), "kip82-message"
+    )
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
+def test_messages_of_a_set_become_rows(spark, format):
+    one = EXAMPLES[format.replace("messages", "message")]
+    df = cells_of(spark, [one.cell * 2, None, b"", one.cell]).transform(lhs.messages("cell", format))
+    assert df.dtypes == [("number", "bigint"), *one.types.items()]
+    found = collected(df)
+    assert found.pop("number") == [0, 0, 3]
+    assert found == {name: [one.row[name]] * 3 for name in one.types}
+
+
+@pytest.fixture(scope="module")
+def captured(vectors) -> dict[str, bytes]:
+    """What went between clients of Iggy and a server: a batch as it was sent, and messages as they were polled."""
+    lines = [json.loads(line) for line in (vectors / "iggy_wire_capture.jsonl").read_text().splitlines()]
+    request = bytes.fromhex(lines[0]["request"])[256:]
+    return {
+        "iggy-batch": request[4 + int.from_bytes(request[:4], "little") :],
+        "iggy-polled-2023": bytes.fromhex(lines[3]["response"])[24:],
+    }
+
+
+def test_a_batch_of_iggy_becomes_rows(spark, captured):
+    """Every kind, under keys of every kind."""
+    types = {
+        "offset": "bigint", "timestamp": "bigint", "origin_timestamp": "bigint", "id": "binary",
+        "checksum": "decimal(20,0)", "headers": TYPED_KEYS, "payload": "binary",
+    }  # fmt: skip
+    columns = {
+        "text": lh.field("string", key="s"), "low": lh.field("int64", key=lh.Int64(-4)),
+        "high": lh.field("uint64", key=lh.UInt64(4)), "raw": lh.field("binary", key=b"\0\xff"),
+        "retries": lh.field("uint8"), "big": lh.field("uint128"),
+    }  # fmt: skip
+    df = cells_of(spark, [captured["iggy-batch"]]).transform(
+        lhs.messages("cell", "iggy-batch", headers=columns, keep=[])
+    )
+    assert df.dtypes == [
+        *types.items(), ("text", "string"), ("low", "bigint"), ("high", "decimal(20,0)"), ("raw", "binary"),
+        ("retries", "smallint"), ("big", "decimal(38,0)"),
+    ]  # fmt: skip
+    found = collected(df)
+    assert found["payload"] == [b"hello", b"world", b"no headers"]
+    assert found["id"][0] == (1234).to_bytes(16, "big")
+    assert found["checksum"][0] == Decimal(11678843338983664554)
+    assert [len(headers) for headers in found["headers"]] == [15, 8, 0]
+    assert {header["kind"] for header in found["headers"][0]} == {
+        kind["name"] for kind in _native.kinds() if kind["iggy"] is not None
+    }
+    assert {name: found[name] for name in columns} == {
+        "text": ["text", None, None], "low": [-(2**63), None, None], "high": [Decimal(2**64 - 1), None, None],
+        "raw": [b"\0\1\2\3\4", None, None], "retries": [None, 7, None], "big": [None, Decimal(2**64), None],
+    }  # fmt: skip
+
+
+def test_messages_polled_from_iggy_become_rows(spark, captured):
+    df = cells_of(spark, [captured["iggy-polled-2023"]]).transform(
+        lhs.messages("cell", "iggy-polled-2023", keep=["number"])
+    )
+    assert df.dtypes == [
+        ("number", "bigint"), ("offset", "bigint"), ("state", "string"), ("timestamp", "bigint"), ("id", "binary"),
+        ("checksum", "bigint"), ("headers", TYPED), ("payload", "binary"),
+    ]  # fmt: skip
+    found = collected(df)
+    assert (found["offset"], set(found["state"])) == ([0, 1, 2, 3, 4], {"available"})
+    assert found["payload"] == [b"hello-world", b"all kinds", b"none", b"wrong size for kind", b"empty map"]
+    assert found["headers"][0] == [{"key": "key 1", "kind": "string", "value": b"value1"}]
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, format):
+    """All lines of the vectors in one frame, and some of them cut off."""
+    cells = [*cells_in(vectors, format), captured.get(format)]
+    cells += [cell[: len(cell) * 2 // 3] for cell in cells if cell is not None]
+    df = cells_of(spark, cells).transform(lhs.messages("cell", format, errors="column"))
+    found = collected(df)
+    expected = lha.messages(pa.array(cells, pa.binary()), format, errors="column", dialect="spark")
+    for name in found:
+        assert found[name] == expected.field("row" if name == "number" else name).to_pylist(), name
+    assert any(error is None for error in found["error"])
+
+
+def cells_in(vectors, format) -> list[bytes]:
+    """Give the cells of a format that the vectors have."""
+    name, op = {
+        "iggy-batch": ("iggy_tlv_messages", "send_messages_batch"), "iggy-polled-2023": ("iggy_seed_messages", "polled"),
+    }.get(format, (format.replace("-", "_"), "messages"))  # fmt: skip
+    lines = [json.loads(line) for line in (vectors / f"{name}.jsonl").read_text().splitlines()]
+    return [bytes.fromhex(line["bytes"])[line.get("batch_at", 0) :] for line in lines if line["op"] == op]
+
+
+def test_a_compressed_set_is_expanded(spark):
+    inner = sent(0) + sent(1)
+    outer = lh.Envelope(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
+    df = cells_of(spark, [lh.encode(outer, "kip82-message")]).transform(
+        lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
+    )
+    assert collected(df) == {"number": [0, 0], "offset": [7, 8], "value": [b"v0", b"v1"], "n": [0, 1]}
+
+
+# What is kept ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_kept_stands_beside_every_message(spark):
+    cells = [sent(0) + sent(1) + sent(2), None, b"", sent(3), sent(4) + sent(5)]
+    names = pa.array(["a", "b", "c", None, "é"])
+    tags = pa.array([["x"], [], ["y"], None, ["z", None]], pa.list_(pa.string()))
+    nested = pa.array([{"deep": number} for number in range(5)])
+    df = cells_of(spark, cells, name=names, tags=tags, nested=nested).repartition(2)
+    made = df.transform(
+        lhs.messages("cell", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "cell"])
+    )
+    assert made.columns == ["nested", "tags", "name", "cell", "offset"]
+    found = collected(made.orderBy("offset"))
+    assert found["offset"] == [0, 1, 2, 3, 4, 5]
+    rows = [0, 0, 0, 3, 4, 4]
+    assert found["name"] == [names[row].as_py() for row in rows]
+    assert found["tags"] == [tags[row].as_py() for row in rows]
+    assert found["nested"] == [{"deep": row} for row in rows]
+    assert found["cell"] == [cells[row] for row in rows]
+
+
+def test_fields_come_in_the_order_asked_for_and_the_row_only_if_it_is(spark):
+    df = cells_of(spark, [sent(0) + sent(1), sent(2)]).coalesce(1)
+    asked = lhs.messages(
+        "cell", "kip82-messages", columns=["value", "row", "offset"], headers={"text": lh.field("string", key="t")}
+    )
+    assert collected(df.transform(asked)) == {
+        "number": [0, 0, 1], "value": [b"v0", b"v1", b"v2"], "row": [0, 0, 1], "offset": [0, 1, 2], "text": ["", "a", "aa"],
+    }  # fmt: skip
+    only = lhs.messages("cell", "kip82-messages", columns=[], headers={"n": lh.All("int8")}, keep=[])
+    assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
+    # As many rows as there are messages, and nothing else.
+    assert collected(df.transform(lhs.messages("cell", "kip82-messages", columns=[], keep=["number"]))) == {
+        "number": [0, 0, 1]
+    }
+
+
+def test_many_rows_of_many_messages(spark):
+    """Over partitions and batches: 5,000 rows of which every third is empty."""
+    cells = [b"".join(sent(number % 100, offset=number) for _ in range(number % 3)) for number in range(5000)]
+    df = cells_of(spark, cells).transform(
+        lhs.messages("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
+    )
+    found = collected(df.orderBy("number"))
+    rows = [number for number in range(5000) for _ in range(number % 3)]
+    assert found == {"number": rows, "offset": rows, "n": [number % 100 for number in rows]}
+
+
+def test_messages_of_messages(spark):
+    """What is made can be read on: wrappers in values, headers in lists."""
+    wrapper = lh.encode(lh.Envelope(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
+    df = cells_of(spark, [sent(1, value=wrapper) * 2]).transform(lhs.messages("cell", "kip82-messages", keep=[]))
+    inner = df.transform(lhs.decode_headers("value", "kip82-wrapper", into=None, keep=["offset"]))
+    assert collected(inner) == {
+        "offset": [1, 1],
+        "headers": [[{"key": 7, "value": b"\0\0\0\3"}]] * 2,
+        "value": [b"in"] * 2,
+    }
+    n = lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")
+    assert collected(df.select(n)) == {"n": [1, 1]}
+
+
+# Errors ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hurt(spark):
+    """A set whose middle message has a header that is not UTF-8; one that is cut off; and a good one."""
+    bad = sent(1).replace(b"\x01t", b"\x01\xff")
+    crc = _crc(bad)
+    return cells_of(spark, [sent(0) + crc + sent(2), sent(3) + sent(4)[:-1], sent(5)])
+
+
+def _crc(message: bytes) -> bytes:
+    import zlib
+
+    return message[:12] + zlib.crc32(message[16:]).to_bytes(4, "big") + message[16:]
+
+
+def test_a_bad_message_does_not_hide_its_neighbours(hurt):
+    df = hurt.transform(
+        lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column")
+    )
+    assert dict(df.dtypes)["error"] == ERROR
+    found = collected(df)
+    assert found["number"] == [0, 0, 0, 1, 1, 2]
+    assert found["offset"] == [0, 1, 2, 3, None, 5]
+    assert found["value"] == [b"v0", b"v1", b"v2", b"v3", None, b"v5"]
+    assert found["n"] == [0, 1, 2, 3, None, 5]
+    assert [error and [(one["code"], one["message"].partition(":")[0]) for one in error] for error in found["error"]] == [
+        None, [("key_not_utf8", "message 1")], None, None, [("truncated", "message 1")], None,
+    ]  # fmt: skip
+
+
+def test_an_error_quotes_what_was_kept_of_its_row(hurt):
+    for keep, where in ((["number"], " in the row with number=0"), ([], "")):
+        text = failure(hurt.where("number = 0").transform(lhs.messages("cell", "kip82-messages", keep=keep)))
+        assert re.search(rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(byte \d+\)", text)
+        assert ", row " not in text
+    text = failure(hurt.where("number > 0").transform(lhs.messages("cell", "kip82-messages")))
+    assert "in the row with number=1 (byte" in text
+
+
+def test_a_cut_message_may_be_let_go(hurt):
+    df = hurt.where("number > 0").transform(lhs.messages("cell", "kip82-messages", columns=["offset"], lenient=True))
+    assert collected(df) == {"number": [1, 2], "offset": [3, 5]}
+    nulls = hurt.transform(lhs.messages("cell", "kip82-messages", columns=["offset"], errors="null", keep=[]))
+    # Of the one with a bad header the offset was read.
+    assert collected(nulls) == {"offset": [0, 1, 2, 3, None, 5]}
+
+
+def test_typed_keys_are_read_as_text_where_they_are(spark, captured):
+    df = cells_of(spark, [captured["iggy-batch"]])
+    text = lhs.messages("cell", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
+    made = df.transform(text)
+    assert dict(made.dtypes)["headers"] == TYPED
+    found = collected(made)
+    assert found["headers"][0] is None
+    assert [header["key"] for header in found["headers"][1]][:3] == ["big", "content-type", "flag"]
+    # Fourteen of the fifteen keys are no text.
+    assert [len(error or ()) for error in found["error"]] == [14, 0, 0]
+
+
+# What crosses, and how large it gets ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def batch():
+    cells = [b"".join(sent(number) for number in range(many)) for many in (3, 0, 1, 4)]
+    return pa.record_batch({"name": ["a", "b", "c" * 99, "d"], "cell": pa.array([*cells], pa.binary())})
+
+
+def test_cells_are_read_a_few_at_a_time(spark, batch, monkeypatch):
+    """What comes out of a cell can be many times as large."""
+    monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
+    parts = batches_of(lhs.messages("cell", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
+    assert [made.num_rows for made in parts] == [3, 0, 1, 4]
+    # The row counts over them all.
+    assert pa.Table.from_batches(parts).to_pydict() == {
+        "name": ["a"] * 3 + ["c" * 99] + ["d"] * 4, "row": [0] * 3 + [2] + [3] * 4, "offset": [0, 1, 2, 0, 0, 1, 2, 3],
+    }  # fmt: skip
+
+
+def test_an_error_names_its_row_whichever_part_it_is_in(spark, batch, monkeypatch):
+    monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
+    bad = pa.record_batch({"name": batch["name"], "cell": pa.array([*batch["cell"].to_pylist()[:3], b"\1"])})
+    with pytest.raises(lh.HeaderError, match=r"in the row with name='d' \(byte 0\)"):
+        batches_of(lhs.messages("cell", "kip82-messages", keep=["name"]), bad)
+
+
+def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):
+    """A large cell may be kept beside each of its many messages."""
+    whole = batches_of(lhs.messages("cell", "kip82-messages", keep=["cell", "name"]), batch)
+    assert [made.num_rows for made in whole] == [8]
+    for limit in (1, 300, 2000):
+        monkeypatch.setattr("letterhead.spark.runner._BYTES_KEPT", limit)
+        parts = batches_of(lhs.messages("cell", "kip82-messages", keep=["cell", "name"]), batch)
+        assert len(parts) > 1
+        assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
+        assert all(
+            made.num_rows == 1 or sum(made.column(name).nbytes for name in ("cell", "name")) <= limit for made in parts
+        )
+
+
+def test_no_messages_are_no_rows(spark, batch):
+    empty = pa.record_batch({"name": ["a", "b"], "cell": pa.array([None, b""], pa.binary())})
+    for rows in (empty, batch.slice(0, 0)):
+        parts = batches_of(lhs.messages("cell", "kip82-messages"), rows)
+        assert sum(made.num_rows for made in parts) == 0
+
+
+# Before a job runs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("format", "options", "error", "said"),
+    [
+        ("kafka", {}, ValueError, "kafka is not a batch: read it with decode"),
+        ("iggy-message", {}, ValueError, "iggy-message is not a batch"),
+        ("iggy-bach", {}, ValueError, "did you mean 'iggy-batch'"),
+        ("iggy-batch", {"columns": ["ofset"]}, ValueError, "did you mean 'offset'"),
+        ("iggy-batch", {"columns": "offset"}, TypeError, "columns must be a list of column names, not str"),
+        ("iggy-batch", {"columns": ["id", "id"]}, ValueError, "columns names a column twice: id, id"),
+        ("iggy-batch", {"headers": ["n"]}, TypeError, "headers must be a mapping"),
+        ("iggy-batch", {"headers": {}}, ValueError, "no columns were asked for"),
+        ("iggy-batch", {"headers": {"n": "itn8"}}, ValueError, "did you mean 'int8'"),
+        ("iggy-batch", {"headers": {"offset": "int8"}}, ValueError, "two columns 'offset' would be made"),
+        ("kip82-messages-int", {"headers": {"n": "int8"}}, ValueError, "key n: kip82-messages-int has integer keys"),
+        ("kip82-messages", {"errors": "skip"}, ValueError, "errors"),
+        ("kip82-messages", {"text_keys": 1}, TypeError, "text_keys must be bool"),
+        ("kip82-messages", {"lenient": "yes"}, TypeError, "lenient must be bool"),
+        ("kip82-messages", {"keep": "number"}, TypeError, "keep must be a list"),
+    ],
+)
+def test_wrong_arguments_are_refused_when_given(format, options, error, said):
+    with pytest.raises(error, match=re.escape(said)):
+        lhs.messages("cell", format, **options)
+
+
+def test_a_frame_that_does_not_fit_is_refused_before_a_job(spark):
+    df = cells_of(spark, [b""], offset=pa.array([1]))
+    with pytest.raises(ValueError, match="column 'offset' would be there twice"):
+        df.transform(lhs.messages("cell", "kip82-messages"))
+    with pytest.raises(TypeError, match="column 'number' is bigint, and kip82-messages is read from binary"):
+        df.transform(lhs.messages("number", "kip82-messages", keep=[]))
+    with pytest.raises(ValueError, match="no columns would be left"):
+        df.transform(lhs.messages("cell", "kip82-messages", columns=[], keep=[]))

@@ -1,0 +1,103 @@
+"""Conventions in Spark: profiles in `select_headers`, and values taken apart by Arrow UDFs."""
+
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+import letterhead as lh
+from letterhead import amqp
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+from letterhead.profiles import PROFILES
+from letterhead.profiles.eventhubs import AMQP_TYPES
+
+HEADERS = "array<struct<key:string,value:binary>>"
+MOMENT = datetime.datetime(2023, 11, 14, 22, 13, 20, 123000)
+
+
+def test_every_profile_is_columns_of_select_headers(spark):
+    frame = spark.createDataFrame([([("x", b"1")],), (None,)], f"headers {HEADERS}")
+    for name in PROFILES:
+        selected = frame.transform(lhs.select_headers("headers", "kafka", lhs.profile(name)))
+        assert selected.columns == list(lh.profile(name))
+    # The types of one in which there are several.
+    selected = frame.transform(lhs.select_headers("headers", "kafka", lhs.profile("spring-dlt")))
+    assert dict(selected.dtypes)["original_offset"] == "bigint"
+    assert dict(selected.dtypes)["original_timestamp"] == "timestamp"
+    assert selected.count() == 2
+
+
+def test_properties_of_iot_hub(spark):
+    headers = [
+        ("iothub-connection-device-id", bytes.fromhex("a10764657669636531")),
+        ("iothub-enqueuedtime", bytes.fromhex("830000018bcfe5687b")),
+        ("mine", b"plain text"),
+    ]
+    frame = spark.createDataFrame([(1, headers), (2, [])], f"offset int, headers {HEADERS}")
+    selected = frame.transform(lhs.select_headers("headers", "kafka", lhs.profile("eventhubs"), keep=["offset"]))
+    read = selected.select("offset", *(lhs.amqp(name, type).alias(name) for name, type in AMQP_TYPES.items()))
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    first, second = read.orderBy("offset").select("device_id", F.col("enqueued_time").cast("string")).collect()
+    assert tuple(first) == ("device1", str(MOMENT)[:-3])
+    assert tuple(second) == (None, None)
+
+
+def test_values_of_every_type_are_those_of_arrow(spark):
+    cells = {
+        "bool": "5601", "char": "73000020ac", "int8": "51ff", "int16": "61fffe", "int32": "54fd", "int64": "55fc",
+        "uint8": "50ff", "uint16": "60ffff", "uint32": "70ffffffff", "uint64": "80ffffffffffffffff",
+        "float32": "723f000000", "float64": "82c002000000000000", "timestamp_ms": "830000018bcfe5687b",
+        "uuid": "9889791762233641869674299b90a802e2", "string": "a3056669727374", "binary": "a00200ff",
+    }  # fmt: skip
+    assert set(cells) == set(amqp.READ_AS)
+    row = spark.range(1).select(
+        *(lhs.amqp(F.unhex(F.lit(cell)), type).alias(type) for type, cell in cells.items() if type != "timestamp_ms"),
+        F.unix_millis(lhs.amqp(F.unhex(F.lit(cells["timestamp_ms"])), "timestamp_ms")).alias("timestamp_ms"),
+    )
+    made = row.collect()[0].asDict()
+    for type, cell in cells.items():
+        value = lha.amqp(pa.array([bytes.fromhex(cell)]), type)
+        [expected] = value.cast(pa.int64()).to_pylist() if type == "timestamp_ms" else value.to_pylist()
+        assert (bytes(made[type]) if type == "binary" else made[type]) == expected, type
+
+
+def test_bad_values_stop_the_query_or_are_null_or_are_told(spark):
+    frame = spark.createDataFrame([(1, b"\x55\x07"), (2, b"\x55"), (3, None)], "n int, cell binary")
+    assert [row[0] for row in frame.orderBy("n").select(lhs.amqp("cell", "int64", errors="null")).collect()] == [
+        7, None, None
+    ]  # fmt: skip
+    told = frame.orderBy("n").select(lhs.amqp("cell", "int64", errors="column").alias("c")).select("c.*").collect()
+    assert [row.value for row in told] == [7, None, None]
+    assert [row.error and (row.error[0].code, row.error[0].byte) for row in told] == [None, ("truncated", 1), None]
+    with pytest.raises(Exception, match=r"amqp: the bytes end inside the long \(byte 1\)"):
+        frame.select(lhs.amqp("cell", "int64")).collect()
+
+
+def test_other_values_are_taken_apart(spark):
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    row = (
+        spark.createDataFrame(
+            [(trace, bytes.fromhex("000000002a00"), "2023-11-14T23:13:20.123456789+01:00")],
+            "traceparent string, id binary, time string",
+        )
+        .select(
+            lhs.traceparent("traceparent").alias("t"),
+            lhs.schema_id("id").alias("s"),
+            F.unix_micros(lhs.rfc3339("time")).alias("us"),
+        )
+        .collect()[0]
+    )
+    assert (row.t.trace_id, row.t.parent_id, row.t.sampled) == (trace[3:35], trace[36:52], True)
+    assert row.s.asDict() == {"id": 42, "guid": None, "message_indexes": [0]}
+    assert row.us == 1_700_000_000_123_456
+
+
+def test_what_cannot_be_asked_for_is_refused_before_a_job_runs(spark):
+    with pytest.raises(ValueError, match="unknown type 'int'"):
+        lhs.amqp("cell", "int")
+    with pytest.raises(ValueError, match="unknown errors value 'drop'"):
+        lhs.schema_id("cell", errors="drop")

@@ -1,0 +1,94 @@
+"""Scans in Spark: whatever the partitions and batches, the same as one pass over all rows."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead import spark as lhs
+from letterhead.spark import scan
+
+
+@pytest.fixture(scope="module")
+def orders(spark, samples) -> Any:
+    return spark.read.parquet(str(samples / "orders-0.parquet"))
+
+
+def test_the_examples_run(orders):
+    result = doctest.testmod(scan, extraglobs={"orders": orders})
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+def test_a_frame_is_scanned_as_one_column(orders, samples, partitions):
+    whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
+    found = lhs.scan_headers(orders.repartition(partitions), "headers", "kafka")
+    assert found.to_dict() == whole.to_dict()
+    assert found["amount_cents"].guesses[0].type == "int64"
+
+
+def test_bytes_of_an_envelope_and_damaged_cells(spark, samples):
+    state = spark.read.parquet(str(samples / "store-latest-0.parquet"))
+    cells = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
+    damaged = [b"\x05\x01" if row % 10 == 0 else cell for row, cell in enumerate(cells)]
+    frame = spark.createDataFrame(pa.table({"value": pa.array(damaged, pa.binary())}))
+    found = lhs.scan_headers(frame, "value", "streams-timestamped")
+    assert found.statistics.bad_rows == len(damaged[::10]) > 0
+    assert found.to_dict() == {**lha.scan(pa.array(damaged, pa.binary()), "streams-timestamped").to_dict(),
+                               "code": found.code()}  # fmt: skip
+    assert 'select_headers("value", "streams-timestamped", columns' in found.code()
+    assert lhs.scan_headers(state, "value", "streams-timestamped").statistics.bad_rows == 0
+
+
+def test_batches_have_a_row_for_each_message(spark):
+    messages = [
+        lh.encode(lh.Envelope(offset=n, key=None, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+        for n in range(3)
+    ]
+    frame = spark.createDataFrame([(messages[0] + messages[1],), (messages[2],)], "cell binary")
+    found = lhs.scan_headers(frame, "cell", "kip82-messages")
+    assert found.statistics.rows == 3
+    assert [(guess.type, guess.confidence) for guess in found["n"].guesses] == [("int8", "stated")]
+
+
+def test_keys_are_bounded_over_all_partitions(spark):
+    rows = [([(f"key-{n}", b"v"), ("often", b"v")],) for n in range(200)]
+    frame = spark.createDataFrame(rows, "headers array<struct<key: string, value: binary>>").repartition(4)
+    found = lhs.scan_headers(frame, max_keys=10)
+    assert len(found.statistics.keys) == 10
+    assert found["often"].statistics.headers == 200
+    assert found.more_keys == 191
+    assert found.statistics.more_headers == 191
+
+
+def test_the_code_runs_on_the_frame(orders):
+    variables: dict[str, Any] = {"df": orders}
+    exec(lhs.scan_headers(orders).code(), variables)
+    made = (
+        variables["headers"].selectExpr("count(*)", "count(error)", "max(amount_cents)", "sum(size(route))").collect()
+    )
+    assert [tuple(row) for row in made] == [(10_000, 0, 4_999_974, 3824)]
+
+
+def test_no_rows(orders):
+    found = lhs.scan_headers(orders.limit(0))
+    assert (found.statistics.rows, found.keys) == (0, [])
+
+
+def test_what_does_not_fit_is_refused_before_anything_runs(spark, orders, tmp_path):
+    with pytest.raises(ValueError, match="unknown column 'header': did you mean 'headers'"):
+        lhs.scan_headers(orders, "header")
+    with pytest.raises(TypeError, match="column 'topic' is string, and kafka is read from binary or array"):
+        lhs.scan_headers(orders, "topic")
+    with pytest.raises(ValueError, match="unknown format 'kafak'"):
+        lhs.scan_headers(orders, "headers", "kafak")
+    stream = spark.readStream.schema("headers array<struct<key: string, value: binary>>").parquet(str(tmp_path))
+    with pytest.raises(ValueError, match="a stream has no end"):
+        lhs.scan_headers(stream)
