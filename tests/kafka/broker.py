@@ -1,0 +1,203 @@
+"""A Kafka broker of its own: on loopback, on free ports, with its files in one directory, stopped by its pid."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILT = ROOT / "target" / "kafka"
+QUICK_JVM = "-XX:TieredStopAtLevel=1"
+"""For what is over in seconds: compile little, and at once."""
+START_LIMIT = 60.0
+STOP_LIMIT = 20.0
+"""Seconds until a broker that does not start or stop is ended, and its threads are shown."""
+
+CLUSTER = "bGV0dGVyaGVhZCB0ZXN0cw"
+"""A cluster's name is sixteen bytes in base64. One is enough: no broker here knows of another."""
+
+# What is bundled is older than the time after which a broker deletes, so nothing is deleted here by its age. There is
+# one broker, so one copy of everything; and no topic appears because its name was misspelled.
+PROPERTIES = """\
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+controller.listener.names=CONTROLLER
+log.dirs={data}
+log.retention.ms=-1
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+share.coordinator.state.topic.num.partitions=1
+group.initial.rebalance.delay.ms=0
+auto.create.topics.enable=false
+"""
+
+
+class Broker:
+    """A broker whose files are in a directory; there may be one running there already.
+
+    Parameters
+    ----------
+    directory : Path
+        Where its data, its properties, its log and its pid are.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory.resolve()
+        self._properties = self.directory / "server.properties"
+        self._pid = self.directory / "pid"
+        self._log = self.directory / "log"
+
+    @property
+    def process(self) -> psutil.Process | None:
+        """The process that runs here. A pid that went to another program meanwhile is not taken for it."""
+        try:
+            process = psutil.Process(int(self._pid.read_text()))
+            return process if str(self._properties) in process.cmdline() else None
+        except (FileNotFoundError, psutil.NoSuchProcess):
+            return None
+
+    @property
+    def address(self) -> str:
+        """Where clients reach it, as ``host:port``."""
+        [listeners] = [line for line in self._properties.read_text().splitlines() if line.startswith("advertised.")]
+        return listeners.partition("//")[2]
+
+    def start(self, port: int | None = None, *, attached: bool = True) -> None:
+        """Start an empty broker and wait until it answers.
+
+        Parameters
+        ----------
+        port : int, optional
+            Where it listens; by default where nobody does.
+        attached : bool, default True
+            Whether it stops when this process ends, however that ends. If not, it runs until it is stopped.
+        """
+        if self.process is not None:
+            raise RuntimeError(f"a broker runs in {self.directory} already, at {self.address}")
+        data = self.directory / "data"
+        shutil.rmtree(data, ignore_errors=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        free, controller = _free_ports(2)
+        self._properties.write_text(PROPERTIES.format(port=port or free, controller=controller, data=data))
+        java("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER, "--config", str(self._properties))
+        with self._log.open("wb") as log:
+            started = subprocess.Popen(
+                [*_java("letterhead.testing.broker.Attached" if attached else "kafka.Kafka"), str(self._properties)],
+                stdin=subprocess.PIPE if attached else subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=not attached,  # an interrupt of the shell is not meant for it
+            )
+        self._started = started  # with its input, which lasts as long as this object, and not longer than this process
+        self._pid.write_text(str(started.pid))
+        self._wait_until_it_answers(started)
+
+    def stop(self) -> None:
+        """Stop it, if it runs."""
+        process = self.process
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(STOP_LIMIT)
+            except psutil.TimeoutExpired:
+                where = stacks(process.pid)
+                process.kill()
+                process.wait(5)
+                raise RuntimeError(f"the broker did not stop in {STOP_LIMIT} s; its threads:\n{where}") from None
+        self._pid.unlink(missing_ok=True)
+
+    def _wait_until_it_answers(self, started: subprocess.Popen[bytes]) -> None:
+        until = time.monotonic() + START_LIMIT
+        while time.monotonic() < until:
+            if started.poll() is not None:
+                self._pid.unlink()
+                raise RuntimeError(f"the broker ended with {started.returncode}:\n{self._log_end()}")
+            if self._answers():
+                return
+            time.sleep(0.1)
+        where = stacks(started.pid)
+        started.kill()
+        started.wait()
+        self._pid.unlink()
+        raise RuntimeError(f"no answer after {START_LIMIT} s:\n{self._log_end()}\nits threads:\n{where}")
+
+    def _answers(self) -> bool:
+        # It listens some seconds before it knows that it is the broker of its cluster.
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import AdminClient
+
+        host, port = self.address.split(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=5).close()
+            return bool(AdminClient({"bootstrap.servers": self.address, "log_level": 3}).list_topics(timeout=5).brokers)
+        except (OSError, KafkaException):
+            return False
+
+    def _log_end(self) -> str:
+        return self._log.read_text(errors="replace")[-4000:]
+
+
+def java(program: str, *arguments: str, limit: float = 60.0) -> str:
+    """Run a Java program of the broker's, or of the tests', to its end; give what it prints."""
+    command = [*_java(program), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            where = stacks(process.pid)
+            process.kill()
+            raise RuntimeError(f"{program} took more than {limit} s; its threads:\n{where}") from None
+    if process.returncode:
+        raise RuntimeError(f"{program} ended with {process.returncode}:\n{err.decode(errors='replace')[-4000:]}")
+    return out.decode()
+
+
+def stacks(pid: int) -> str:
+    """What every thread of a Java process is doing."""
+    try:
+        return subprocess.run(["jstack", str(pid)], check=False, capture_output=True, text=True, timeout=10).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return repr(error)
+
+
+def connector() -> str:
+    """The jars that Spark needs to reach a broker, as ``spark.jars`` wants them."""
+    _check_built()
+    return ",".join(map(str, sorted((BUILT / "connector").glob("*.jar"))))
+
+
+def _java(program: str) -> list[str]:
+    _check_built()
+    return [
+        shutil.which("java") or "java",
+        *("-Xmx512m", "-XX:+UseSerialGC", QUICK_JVM),
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        *("-cp", f"{BUILT / 'classes'}:{BUILT / 'broker'}/*", program),
+    ]
+
+
+def _check_built() -> None:
+    if not (BUILT / ".built").exists():
+        raise RuntimeError("the broker is not there: run `make target/kafka/.built` (it needs JDK 17 and Maven)")
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

@@ -1,0 +1,49 @@
+"""One broker, and one Spark session that can reach it, for all tests here; and time limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import broker as kafka
+from spark_session import local_session
+from time_limits import limit_all, watched
+
+LIMIT = 120.0
+"""Seconds a test may take, unless it has a ``timeout`` mark of its own."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    limit_all(items, Path(__file__).parent, LIMIT)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    with watched(item):
+        return (yield)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker."""
+    running = kafka.Broker(tmp_path_factory.mktemp("broker"))
+    running.start()
+    yield running.address
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def spark():
+    from pyspark import SparkContext
+
+    # The connector is loaded when the JVM starts, and a process has one.
+    if SparkContext._active_spark_context is not None:
+        raise RuntimeError("tests/kafka needs a Spark session with the connector: run it in a process of its own")
+    session = local_session(
+        "letterhead tests with Kafka",
+        {"spark.jars": kafka.connector(), "spark.driver.extraJavaOptions": kafka.QUICK_JVM},
+    )
+    yield session
+    session.stop()

@@ -1,0 +1,68 @@
+"""`make kafka`, and what it tells a person to paste."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+
+import pytest
+
+import play
+from broker import Broker, java
+from topics import consume, create, damage, orders, produce
+
+pytestmark = pytest.mark.full
+
+
+def test_a_broker_to_play_with_is_started_once_and_stopped(tmp_path, samples):
+    broker = Broker(tmp_path / "play")
+    try:
+        said = play.start(broker)
+        process = broker.process
+        assert f"Kafka 4.3.1 runs at {broker.address};" in said
+        assert play.start(broker) == said
+        assert broker.process == process
+        records, harmed = damage(orders(samples, play.COUNT))
+        assert f"{len(records):,} records of the bundled topic; {len(harmed)} have" in said
+        sent = consume(broker.address, "orders").values()
+        assert sorted(map(repr, sent)) == sorted(map(repr, records))
+        assert consume(broker.address, "orders-clean") == {}
+    finally:
+        broker.stop()
+    assert broker.process is None
+    broker.stop()
+
+
+def test_what_is_pasted_runs(broker, spark, samples, capsys):
+
+    create(broker, "orders")
+    produce(broker, "orders", damage(orders(samples, 2_000))[0])
+    exec(play.SNIPPET.format(address=broker), {"spark": spark})
+    shown = capsys.readouterr().out
+    assert re.search(r"\|umbrella\| +\d+\|", shown)
+    assert "the value is not UTF-8" in shown
+
+
+def test_a_broker_that_does_not_start_says_why(tmp_path):
+    broker = Broker(tmp_path / "broker")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RuntimeError, match=r"(?s)the broker ended with 1:.*Address already in use"):
+            broker.start(port)
+    assert broker.process is None
+
+
+def test_a_program_that_takes_too_long_shows_its_threads():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "{}:{}".format(*silent.getsockname())
+        with pytest.raises(RuntimeError, match=r"(?s)Consume took more than 4 s; its threads:.*Consume\.main"):
+            java("letterhead.testing.broker.Consume", address, "orders", limit=4)
+
+
+def test_a_pid_that_is_now_of_another_program_is_left_alone(tmp_path):
+
+    broker = Broker(tmp_path)
+    (tmp_path / "pid").write_text(str(os.getpid()))
+    assert broker.process is None
+    broker.stop()
