@@ -27,6 +27,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as missing:
         print(f"letterhead: the command needs {missing.name}: pip install 'letterhead[cli]'", file=sys.stderr)
         return 2
+    try:
+        from letterhead import _native  # noqa: F401
+    except ImportError as broken:
+        return _without_native(sys.argv[1:] if argv is None else argv, broken)
     from letterhead.cli.app import run
 
     return run(argv)
+
+
+def _without_native(argv: Sequence[str], broken: ImportError) -> int:
+    """Run the one command that can do without the compiled core, as it says why that does not load."""
+    if list(argv) not in (["doctor"], ["doctor", "--json"]):
+        print(f"letterhead: the compiled core does not load: {broken} (see letterhead doctor)", file=sys.stderr)
+        return 1
+    from letterhead.cli.doctor import run_doctor
+
+    return run_doctor(json="--json" in argv)

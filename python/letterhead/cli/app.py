@@ -12,16 +12,17 @@ from typing import Annotated, Any
 
 import typer
 
-from letterhead import _native
 from letterhead.cli.exits import BROKEN_PIPE, FAULTS, INTERRUPTED, OK, USAGE, Failure
+from letterhead.cli.formats import Converting, Reading, table_of_formats
+from letterhead.cli.options import EXIT_CODES, Json
 from letterhead.cli.render import printable
-from letterhead.errors import HeaderError
-
-EXIT_CODES = "Exit codes: 0 all is well; 1 the bytes have faults, or a check failed; 2 wrong usage."
+from letterhead.cli.state.commands import state
+from letterhead.errors import ConversionError, HeaderError
 
 app = typer.Typer(
     name="letterhead",
-    help="Message headers of Kafka and Kafka Streams: look at the bytes, decode them, encode them.",
+    help="Message headers of Kafka, Kafka Streams and Iggy: look at the bytes, decode, encode and convert them, and look "
+    "into the stores that keep them.",
     epilog=EXIT_CODES,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -42,12 +43,47 @@ class Errors(StrEnum):
     column = "column"
 
 
+class OnLoss(StrEnum):
+    """What to do with what a target cannot carry."""
+
+    raise_ = "raise"
+    drop = "drop"
+    report = "report"
+
+
+class Refusal(StrEnum):
+    """The same where there is nothing to report in."""
+
+    raise_ = "raise"
+    drop = "drop"
+
+
+class Kinds(StrEnum):
+    """What becomes of kinds where one side has none."""
+
+    be = "be"
+    le = "le"
+    text = "text"
+    binary = "binary"
+
+
 def _format_names() -> str:
-    return ", ".join(row["name"] for row in _native.formats())
+    return ", ".join(row["name"] for row in table_of_formats().values())
+
+
+def _target_names() -> str:
+    return ", ".join(row["name"] for row in table_of_formats().values() if row["is_target"])
 
 
 File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
-Format = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"One of: {_format_names()}.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format", "-f", metavar="FORMAT", help=f"One of: {_format_names()}; or auto: the one that fits, if one does."
+    ),
+]
+Written = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"One of: {_target_names()}.")]
+Target = Annotated[str, typer.Option("--to", "-t", metavar="TARGET", help=f"One of: {_target_names()}.")]
 Hex = Annotated[
     str | None,
     typer.Option("--hex", metavar="TEXT", help="The bytes as hex (spaces, 0x, colons are fine); - reads stdin."),
@@ -58,9 +94,38 @@ Base64 = Annotated[
 Column = Annotated[
     str | None, typer.Option("--column", "-c", metavar="NAME", help="FILE is Parquet: use this column of bytes.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Java's deserializers accept, as they read it.")]
-Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values.")]
+StrictKinds = Annotated[
+    bool, typer.Option("--strict-kinds", help="Of iggy: refuse kinds that have no name yet, codes 16 to 255.")
+]
+Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values, and show every message.")]
+WordOfKinds = Annotated[
+    Kinds | None,
+    typer.Option(
+        "--kinds",
+        help="To a format without kinds: write values big-endian, little-endian or as text. To one with kinds: "
+        "values without a kind are binary.",
+    ),
+]
+Kind = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind",
+        metavar="KEY=TYPE",
+        help="To a format with kinds: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
+        "Give it once for each key; for one key several times, in the order of its headers.",
+    ),
+]
+Canonical = Annotated[bool, typer.Option("--canonical", help="To iggy: sort the headers as Iggy's own map does.")]
+
+
+OnErrors = Annotated[
+    Errors,
+    typer.Option("--errors", help="Bytes that do not decode: stop there, give null, or add a column that says why."),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", "-n", min=0, help="With --column: the first rows only (20 on screen).")
+]
 
 
 def _version(asked: bool) -> None:
@@ -88,24 +153,28 @@ def inspect_command(
     row: Annotated[int, typer.Option("--row", min=0, help="With --column: the row, from 0.")] = 0,
     json: Json = False,
     lenient: Lenient = False,
+    strict_kinds: StrictKinds = False,
     everything: Everything = False,
 ) -> int:
     """Show the bytes of one cell, every byte labelled with the field it belongs to.
 
-    A byte that is wrong is marked, with the reason under it.
+    A byte that is wrong is marked, with the reason under it. Of a batch every message has
+    a heading.
 
     \b
     Examples:
       letterhead inspect --format kafka --hex "02 06 6b 65 79 02 76"
       letterhead inspect cell.bin --format streams-timestamped
       letterhead inspect state.parquet --column value --row 17 --format streams
-      kcat … | letterhead inspect - --format kafka --json
+      letterhead inspect segment.bin --format kip82-messages
+      kcat … | letterhead inspect - --format auto --json
     """
     from letterhead.cli.inspect import run_inspect
     from letterhead.cli.source import read_cell
 
     data = read_cell(file, hex=hex, base64=base64, column=column, row=row)
-    return run_inspect(data, format, json=json, lenient=lenient, everything=everything)
+    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
+    return run_inspect(data, format, json=json, everything=everything, options=options)
 
 
 @app.command("decode", epilog=EXIT_CODES)
@@ -117,30 +186,30 @@ def decode_command(
     column: Column = None,
     json: Json = False,
     lenient: Lenient = False,
-    errors: Annotated[
-        Errors,
-        typer.Option(
-            "--errors", help="Bytes that do not decode: stop there, give null, or add a column that says why."
-        ),
-    ] = Errors.raise_,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=0, help="With --column: the first rows only (20 on screen).")
-    ] = None,
+    strict_kinds: StrictKinds = False,
+    errors: OnErrors = Errors.raise_,
+    limit: Limit = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="With --column: write Parquet.")
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option("--prefix", metavar="TEXT", help="With --column: what the names of new columns begin with."),
     ] = None,
     everything: Everything = False,
 ) -> int:
     """Decode one cell, or a column of a Parquet file.
 
-    One cell becomes a table, or with --json a document that `letterhead encode` turns back into the same
-    bytes. A column becomes a table of its first rows, JSON lines (--json) or a Parquet file (--out), in which
-    the decoded fields stand in the place of the column.
+    One cell becomes a table, or with --json a document that `letterhead encode` turns
+    back into the same bytes. A column becomes a table of its first rows, JSON lines
+    (--json) or a Parquet file (--out), in which the decoded fields stand in the place of
+    the column. Of a batch every message is shown, and every message is a row.
 
     \b
     Examples:
       letterhead decode cell.bin --format kafka
       letterhead decode --format kafka --base64 AgZrZXkCdg== --json
+      letterhead decode polled.bin --format iggy-batch
       letterhead decode store.parquet --column value -f streams-timestamped --limit 5
       letterhead decode store.parquet --column value -f streams-timestamped \\
                  --errors column --out decoded.parquet
@@ -148,45 +217,199 @@ def decode_command(
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
+    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
     if column is None:
-        if limit is not None or out is not None:
-            raise Failure("--limit and --out need --column: they are for a column of a Parquet file")
+        if limit is not None or out is not None or prefix is not None:
+            raise Failure("--limit, --out and --prefix need --column: they are for a column of a Parquet file")
         data = read_cell(file, hex=hex, base64=base64)
-        return decode.run_cell(data, format, json=json, lenient=lenient, errors=errors.value, everything=everything)
-    if hex is not None or base64 is not None or file in (None, "-"):
-        raise Failure("--column needs a Parquet FILE")
+        return decode.run_cell(data, format, json=json, errors=errors.value, everything=everything, options=options)
     return decode.run_column(
-        Path(file),
+        _parquet_file(file, hex, base64),
         column,
         format,
         json=json,
-        lenient=lenient,
         errors=errors.value,
         limit=limit,
         out=out,
+        prefix=prefix or "",
         everything=everything,
+        options=options,
     )
 
 
 @app.command("encode", epilog=EXIT_CODES)
 def encode_command(
-    format: Format,
+    format: Written,
     file: Annotated[str | None, typer.Argument(metavar="FILE|-", help="JSON; - is standard input.")] = None,
     hex: Annotated[bool, typer.Option("--hex", help="Write hex text instead of bytes.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes to a file.")] = None,
+    kinds: WordOfKinds = None,
+    kind: Kind = None,
+    on_loss: Annotated[
+        Refusal, typer.Option("--on-loss", help="What the format cannot carry: stop there, or leave it out.")
+    ] = Refusal.raise_,
+    canonical: Canonical = False,
 ) -> int:
     """Encode JSON, as `letterhead decode --json` gives it, into bytes on standard output.
 
-    A value is null, a string (UTF-8), or an object with "hex", "text" or "base64".
+    A value is null, a string, or an object with "hex", "text" or "base64". A value with a
+    kind is a string like "int32:3", "bool:true", "string:acme" or "binary:00ff", or an
+    object that has "kind" as well. A key is a string, a whole number where the format has
+    integer keys, or in iggy also a string like "int32:3".
 
     \b
     Examples:
       echo '{"headers": [{"key": "tenant", "value": "acme"}]}' | letterhead encode -f kafka --hex
+      echo '{"headers": [{"key": "retry", "value": "int32:3"}]}' | letterhead encode -f iggy --hex
       letterhead decode cell.bin -f kafka --json | letterhead encode -f kafka > same.bin
     """
     from letterhead.cli.encode import run_encode
+    from letterhead.cli.losses import kinds_option
 
-    return run_encode(file, format, as_hex=hex, out=out)
+    said = kinds_option(None if kinds is None else kinds.value, kind)
+    return run_encode(file, format, as_hex=hex, out=out, kinds=said, on_loss=on_loss.value, canonical=canonical)
+
+
+@app.command("convert", epilog=EXIT_CODES)
+def convert_command(
+    format: Format,
+    to: Target,
+    file: File = None,
+    hex: Hex = None,
+    base64: Base64 = None,
+    column: Column = None,
+    on_loss: Annotated[
+        OnLoss,
+        typer.Option(
+            "--on-loss",
+            help="What the target cannot carry: stop there; write what is nearest or leave it out; or do that and "
+            "say so, on stderr or in the JSON.",
+        ),
+    ] = OnLoss.raise_,
+    kinds: WordOfKinds = None,
+    kind: Kind = None,
+    canonical: Canonical = False,
+    to_hex: Annotated[bool, typer.Option("--to-hex", help="Write hex text instead of bytes.")] = False,
+    json: Json = False,
+    lenient: Lenient = False,
+    strict_kinds: StrictKinds = False,
+    errors: OnErrors = Errors.raise_,
+    limit: Limit = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes, with --column Parquet.")
+    ] = None,
+    everything: Everything = False,
+) -> int:
+    """Convert one cell, or a column of a Parquet file, from one format to another.
+
+    The bytes of one cell go to standard output. A column becomes a table of its first
+    rows, JSON lines (--json) or a Parquet file (--out), in which the converted bytes stand
+    in the place of the column, and what was lost in a column `losses`. Losses that were
+    asked to be dropped or reported are no failure.
+
+    \b
+    Examples:
+      letterhead convert cell.bin -f kafka --to iggy --kind retry=int32 -o iggy.bin
+      letterhead convert cell.bin -f iggy --to kafka --kinds be --on-loss report --to-hex
+      letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy --kinds binary --json
+      letterhead convert store.parquet --column value -f streams --to iggy-message \\
+                 --kinds binary --on-loss report --errors column --out converted.parquet
+    """
+    from letterhead.cli import convert
+    from letterhead.cli.losses import kinds_option
+    from letterhead.cli.source import read_cell
+
+    said = kinds_option(None if kinds is None else kinds.value, kind)
+    options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "canonical": canonical}
+    if column is None:
+        if limit is not None or errors is not Errors.raise_:
+            raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
+        return convert.run_cell(
+            read_cell(file, hex=hex, base64=base64),
+            format,
+            to,
+            on_loss=on_loss.value,
+            kinds=said,
+            as_hex=to_hex,
+            json=json,
+            out=out,
+            options=options,
+        )
+    if to_hex:
+        raise Failure("--to-hex is for one cell, not for --column")
+    return convert.run_column(
+        _parquet_file(file, hex, base64),
+        column,
+        format,
+        to,
+        on_loss=on_loss.value,
+        kinds=said,
+        json=json,
+        errors=errors.value,
+        limit=limit,
+        out=out,
+        everything=everything,
+        options=options,
+    )
+
+
+@app.command("scan", epilog=EXIT_CODES)
+def scan_command(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Parquet file.")],
+    column: Annotated[
+        str, typer.Option("--column", "-c", metavar="NAME", help="The column: bytes, or headers as Spark reads them.")
+    ] = "headers",
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="FORMAT",
+            help=f"What the bytes are, or the headers were: one of {_format_names()}; or auto, for bytes.",
+        ),
+    ] = "kafka",
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", "-n", metavar="N", min=1, help="Scan so many rows only, evenly spaced over the file."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page for a browser, with plots, as well.")
+    ] = None,
+    json: Json = False,
+    max_keys: Annotated[
+        int, typer.Option("--max-keys", metavar="N", min=1, help="Show so many keys; others are counted.")
+    ] = 1000,
+    everything: Annotated[bool, typer.Option("--all", help="Show the unlikely types too.")] = False,
+    lenient: Lenient = False,
+    strict_kinds: StrictKinds = False,
+) -> int:
+    """Find out what headers the messages of a Parquet file carry, and what types their values may be.
+
+    For each key: in how many rows it is, null, repeated; sizes and positions; types with
+    the evidence for each, over all rows; and code that selects them. A guess is shown, and
+    never applied; where the bytes cannot tell two types apart, that is said. With damaged
+    rows, which are counted, the exit code is 1.
+
+    \b
+    Examples:
+      letterhead scan orders.parquet
+      letterhead scan orders.parquet --sample 100000 --html orders.html
+      letterhead scan store.parquet -c value -f streams-timestamped --json
+    """
+    from letterhead.cli.scan import run_scan
+
+    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
+    return run_scan(
+        file,
+        column,
+        format,
+        json=json,
+        html=html,
+        sample=sample,
+        max_keys=max_keys,
+        everything=everything,
+        options=options,
+    )
 
 
 @app.command("demo", epilog=EXIT_CODES)
@@ -205,7 +428,8 @@ def demo_command(
 ) -> int:
     """Run the library on a real Kafka topic and a real Kafka Streams store, in Spark, and check the result.
 
-    It needs pyspark and Java on this machine, and no broker. A mismatch ends it with exit code 1.
+    It needs pyspark and Java on this machine, and no broker. A mismatch ends it with exit
+    code 1.
 
     \b
     Examples:
@@ -215,6 +439,26 @@ def demo_command(
     from letterhead.cli.demo import run_demo
 
     return run_demo(data, out, bad_share=bad_share, json=json)
+
+
+@app.command("doctor", epilog=EXIT_CODES)
+def doctor_command(json: Json = False) -> int:
+    """Show what is here to work with: Python, letterhead, the packages that Spark needs, a decode that is checked.
+
+    What is wrong is said, with what to do about it, and ends it with exit code 1; a note
+    does not. The executors of a Spark session are asked by `letterhead.spark.doctor(spark)`.
+
+    \b
+    Examples:
+      letterhead doctor
+      letterhead doctor --json
+    """
+    from letterhead.cli.doctor import run_doctor
+
+    return run_doctor(json=json)
+
+
+app.add_typer(state)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -230,6 +474,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else OK
     except Failure as failure:
         return _say(str(failure), failure.exit_code)
+    except ConversionError as error:
+        return _say(f"{error}: a loss ({error.code}), and --on-loss says what to do with it", FAULTS)
     except HeaderError as error:
         return _say(str(error), FAULTS)
     except UsageError as error:
@@ -243,6 +489,12 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _reader_gone()
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
+
+
+def _parquet_file(file: str | None, hex: str | None, base64: str | None) -> Path:
+    if hex is not None or base64 is not None or file is None or file == "-":
+        raise Failure("--column needs a Parquet FILE")
+    return Path(file)
 
 
 def _reader_gone() -> int:

@@ -17,6 +17,7 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.cli.damage import Damage, count_headers, damage_cells
+from letterhead.cli.demo_formats import in_every_format
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -60,6 +61,7 @@ class Steps:
         self._there_and_back(topic)
         self._without_spark()
         self._tenants()
+        self._every_format()
         return self.report
 
     def _typed_topic(self, topic: DataFrame) -> None:
@@ -254,6 +256,15 @@ class Steps:
             .collect()
         )
         self.report["tenants"] = [row.asDict() for row in rows]
+
+    def _every_format(self) -> None:
+        """Step 6: the topic's messages in every format and back, and what each cannot carry; without Spark."""
+        self.say("step 6: the topic in every format, and back")
+        found = in_every_format(self.topic_path)
+        self.report["formats"] = found.report
+        self.report["failures"] += found.failures
+        step = f"the topic in {len(found.report['rows'])} formats and back, without Spark"
+        self._time_taken(step, found.seconds, found.headers)
 
     def _write(self, frame: DataFrame, name: str) -> DataFrame:
         """Write Parquet under the output directory and give it back as it was written."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
-from letterhead import _native
-from letterhead.cli.exits import FAULTS, OK, Failure
+import letterhead as lh
+from letterhead.cli.exits import FAULTS, OK
+from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
 from letterhead.cli.render import as_text, console, counted, json_text, moment, printable, quoted
-from letterhead.errors import Fault
-from letterhead.message import Label
+from letterhead.cli.sniff import CODEC, format_of
+from letterhead.message import Inspection, Label
 
 BYTES_A_LINE = 8
 BYTES_A_LINE_WIDE = 16
@@ -22,50 +24,101 @@ WIDE = 120
 LINES_A_FIELD = 2
 MEANING = 48
 
-FIELD_STYLES = {"key": "green", "value": "cyan", "payload": "magenta", "timestamp": "yellow", "not read": "dim"}
+FIELD_STYLES = {
+    "key": "green",
+    "value": "cyan",
+    "payload": "magenta",
+    "timestamp": "yellow",
+    "origin timestamp": "yellow",
+    "not read": "dim",
+    "reserved": "dim",
+}
+# The field that a message of a batch begins with, and what else has a heading.
+BEGINS = {"iggy-batch": "checksum"}
+HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
+CODECS = {1: "gzip", 2: "snappy", 3: "lz4"}
 
 
-def run_inspect(data: bytes, format: str, *, json: bool, lenient: bool, everything: bool) -> int:
+def run_inspect(data: bytes, format: str, *, json: bool, everything: bool, options: Reading) -> int:
     """Print the labelled bytes of one cell; the exit code says whether they have faults."""
-    labels, faults = look(data, format, lenient=lenient)
+    format = format_of(format, [data])
+    row_of(format)
+    seen = lh.inspect(data, format, **options)
     if json:
-        print(json_text(_document(data, format, labels, faults), indent=2))
+        print(json_text(_document(data, format, seen), indent=2))
     else:
-        _View(console(), data, faults, everything=everything).show(format, labels)
-    return FAULTS if faults else OK
+        _View(console(), data, format, seen["faults"], everything=everything).show(seen["labels"])
+    return FAULTS if seen["faults"] else OK
 
 
-def look(data: bytes, format: str, *, lenient: bool = False) -> tuple[list[Label], list[Fault]]:
-    """Ask the native walk for the labels and faults of one cell."""
-    try:
-        seen = _native.inspect(data, format, lenient=lenient)
-    except ValueError as error:
-        raise Failure(str(error)) from error
-    return [Label(*label) for label in seen["labels"]], [Fault(*fault) for fault in seen["faults"]]
-
-
-def _document(data: bytes, format: str, labels: list[Label], faults: list[Fault]) -> dict[str, Any]:
+def _document(data: bytes, format: str, seen: Inspection) -> dict[str, Any]:
+    labels = [{**label._asdict(), "hex": data[label.start : label.end].hex()} for label in seen["labels"]]
+    if is_batch(format):
+        for place in _places(data, format, seen["labels"]):
+            for label in labels:
+                if label["start"] >= place.start:
+                    label["message"] = place.number
     return {
         "format": format,
         "bytes": len(data),
-        "labels": [{**label._asdict(), "hex": data[label.start : label.end].hex()} for label in labels],
-        "faults": [fault._asdict() for fault in faults],
+        "labels": labels,
+        "faults": [fault._asdict() for fault in seen["faults"]],
     }
+
+
+class _Place(NamedTuple):
+    """Where a message of a batch begins, its number, and of a compressed set how many are in it."""
+
+    start: int
+    number: int | None
+    inside: int | None
+
+    @property
+    def heading(self) -> str:
+        if self.inside == 1:
+            return "a message" if self.number is None else f"message {self.number}"
+        if self.inside is None or self.number is None:
+            return "a compressed set"
+        if self.inside == 0:
+            return "a compressed set of no messages"
+        return f"messages {self.number} to {self.number + self.inside - 1}: a compressed set, which decode opens"
+
+
+def _places(data: bytes, format: str, labels: list[Label]) -> list[_Place]:
+    """Find where the messages of a batch begin. After a compressed set that cannot be read they have no numbers."""
+    begins = BEGINS.get(format, "offset")
+    starts = [label.start for label in labels if label.header is None and label.field == begins]
+    number: int | None = 0
+    places = []
+    for start, end in itertools.pairwise([*starts, len(data)]):
+        attributes = [int(each.text) for each in labels if start <= each.start < end and each.field == "attributes"]
+        inside: int | None = 1
+        if attributes and attributes[0] & CODEC:
+            try:
+                inside = len(list(lh.messages(data[start:end], format)))
+            except lh.HeaderError:
+                inside = None
+        places.append(_Place(start, number, inside))
+        number = None if number is None or inside is None else number + inside
+    return places
 
 
 class _View:
     """The layout of one hex view: offset, bytes, field, header, meaning."""
 
-    def __init__(self, screen: Console, data: bytes, faults: list[Fault], *, everything: bool) -> None:
+    def __init__(
+        self, screen: Console, data: bytes, format: str, faults: list[lh.errors.Fault], *, everything: bool
+    ) -> None:
         self.screen = screen
         self.data = data
+        self.format = format
         self.everything = everything
         self.a_line = BYTES_A_LINE_WIDE if screen.width >= WIDE else BYTES_A_LINE
         self.digits = max(4, len(f"{len(data):x}"))
         self.offset_width = max(self.digits, len("offset"))
         self.hex_width = 3 * self.a_line - 1
-        self.faults: dict[int, list[Fault]] = {}
-        self.placeless: list[Fault] = []
+        self.faults: dict[int, list[lh.errors.Fault]] = {}
+        self.placeless: list[lh.errors.Fault] = []
         for fault in faults:
             if fault.byte is None:
                 self.placeless.append(fault)
@@ -73,11 +126,16 @@ class _View:
                 self.faults.setdefault(fault.byte, []).append(fault)
         self.fault_count = len(faults)
 
-    def show(self, format: str, labels: list[Label]) -> None:
+    def show(self, labels: list[Label]) -> None:
         self.field_width = max([len(label.field) for label in labels] + [len("field")])
-        self._headline(format, labels)
+        places = (
+            {place.start: place for place in _places(self.data, self.format, labels)} if is_batch(self.format) else {}
+        )
+        self._headline(labels, places)
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
         for label in labels:
+            if places:
+                self._heading(label, places)
             self._label(label)
         if self.faults or not self.data:
             # Only faults at the very end are left: bytes that should have been there.
@@ -87,14 +145,21 @@ class _View:
         for fault in self.placeless:
             self._print(Text(f"! {printable(fault.message)} ({fault.code})", style="bold red"))
 
-    def _headline(self, format: str, labels: list[Label]) -> None:
-        seen = {label.header for label in labels if label.header is not None}
+    def _heading(self, label: Label, places: dict[int, _Place]) -> None:
+        place = places.get(label.start)
+        text = HEADINGS.get(label.field, "") if place is None else place.heading
+        if text:
+            self._print(Text(f"  {text}", style="bold"))
+
+    def _headline(self, labels: list[Label], places: dict[int, _Place]) -> None:
+        headers = sum(label.header is not None for label in _first_of_headers(labels))
         verdict = (
             Text(counted(self.fault_count, "fault"), style="bold red")
             if self.fault_count
             else Text("no faults", style="bold green")
         )
-        sizes = f"{format}: {counted(len(self.data), 'byte')}, {counted(len(seen), 'header')}, "
+        messages = f"{counted(sum(place.inside or 0 for place in places.values()), 'message')}, " if places else ""
+        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {messages}{counted(headers, 'header')}, "
         self._print(Text.assemble(sizes, verdict))
         self._print(Text(""))
 
@@ -144,11 +209,17 @@ class _View:
 
     def _meaning(self, label: Label) -> str:
         text = printable(label.text)
-        if label.field == "value length" and text == "-1":
+        row = row_of(self.format)
+        of_message = label.header is None
+        if text == "-1" and (label.field == "value length" or (of_message and label.field == "key length")):
             return "-1, null"
-        if label.field == "timestamp":
-            return f"{text}  {moment(int(text))}".rstrip()
-        if label.field == "payload":
+        if text == "0" and label.field == "value length" and not of_message and row["kinds"] and row["nulls"]:
+            return "0, null"
+        if label.field.endswith("timestamp"):
+            return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()
+        if label.field == "attributes":
+            return _attributes(int(text), row["name"])
+        if of_message and label.field in ("payload", "value", "key"):
             payload = as_text(self.data[label.start : label.end])
             text = text if payload is None else quoted(payload)
         if self.everything or len(text) <= MEANING:
@@ -194,3 +265,17 @@ class _View:
             self.screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         else:
             print(line.plain, file=self.screen.file or sys.stdout)
+
+
+def _first_of_headers(labels: list[Label]) -> Iterator[Label]:
+    """Give the first label of every run of labels that belong to the same header."""
+    for _, run in itertools.groupby(labels, key=lambda label: label.header):
+        yield next(run)
+
+
+def _attributes(bits: int, format: str) -> str:
+    """Say what the attributes of a message mean."""
+    known = [CODECS.get(bits & CODEC, "an unknown codec") if bits & CODEC else ""]
+    known.append("log append time" if bits & 0x08 else "")
+    known.append(("tombstone" if format.endswith("wrapper") else "headers") if bits & 0x10 else "")
+    return ", ".join([str(bits), *filter(None, known)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import sys
@@ -13,6 +12,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from letterhead.shown import as_text as as_text
+from letterhead.shown import printable as printable
+from letterhead.shown import quoted as quoted
+from letterhead.shown import spaced_hex as spaced_hex
 
 # Tables for a pipe or a file have this width, whatever terminal the reader has.
 PLAIN_WIDTH = 96
@@ -26,38 +30,12 @@ def console(stream: TextIO | None = None, *, width: int | None = None) -> Consol
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=stream.isatty())
 
 
-def table(*columns: str, right: tuple[str, ...] = ()) -> Table:
+def table(*columns: str, right: tuple[str, ...] = (), head: bool = True) -> Table:
     """Make an empty table in the house's form; columns named in `right` are numbers."""
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
     for name in columns:
         made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
     return made
-
-
-def printable(text: str) -> str:
-    """Escape every character which is not visible, so that no control character reaches a terminal."""
-    return "".join(char if char.isprintable() else _escape(char) for char in text)
-
-
-def quoted(text: str) -> str:
-    """Quote text so that it cannot be taken for hex, for null, or for something it is not."""
-    # JSON is the commonest text that has quotes of its own; single ones around it leave it readable.
-    mark = "'" if '"' in text and "'" not in text else '"'
-    return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
-
-
-def spaced_hex(data: bytes) -> str:
-    """Write bytes as pairs of hex digits."""
-    return data.hex(" ")
-
-
-def as_text(data: bytes) -> str | None:
-    """Give the text of bytes which are UTF-8 and visible throughout, else None."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text if text.isprintable() else None
 
 
 def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
@@ -86,23 +64,14 @@ def short(data: bytes | None, limit: int) -> Text:
     return value_text(data[: limit // 3]).append("…")
 
 
-def moment(milliseconds: int) -> str:
-    """Write milliseconds since 1970 as a date; -1 and times that are none give nothing."""
+def moment(time: int, *, microseconds: bool = False) -> str:
+    """Write milliseconds or microseconds since 1970 as a date; those that are none, or before 1970, give nothing."""
     try:
-        date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+        date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time if microseconds else time * 1000)
     except OverflowError:
         return ""
-    return "" if milliseconds < 0 else f"{date:%Y-%m-%d %H:%M:%S}.{date.microsecond // 1000:03} UTC"
-
-
-def json_value(data: bytes | None) -> dict[str, str] | None:
-    """Spell bytes for JSON without loss: hex always, and text as well where they are UTF-8."""
-    if data is None:
-        return None
-    spelt = {"hex": data.hex()}
-    with contextlib.suppress(UnicodeDecodeError):
-        spelt["text"] = data.decode("utf-8")
-    return spelt
+    digits = f"{date.microsecond:06}" if microseconds else f"{date.microsecond // 1000:03}"
+    return "" if time < 0 else f"{date:%Y-%m-%d %H:%M:%S}.{digits} UTC"
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
@@ -112,16 +81,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return re.sub(r"[^\n -~]", lambda found: _json_char(found.group()), text)
 
 
-def counted(number: int, noun: str) -> str:
-    """Write `1 header`, `2 headers`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def _escape(char: str) -> str:
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+def counted(number: int, noun: str, nouns: str | None = None) -> str:
+    """Write `1 header`, `2 headers`; `2 losses` where the plural is not the singular and an s."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
 
 
 def _json_char(char: str) -> str:

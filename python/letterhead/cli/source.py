@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import FAULTS, Failure
 
@@ -57,28 +57,43 @@ def reason(error: OSError) -> str:
     return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
-def parse_hex(text: str) -> bytes:
+def parse_hex(text: str, what: str = "--hex") -> bytes:
     """Turn hex text into bytes; separators and prefixes are skipped, anything else is refused."""
     digits = _HEX_NOISE.sub("", text)
     wrong = _NOT_HEX.search(digits)
     if wrong:
-        raise Failure(f"--hex: {wrong.group()!r} is not a hex digit")
+        raise Failure(f"{what}: {wrong.group()!r} is not a hex digit")
     if len(digits) % 2:
-        raise Failure(f"--hex: {len(digits)} digits; bytes have two each")
+        raise Failure(f"{what}: {len(digits)} digits; bytes have two each")
     return bytes.fromhex(digits)
 
 
-def parse_base64(text: str) -> bytes:
+def parse_base64(text: str, what: str = "--base64") -> bytes:
     """Turn base64 text, of either alphabet, into bytes."""
     digits = "".join(text.split()).replace("-", "+").replace("_", "/")
     try:
         return base64_codec.b64decode(digits, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise Failure(f"--base64: {str(error).lower()}") from error
+        raise Failure(f"{what}: {str(error).lower()}") from error
 
 
 def open_parquet(path: Path, column: str) -> pyarrow.parquet.ParquetFile:
     """Open a Parquet file and check that it has a column of bytes of that name."""
+    parquet, kind = _opened(path, column)
+    if not _is_bytes(kind):
+        raise Failure(f"column {column!r} of {path} is {kind}: bytes (binary) are needed")
+    return parquet
+
+
+def open_headers(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, bool]:
+    """Open a Parquet file and check that it has a column of bytes, or of headers; say whether it is of bytes."""
+    parquet, kind = _opened(path, column)
+    if not _is_bytes(kind) and not _is_list(kind):
+        raise Failure(f"column {column!r} of {path} is {kind}: bytes (binary) or a list of headers are needed")
+    return parquet, _is_bytes(kind)
+
+
+def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -93,10 +108,19 @@ def open_parquet(path: Path, column: str) -> pyarrow.parquet.ParquetFile:
     schema = parquet.schema_arrow
     if schema.names.count(column) != 1:
         raise Failure(f"{path} has no column {column!r}: it has {', '.join(schema.names)}")
-    kind = schema.field(column).type
-    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)):
-        raise Failure(f"column {column!r} of {path} is {kind}: bytes (binary) are needed")
-    return parquet
+    return parquet, schema.field(column).type
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def _text(given: str) -> str:

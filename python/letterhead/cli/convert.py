@@ -1,0 +1,128 @@
+"""`letterhead convert`: one cell, or a column of a Parquet file, from one format to another."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import letterhead as lh
+from letterhead.cli.column import (
+    ROWS_ON_SCREEN,
+    ErrorPolicy,
+    Made,
+    Tally,
+    first_cells,
+    policy,
+    show_rows,
+    taken_apart,
+    worked,
+    write,
+)
+from letterhead.cli.document import plain, value_json
+from letterhead.cli.exits import OK, Failure
+from letterhead.cli.formats import Converting, row_of
+from letterhead.cli.headers import key_text
+from letterhead.cli.losses import Summary, show_losses
+from letterhead.cli.output import check_terminal, write_cell
+from letterhead.cli.render import counted, json_text, printable
+from letterhead.cli.sniff import format_of
+from letterhead.cli.source import open_parquet
+
+OnLoss: TypeAlias = Literal["raise", "drop", "report"]
+
+
+def run_cell(
+    data: bytes,
+    format: str,
+    target: str,
+    *,
+    on_loss: OnLoss,
+    kinds: Any,
+    as_hex: bool,
+    json: bool,
+    out: Path | None,
+    options: Converting,
+) -> int:
+    """Convert one cell; its bytes go to standard output or a file, its losses to stderr, with --json both to stdout."""
+    if json and (out is not None or as_hex):
+        raise Failure("--json excludes --to-hex and --out: it prints a document that has the bytes")
+    check_terminal("--to-hex, --json", as_hex or json, out)
+    row_of(target)
+    format = format_of(format, [data])
+    try:
+        made = lh.convert(data, format, target=target, on_loss=on_loss, kinds=kinds, **options)
+    except lh.errors.HeaderError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise Failure(str(error)) from error
+    written, losses = made if on_loss == "report" else (made, None)
+    if json:
+        print(json_text(_document(format, target, written, losses), indent=2))
+        return OK
+    if losses is not None:
+        show_losses(losses, format, target)
+    write_cell(written, target, as_hex=as_hex, out=out)
+    return OK
+
+
+def run_column(
+    path: Path,
+    column: str,
+    format: str,
+    target: str,
+    *,
+    on_loss: OnLoss,
+    kinds: Any,
+    json: bool,
+    errors: ErrorPolicy,
+    limit: int | None,
+    out: Path | None,
+    everything: bool,
+    options: Converting,
+) -> int:
+    """Convert a column of a Parquet file; sum up on stderr what was lost, and which rows were bad."""
+    if json and out is not None:
+        raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
+    parquet = open_parquet(path, column)
+    row_of(target)
+    format = format_of(format, first_cells(parquet, column))
+    if limit is None and not json and out is None:
+        limit = ROWS_ON_SCREEN
+    tally, losses = Tally(), Summary()
+
+    def work(cells: Any) -> Made:
+        from letterhead import arrow as lha
+
+        converted = lha.convert(
+            cells, format, target=target, on_loss=on_loss, kinds=kinds, errors=policy(errors), **options
+        )
+        made = taken_apart(converted, "data", errors)
+        if "losses" in made.fields:
+            for row, found in enumerate(made.fields["losses"].to_pylist()):
+                if found:
+                    losses.add(tally.cells + row, found)
+        made.fields = {column if name == "data" else name: array for name, array in made.fields.items()}
+        return made
+
+    batches = worked(parquet, column, work, limit=limit, tally=tally, doing="converting")
+    if out is not None:
+        write(batches, out, path)
+        print(f"{counted(tally.rows, 'row')} written to {printable(str(out))}", file=sys.stderr)
+    elif json:
+        for batch in batches:
+            for row in batch.to_pylist():
+                print(json_text(plain(row)))
+    else:
+        show_rows(batches, tally, parquet.metadata.num_rows, prefix="", everything=everything)
+    if on_loss == "report":
+        losses.show(format, target, tally.rows)
+    return tally.report("convert")
+
+
+def _document(format: str, target: str, written: bytes | None, losses: lh.Losses | None) -> dict[str, Any]:
+    document: dict[str, Any] = {"format": format, "target": target, "data": value_json(written)}
+    if losses is not None:
+        document["losses"] = [loss._asdict() for loss in losses]
+        document["kinds"] = {key_text(key): kinds for key, kinds in losses.kinds.items()}
+    return document

@@ -1,0 +1,68 @@
+"""How headers are put on a screen: keys, values by their kind, all of them as a table or in a few words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+import letterhead as lh
+from letterhead.cli.document import headers_of
+from letterhead.cli.render import counted, printable, quoted, short, spaced_hex, table, value_text
+from letterhead.cli.spelling import spell, text_of
+from letterhead.headers import HeaderKey, HeaderValue
+from letterhead.values import Value
+
+SUMMARY_LIMIT = 24
+HEADERS_IN_SUMMARY = 4
+
+
+def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
+    """Show headers, one a line; kinds where values have them."""
+    with_kinds = any(isinstance(value, Value) for _, value in headers)
+    kinds = ("kind",) if with_kinds else ()
+    view = table("header", "key", *kinds, "value", "bytes", right=("header", "bytes"))
+    for index, (key, value) in enumerate(headers):
+        kind = (value.kind if isinstance(value, Value) else "",) if with_kinds else ()
+        bits = value.bits if isinstance(value, Value) else value
+        size = "" if bits is None else f"{len(bits):,}"
+        name = quoted(key) if isinstance(key, str) else printable(key_text(key))
+        view.add_row(str(index), name, *kind, typed_text(value, limit=limit), size)
+    return view
+
+
+def headers_summary(given: Any, *, everything: bool) -> Text:
+    """Show headers in a few words, as key=value."""
+    headers = headers_of(given)
+    shown = headers if everything else headers[:HEADERS_IN_SUMMARY]
+    limit = None if everything else SUMMARY_LIMIT
+    lines = [Text.assemble(printable(key_text(key)), "=", _summary(value, limit)) for key, value in shown]
+    if len(headers) > len(shown):
+        lines.append(Text(f"… {counted(len(headers) - len(shown), 'more header')}", style="dim"))
+    return Text("\n").join(lines) if lines else Text("none", style="dim")
+
+
+def key_text(key: HeaderKey) -> str:
+    """Spell a key as faults do."""
+    return spell(key) if isinstance(key, Value) else str(key)
+
+
+def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:
+    """Show a value: what it spells if it has a kind, otherwise quoted text or hex."""
+    if not isinstance(value, Value):
+        return value_text(value, limit=limit)
+    text = text_of(value)
+    if value.kind == "binary" or (value.kind == "string" and text is not None):
+        return value_text(value.bits, limit=limit)
+    if text is None:
+        return Text(spaced_hex(value.bits), style="cyan")
+    return Text(quoted(text) if value.kind == "char" else text)
+
+
+def _summary(value: HeaderValue, limit: int | None) -> Text:
+    if isinstance(value, bytes | None) and limit is not None:
+        return short(value, limit)
+    if isinstance(value, Value) and value.kind in ("string", "binary") and limit is not None:
+        return short(value.bits, limit)
+    return typed_text(value, limit=limit)
