@@ -5,12 +5,14 @@ Headers go in and come out as ``(key, value)`` with plain bytes, the other field
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any, NamedTuple, Protocol
 
 import letterhead as lh
 from letterhead.errors import Fault, HeaderError
 from letterhead.reference import ops
 from letterhead.reference.formats import FORMATS
+from letterhead.values import of_message
 
 Pairs = list[tuple[str, bytes | None]]
 
@@ -33,7 +35,19 @@ class Implementation(Protocol):
 
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]: ...
 
-    def validate(self, data: bytes, format: str) -> list[Fault]: ...
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]: ...
+
+    def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
+        """Decode to plain values: ``(key, kind, bits)`` for a header, a dict of the fields for an envelope."""
+
+    def write(self, message: Any, format: str, **options: Any) -> bytes | None:
+        """Encode what `read` gives."""
+
+    def messages(self, data: bytes, format: str, *, lenient: bool = False) -> list[Any]:
+        """Read the messages of a batch, each as `read` gives one."""
+
+    def convert(self, data: bytes, format: str, **options: Any) -> bytes | None:
+        """Turn a message of one format into bytes of another."""
 
 
 class Reference:
@@ -50,8 +64,22 @@ class Reference:
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         return ops.select(data, format, columns, lenient=lenient)
 
-    def validate(self, data: bytes, format: str) -> list[Fault]:
-        return ops.validate(data, format)
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]:
+        return ops.validate(data, format, lenient=lenient)
+
+    def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
+        return ops.decode(data, format, lenient=lenient)
+
+    def write(self, message: Any, format: str, **options: Any) -> bytes | None:
+        return ops.encode(message, format, **options)
+
+    def messages(self, data: bytes, format: str, *, lenient: bool = False) -> list[Any]:
+        return list(ops.messages(data, format, lenient=lenient))
+
+    def convert(self, data: bytes, format: str, **options: Any) -> bytes | None:
+        converted = ops.convert(data, format, **options)
+        assert not isinstance(converted, ops.Converted)
+        return converted
 
 
 class Message:
@@ -70,8 +98,21 @@ class Message:
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         return lh.select(data, format, columns, lenient=lenient)
 
-    def validate(self, data: bytes, format: str) -> list[Fault]:
-        return [fault_of(error) for error in lh.validate(data, format)]
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]:
+        return [fault_of(error) for error in lh.validate(data, format, lenient=lenient)]
+
+    def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
+        return plain(lh.decode(data, format, lenient=lenient))
+
+    def write(self, message: Any, format: str, **options: Any) -> bytes | None:
+        return lh.encode(values(message), format, **options)
+
+    def messages(self, data: bytes, format: str, *, lenient: bool = False) -> list[Any]:
+        return [plain(message) for message in lh.messages(data, format, lenient=lenient)]
+
+    def convert(self, data: bytes, format: str, **options: Any) -> bytes | None:
+        converted: bytes | None = lh.convert(data, format, **options)
+        return converted
 
 
 class Columns:
@@ -97,11 +138,35 @@ class Columns:
         made = columns_of(lha.select(cells([data]), format, columns, lenient=lenient))
         return {name: column[0] for name, column in made.items()}
 
-    def validate(self, data: bytes, format: str) -> list[Fault]:
+    def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]:
         from letterhead import arrow as lha
 
-        [faults] = lha.validate(cells([data]), format).to_pylist()
+        [faults] = lha.validate(cells([data]), format, lenient=lenient).to_pylist()
         return [Fault(**fault) for fault in faults or ()]
+
+    def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
+        from letterhead import arrow as lha
+
+        [row] = lha.decode(cells([data]), format, lenient=lenient).to_pylist()
+        return from_row(row)
+
+    def write(self, message: Any, format: str, **options: Any) -> bytes | None:
+        from letterhead import arrow as lha
+
+        [cell] = lha.encode(messages([message], format), format, **options).to_pylist()
+        return cell
+
+    def messages(self, data: bytes, format: str, *, lenient: bool = False) -> list[Any]:
+        from letterhead import arrow as lha
+
+        rows = lha.messages(cells([data]), format, lenient=lenient).to_pylist()
+        return [from_row({name: value for name, value in row.items() if name != "row"}) for row in rows]
+
+    def convert(self, data: bytes, format: str, **options: Any) -> bytes | None:
+        from letterhead import arrow as lha
+
+        [cell] = lha.convert(cells([data]), format, **options).to_pylist()
+        return cell
 
 
 REFERENCE: Implementation = Reference()
@@ -129,12 +194,100 @@ def messages(rows: list[Any], format: str) -> Any:
     """Make a column of what a format decodes to: lists of headers, or structs around them."""
     import pyarrow as pa
 
-    arrow_types = {"int64": pa.int64(), "binary": pa.binary()}
-    fields = [(name, arrow_types.get(of) or headers_type()) for name, of in FORMATS[format].fields]
-    if FORMATS[format].envelope is None:
-        return pa.array([_structs(row) for row in rows], headers_type())
-    filled = [row if row is None else {**row, "headers": _structs(row["headers"])} for row in rows]
-    return pa.array(filled, pa.struct(fields))
+    of = decoded_type(format)
+    return pa.array([to_row(row, format) for row in rows], of)
+
+
+def decoded_type(format: str) -> Any:
+    """Give the Arrow type of what a format decodes to."""
+    import pyarrow as pa
+
+    from letterhead import _native
+
+    return pa.field(_native.schema("decode", format)).type
+
+
+def from_row(row: Any) -> Any:
+    """Turn what pyarrow gives for a decoded message into plain values."""
+    if row is None:
+        return None
+    if isinstance(row, list):
+        return [_triple(header) for header in row]
+    return {name: _field(name, value) for name, value in row.items()}
+
+
+def to_row(message: Any, format: str) -> Any:
+    """Turn plain values, or headers that are structs already, into what pyarrow takes for a message."""
+    names = [field.name for field in _header_fields(format)]
+    if message is None:
+        return None
+    if isinstance(message, dict):
+        return {name: to_row(value, format) if name == "headers" else value for name, value in message.items()}
+    return [header if header is None or isinstance(header, dict) else _struct(header, names) for header in message]
+
+
+def _field(name: str, value: Any) -> Any:
+    if name == "headers":
+        return from_row(value)
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def _triple(header: dict[str, Any]) -> tuple[Any, str | None, bytes | None]:
+    key = header["key"]
+    if "key_kind" in header:
+        key = _typed(header["key_kind"], key)
+    return key, header.get("kind"), header["value"]
+
+
+def _typed(kind: str, bits: bytes) -> Any:
+    try:
+        return bits.decode() if kind == "string" else (kind, bits)
+    except UnicodeDecodeError:
+        return kind, bits
+
+
+def _struct(header: tuple[Any, ...], names: list[str]) -> dict[str, Any]:
+    key, kind, value = header if len(header) == 3 else (header[0], None, header[1])
+    parts = {"key": key, "kind": kind, "value": value}
+    if "key_kind" in names:
+        parts["key_kind"], parts["key"] = key if isinstance(key, tuple) else ("string", key.encode())
+    return {name: parts[name] for name in names}
+
+
+def _header_fields(format: str) -> Any:
+    of = decoded_type(format)
+    headers = of.field("headers").type if hasattr(of, "names") else of
+    return list(headers.value_type)
+
+
+def plain(read: Any) -> Any:
+    """Turn what the verbs for one message give into plain values."""
+    if isinstance(read, lh.Envelope):
+        fields = read._asdict()
+        return {**fields, "headers": None if fields["headers"] is None else plain(fields["headers"])}
+    return [(plain_key(key), *_plain_value(value)) for key, value in read]
+
+
+def plain_key(key: Any) -> Any:
+    """Turn a key into its plain form."""
+    return (key.kind, key.bits) if isinstance(key, lh.Value) else key
+
+
+def _plain_value(value: Any) -> tuple[str | None, bytes | None]:
+    return (value.kind, value.bits) if isinstance(value, lh.Value) else (None, value)
+
+
+def values(message: Any) -> Any:
+    """Turn plain values into what the verbs for one message take."""
+    if isinstance(message, dict):
+        return lh.Envelope(**{**message, "headers": message["headers"] and values(message["headers"])})
+    return message and [
+        (
+            of_message(*key) if isinstance(key, tuple) else key,
+            value if kind is None or value is None else of_message(kind, value),
+        )
+        for key, kind, value in message
+    ]
 
 
 def headers_type(*, kinds: bool = False) -> Any:
@@ -181,12 +334,3 @@ def _message(message: Decoded, format: str) -> Any:
     if FORMATS[format].envelope is None:
         return message.headers
     return {"headers": message.headers, **message.fields}
-
-
-def _structs(headers: Any) -> Any:
-    if headers is None:
-        return None
-    return [dict(zip(_NAMES[len(header)], header, strict=True)) for header in headers]
-
-
-_NAMES = {2: ("key", "value"), 3: ("key", "kind", "value")}

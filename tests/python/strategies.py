@@ -1,82 +1,197 @@
-"""What Hypothesis draws: headers, cells good and bad, columns asked for, and the ways an Arrow column can lie."""
+"""What Hypothesis draws: headers, messages, cells good and bad, columns asked for, and the ways an Arrow column can lie."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 import letterhead as lh
+from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
 from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES
+from letterhead.errors import HeaderError
+from letterhead.reference import keys as forms
 from letterhead.reference import ops
+from letterhead.reference.batches.iggy_polled_2023 import STATES
 from letterhead.reference.formats import FORMATS
-from letterhead.values import KINDS
-
-FEW_KEYS = ["a", "b", "ab", "é", "📦", ""]
-
-formats = st.sampled_from(sorted(FORMATS))
-keys = st.sampled_from(FEW_KEYS) | st.text(max_size=4)
-int64s = st.sampled_from([0, -1, 2**63 - 1, -(2**63)]) | st.integers(-(2**63), 2**63 - 1)
-payloads = st.binary(max_size=12)
-
-_number_texts = st.from_regex(r"-?0*[0-9]{0,4}", fullmatch=True) | st.integers(-(2**129), 2**129).map(str)
-_float_texts = (
-    st.from_regex(r"[+-]?[0-9]{0,3}\.?[0-9]{0,20}([eE][+-]?[0-9]{0,3})?", fullmatch=True)
-    | st.floats(allow_nan=False, allow_infinity=False).map(repr)
-    | st.floats(width=32, allow_nan=False, allow_infinity=False).map(repr)
-    | st.sampled_from(["NaN", "Infinity", "-Infinity", "+Infinity", "inf", "nan", "1e400", "-1e-400"])
+from letterhead.testing.plain import (
+    ALL_KINDS,
+    FEW_KEYS,
+    FIELDS,
+    bits,
+    headers,
+    ids,
+    int64s,
+    keys,
+    messages,
+    naturals,
+    payloads,
+    values,
 )
-_words = st.sampled_from(["true", "false", "True", "é", "📦", "a", "ab", " 1", "1_0", "\u0661"])
-_texts = (_number_texts | _float_texts | _words | st.uuids().map(str) | st.text(max_size=6)).map(str.encode)
-_sized = st.sampled_from([1, 2, 4, 8, 16]).flatmap(lambda size: st.binary(min_size=size, max_size=size))
-_ends = st.sampled_from([b"\0", b"\x7f", b"\x80", b"\xff"]).flatmap(
-    lambda first: st.sampled_from([0, 1, 3, 7, 15]).map(
-        lambda more: first + (b"\xff" if first == b"\x7f" else b"\0") * more
-    )
+from letterhead.values import of_message
+
+BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
+ONE = [name for name, row in FORMATS.items() if row.batch is None]
+"""The formats of one message."""
+WRITTEN = [name for name in ONE if not FORMATS[name].traits.instead]
+"""Those that can be written."""
+BLOCKS = [name for name in WRITTEN if FORMATS[name].envelope is None]
+ENVELOPES = [name for name in WRITTEN if FORMATS[name].envelope is not None]
+
+few = settings(max_examples=max(10, settings.default.max_examples // 4))
+"""For tests that run once a format: there are many of them."""
+
+# --- headers and messages that a format may not carry ----------------------------------------------------------------
+
+loose_bits = st.sampled_from(ALL_KINDS).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.none() | bits(kind) | bits(kind, "nothing"))
 )
-values = st.none() | _sized | _ends | _texts | st.binary(max_size=5)
-pairs = st.lists(st.tuples(keys, values), max_size=6)
-_crowded = st.lists(st.tuples(st.sampled_from(["a", "b"]), values), min_size=2, max_size=8)
+"""A kind and bits that may be none of its values."""
+
+long_data = st.sampled_from([255, 256, 300]).map(bytes)
 
 
-def triples() -> st.SearchStrategy[list[tuple[str, str | None, bytes | None]]]:
-    """Draw headers of which some are typed."""
-    return st.lists(st.one_of(st.tuples(keys, st.none(), values), _typed()), max_size=6)
+@st.composite
+def loose_keys(draw: st.DrawFn) -> Any:
+    """Draw a key of any form, one that no format can have among them."""
+    form = draw(st.sampled_from(list(FEW_KEYS)))
+    if form == "typed" and draw(st.booleans()):
+        kind, drawn = draw(loose_bits)
+        return forms.plain(kind, drawn or b"")
+    if form == "text" and draw(st.integers(0, 9)) == 0:
+        return draw(st.sampled_from([255, 256])) * "k"
+    return draw(keys(form))
 
 
-def _typed() -> st.SearchStrategy[tuple[str, str | None, bytes | None]]:
-    def bits(kind: str) -> st.SearchStrategy[bytes]:
-        if kind == "bool":
-            return st.sampled_from([b"\0", b"\1"])
-        if kind == "string":
-            return st.text(max_size=4).map(str.encode)
-        if kind == "char":
-            return st.sampled_from([b"\xd8\0", b"\xdf\xff", b"\0a"]) | st.binary(min_size=2, max_size=2)
-        width = KINDS.get(kind)
-        return st.binary(max_size=4) if width is None else st.binary(min_size=width, max_size=width)
-
-    kinds = st.sampled_from([*KINDS, "kind-16", "kind-255"])
-    return kinds.flatmap(lambda kind: st.tuples(keys, st.just(kind), st.none() | bits(kind)))
+def loose_headers() -> st.SearchStrategy[list[Any]]:
+    """Draw headers with keys of any form, and values of any kind or none."""
+    untyped = st.tuples(st.none(), values | long_data)
+    header = st.tuples(loose_keys(), untyped | loose_bits).map(lambda pair: (pair[0], *pair[1]))
+    crowded = st.tuples(st.sampled_from(["a", 5]), untyped | loose_bits).map(lambda pair: (pair[0], *pair[1]))
+    return st.lists(header, max_size=5) | st.lists(crowded, min_size=2, max_size=5)
 
 
-def fields(format: str, headers: st.SearchStrategy[Any] = pairs) -> st.SearchStrategy[Any]:
-    """Draw a message that a format can carry: headers, or a dict of fields."""
+def _loose_fields(format: str) -> dict[str, st.SearchStrategy[Any]]:
+    some = {
+        **FIELDS,
+        "id": ids | st.binary(max_size=3),
+        "magic": st.sampled_from([2, 2, 2, 0, 1, 3, -1, 127]),
+        "attributes": st.sampled_from([0, 8, 16]) | st.integers(-128, 127),
+        "crc": st.integers(0, 2**32 - 1),
+        "origin_timestamp": int64s,
+        "offset": int64s,
+        "timestamp": int64s,
+    }
+    return {name: st.none() | some[name] for name, _ in FORMATS[format].fields if name != "headers"}
+
+
+def loose_messages(format: str, headers: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Draw a message of a format with headers as given and fields that it may not have."""
     if FORMATS[format].envelope is None:
         return headers
-    drawn = {"headers": headers, "timestamp": int64s, "payload": payloads}
-    return st.fixed_dictionaries({name: drawn[name] for name, _ in FORMATS[format].fields})
+    return st.fixed_dictionaries({"headers": st.none() | headers, **_loose_fields(format)})
+
+
+@st.composite
+def kinds_for(draw: st.DrawFn, target: str, names: list[Any]) -> Any:
+    """Draw what is said of kinds to a target, of keys like these."""
+    if FORMATS[target].traits.kinds is None:
+        return draw(st.sampled_from([None, "be", "le", "text"]))
+    types = st.sampled_from(
+        [*ALL_KINDS, "int32:le", "int16:text", "float32:text", "int128:text", "char:text", "int8:be"]
+    )
+    each = st.dictionaries(st.sampled_from(names or ["a"]), types | st.lists(types, max_size=3), max_size=4)
+    return draw(st.none() | st.just("binary") | each)
+
+
+# --- cells -----------------------------------------------------------------------------------------------------------
 
 
 def good_cells(format: str) -> st.SearchStrategy[bytes]:
-    """Draw bytes that a format can have; in half of them the same few keys stand again and again."""
-    return st.sampled_from([pairs, _crowded]).flatmap(
-        lambda headers: fields(format, headers).map(lambda message: ops.encode(message, format) or b"")
-    )
+    """Draw bytes that a format can have."""
+    row = FORMATS[format]
+    if format in MESSAGE_OF:
+        return message_sets(format)
+    if row.batch is not None:
+        return polls() if format == "iggy-polled-2023" else iggy_batches()
+    written = st.sampled_from(row.traits.instead or (format,))
+    return written.flatmap(lambda name: messages(name).map(lambda drawn: ops.encode(drawn, name) or b""))
+
+
+@st.composite
+def message_sets(draw: st.DrawFn, format: str) -> bytes:
+    """Draw messages one after the other, some of them compressed sets."""
+    return b"".join(draw(st.lists(_messages_of_a_set(format), max_size=3)))
+
+
+@st.composite
+def _messages_of_a_set(draw: st.DrawFn, format: str) -> bytes:
+    one = MESSAGE_OF[format]
+    magic = draw(st.sampled_from([2, 2, 0, 1]))
+    appended = draw(st.sampled_from([0, 8])) if magic else 0
+    codec = draw(st.sampled_from([0, 0, *CODECS]))
+    many = draw(st.integers(0, 3)) if codec else 1
+    drawn = [draw(messages(one)) for _ in range(many)]
+    if magic < 2:
+        drawn = [{**fields, "headers": [], "tombstone": False} for fields in drawn]
+    drawn = [{**fields, "magic": magic, "attributes": 0 if codec else appended} for fields in drawn]
+    if not codec:
+        return message(one, **drawn[0])
+    inside = b"".join(message(one, **{**fields, "offset": place}) for place, fields in enumerate(drawn))
+    squeezed = squeeze(codec, inside, xerial=draw(st.booleans()), legacy=magic == 0 and draw(st.booleans()))
+    offset, timestamp = draw(int64s), draw(int64s)
+    around = {"magic": magic, "attributes": codec | appended, "offset": offset, "timestamp": timestamp}
+    return message(one, **around, value=squeezed)
+
+
+polled_fields = st.fixed_dictionaries(
+    {
+        "offset": naturals,
+        "state": st.sampled_from(list(STATES.values())),
+        "timestamp": naturals,
+        "id": ids,
+        "headers": headers("iggy-2023"),
+        "payload": payloads,
+    }
+)
+
+
+@st.composite
+def polls(draw: st.DrawFn) -> bytes:
+    """Draw messages as polled, of one era or the other."""
+    later = draw(st.booleans())
+    return b"".join(polled(fields, later=later) for fields in draw(st.lists(polled_fields, max_size=3)))
+
+
+@st.composite
+def iggy_batches(draw: st.DrawFn) -> bytes:
+    """Draw batches with their frames, behind what a poll has before them or nothing."""
+    drawn = draw(st.lists(st.lists(_iggy_message, max_size=2), max_size=2))
+    made = [
+        batch(
+            *(
+                frame(place, payload, block, id=id, later=later)
+                for place, (payload, block, id, later) in enumerate(each)
+            ),
+            **draw(_bases),
+        )
+        for each in drawn
+    ]
+    # The partition and its offset; how many messages there are; in later releases 24 bytes more.
+    prefix = draw(st.binary(min_size=12, max_size=12)) + sum(map(len, drawn)).to_bytes(4, "little") + bytes(24)
+    return prefix[: draw(st.sampled_from([0, 16, 40]))] + b"".join(made)
+
+
+_iggy_message = st.tuples(
+    payloads, headers("iggy").map(lambda drawn: ops.encode(drawn, "iggy") or b""), ids, st.integers(0, 2**32 - 1)
+)
+_bases = st.fixed_dictionaries(dict.fromkeys(("base", "timestamp", "origin"), st.integers(0, 2**62)))
 
 
 @st.composite
 def mutated_cells(draw: st.DrawFn, format: str) -> bytes:
-    """Draw bytes that were good until something happened to them."""
+    """Draw bytes that were good until something happened to them; in half of them the checksums hold all the same."""
     cell = bytearray(draw(good_cells(format)))
     for _ in range(draw(st.integers(1, 3))):
         place = draw(st.integers(0, len(cell)))
@@ -90,7 +205,7 @@ def mutated_cells(draw: st.DrawFn, format: str) -> bytes:
                 del cell[place:]
             case "drop":
                 del cell[place : place + 1]
-    return bytes(cell)
+    return reseal(format, bytes(cell)) if draw(st.booleans()) else bytes(cell)
 
 
 _likely_bytes = st.sampled_from([0, 1, 2, 3, 4, 6, 8, 0x0F, 0x61, 0x62, 0x70, 0x7F, 0x80, 0xC3, 0xA9, 0xED, 0xFF])
@@ -102,21 +217,49 @@ def cells(format: str) -> st.SearchStrategy[bytes | None]:
     return st.none() | good_cells(format) | mutated_cells(format) | random_cells
 
 
+def loose_cells(format: str) -> st.SearchStrategy[bytes]:
+    """Draw bytes of a format of one message that are whole, with what others cannot carry."""
+    written = st.sampled_from(FORMATS[format].traits.instead or (format,))
+    drawn = written.flatmap(
+        lambda name: st.tuples(loose_messages(name, headers(name) | loose_headers()), st.just(name))
+    )
+    return drawn.map(lambda pair: _written(*pair)).filter(lambda cell: cell is not None)
+
+
+def _written(drawn: Any, format: str) -> bytes | None:
+    try:
+        kinds = "binary" if FORMATS[format].traits.kinds else "be"
+        return ops.encode(drawn, format, on_loss="drop", kinds=kinds)
+    except HeaderError:
+        return None
+
+
+def rows(format: str) -> st.SearchStrategy[list[bytes | None]]:
+    """Draw a few cells."""
+    return st.lists(cells(format), max_size=4)
+
+
+# --- what is asked for -----------------------------------------------------------------------------------------------
+
 types = st.one_of(
     st.sampled_from(SELECT_TYPES), st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS))
 )
-columns = st.dictionaries(
-    st.sampled_from(["a", "b", "x", "y z", "é"]),
-    st.builds(
-        lh.field,
-        types,
-        key=st.sampled_from(["a", "b"]) | st.none() | st.sampled_from(FEW_KEYS),
-        repeat=st.sampled_from(REPEATS),
-        required=st.booleans(),
-    ),
-    min_size=1,
-    max_size=4,
-)
+
+
+def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
+    """Draw columns asked for of a format."""
+    form = FORMATS[format].traits.keys
+    asked = st.sampled_from(FEW_KEYS[form]) | keys(form)
+    if form == "text":
+        asked = asked | st.none()
+    # A key of kind string that is no text is not found yet: see test_values.
+    asked = asked.filter(lambda key: not isinstance(key, tuple) or key[0] != "string")
+    given = asked.map(lambda key: of_message(*key) if isinstance(key, tuple) else key)
+    wanted = st.builds(lh.field, types, key=given, repeat=st.sampled_from(REPEATS), required=st.booleans())
+    return st.dictionaries(st.sampled_from(["a", "b", "x", "y z", "é"]), wanted, min_size=1, max_size=4)
+
+
+# --- how a column lies -----------------------------------------------------------------------------------------------
 
 
 def layouts() -> st.SearchStrategy[tuple[int, int | None]]:

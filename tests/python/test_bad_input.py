@@ -9,15 +9,20 @@ import pyarrow as pa
 import pytest
 
 import letterhead as lh
-from implementations import NATIVE, REFERENCE, Decoded, Implementation, cells, headers_type, place
+from implementations import NATIVE, REFERENCE, Decoded, Implementation, cells, headers_type, messages, place
 from letterhead import arrow as lha
-from letterhead.errors import DecodeError, EncodeError, Fault
+from letterhead.errors import ConversionError, DecodeError, EncodeError, Fault
 from letterhead.reference import ops
 from letterhead.reference.formats import FORMATS
+from strategies import BATCHES, BLOCKS, ENVELOPES, ONE, WRITTEN
+
+ERRORS: list[Any] = ["raise", "null", "column"]
 
 WAYS = [REFERENCE, *NATIVE]
 every_way = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 every_format = pytest.mark.parametrize("format", FORMATS)
+# Those of the drafts and of Iggy have a file of their own: `test_bad_formats`.
+every_format_of_kafka = pytest.mark.parametrize("format", ["kafka", "streams", "streams-timestamped"])
 
 HEADERS = [("tenant", b"acme"), ("note", None), ("señal-📦", b""), ("route", b"a" * 70), ("route", b"b")]
 FIELDS = {"timestamp": 1767225600000, "payload": b"\x00\x01payload"}
@@ -49,7 +54,7 @@ def refused(way: Implementation, data: bytes | str, format: str = "kafka", **opt
 
 
 @every_way
-@every_format
+@every_format_of_kafka
 def test_a_message_cut_anywhere_inside_its_frame_or_headers_is_refused(format: str, way: Implementation) -> None:
     data = good(format)
     payload = FIELDS["payload"] if FORMATS[format].envelope else b""
@@ -66,7 +71,7 @@ def test_a_message_cut_anywhere_inside_its_frame_or_headers_is_refused(format: s
 
 
 @every_way
-@every_format
+@every_format_of_kafka
 def test_a_byte_more_inside_the_headers_is_refused(format: str, way: Implementation) -> None:
     block = good("kafka") + b"\0"
     tail = good(format)[-len(FIELDS["payload"]) - (8 if format == "streams-timestamped" else 0) :]  # type: ignore[arg-type]
@@ -196,14 +201,40 @@ def test_the_place_of_a_bad_value_is_told(way: Implementation) -> None:
 # --- nulls -----------------------------------------------------------------------------------------------------------
 
 
-@every_format
+@pytest.mark.parametrize("format", ONE)
 def test_a_null_cell_is_null_for_every_verb(format: str) -> None:
     column = cells([None])
-    for errors in ("raise", "null", "column"):
-        assert lha.decode(column, format, errors=errors).to_pylist() == [None]  # type: ignore[arg-type]
-        row = lha.select(column, format, {"a": lh.All("string")}, errors=errors).to_pylist()[0]  # type: ignore[arg-type]
+    key = 1 if FORMATS[format].traits.keys == "int" else "a"
+    for errors in ERRORS:
+        assert lha.decode(column, format, errors=errors).to_pylist() == [None]
+        [row] = lha.select(column, format, {"a": lh.All("string", key=key)}, errors=errors).to_pylist()
         assert set(row.values()) == {None}
+        for target in WRITTEN:
+            [made] = lha.convert(column, format, target=target, errors=errors).to_pylist()
+            assert made is None or set(made.values()) == {None}
     assert lha.validate(column, format).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_a_null_cell_and_an_empty_one_have_no_messages(format: str) -> None:
+    for errors in ERRORS:
+        assert lha.messages(cells([None, b""]), format, errors=errors).to_pylist() == []
+    assert lha.validate(cells([None, b""]), format).to_pylist() == [None, None]
+    assert list(lh.messages(b"", format)) == []
+
+
+@pytest.mark.parametrize("format", ENVELOPES)
+def test_a_null_message_is_a_null_cell(format: str) -> None:
+    assert lha.encode(messages([None], format), format).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("format", BLOCKS)
+def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
+    column = messages([None], format)
+    assert lha.encode(column, format).to_pylist() == [b""]
+    with pytest.raises(EncodeError) as caught:
+        lha.encode(column, format, null_headers="raise")
+    assert (caught.value.code, caught.value.row) == ("null_not_carried", 0)
 
 
 def test_a_null_list_gives_empty_lists_and_misses_what_is_required() -> None:
@@ -260,10 +291,16 @@ WRONG_FOR_DECODE = [
 
 
 @pytest.mark.parametrize("column", WRONG_FOR_DECODE, ids=lambda column: str(column.type))
-def test_decode_takes_bytes_only(column: Any) -> None:
-    with pytest.raises(TypeError, match="binary") as caught:
-        lha.decode(column, "kafka")
-    assert not isinstance(caught.value, ValueError)
+def test_cells_are_bytes(column: Any) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: lha.decode(column, "kafka"),
+        lambda: lha.convert(column, "kafka", target="iggy"),
+        lambda: lha.messages(column, "kip82-messages"),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError, match="binary") as caught:
+            call()
+        assert not isinstance(caught.value, ValueError)
 
 
 @pytest.mark.parametrize(
@@ -292,6 +329,31 @@ def test_a_list_that_does_not_fit_is_told_both_types(verb: str, column: Any) -> 
     told = str(caught.value)
     assert str(column.type).partition("<")[0] in told
     assert "list<element: struct<key: string, value: binary>>" in told or "binary" in told
+
+
+WRONG_KEYS = [
+    ("kip82-int", {"key": "a", "value": b""}, "list<element: struct<key: int32, value: binary>>"),
+    ("kip82-typed", {"key": 1, "value": b""}, "list<element: struct<key: string, kind: string, value: binary>>"),
+    ("kafka", {"key_kind": "string", "key": b"a", "value": b""}, "list<element: struct<key: string, value: binary>>"),
+    ("iggy", {"key_kind": 2, "key": b"a", "kind": "bool", "value": b""}, "struct<key_kind: string, key: binary, kind:"),
+    ("iggy", {"key": 1, "kind": "bool", "value": b""}, "struct<key_kind: string, key: binary, kind:"),
+]
+
+
+@pytest.mark.parametrize(("format", "header", "wanted"), WRONG_KEYS)
+def test_keys_of_another_form_are_told_both_types(format: str, header: dict[str, Any], wanted: str) -> None:
+    column = pa.array([[header]])
+    for call in (lha.validate, lha.encode):
+        with pytest.raises(TypeError) as caught:
+            call(column, format)
+        assert wanted in str(caught.value)
+
+
+def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_kinds_where_values_are() -> None:
+    column = pa.array([[{"key": "a", "value": b"x"}]])
+    assert lha.validate(column, "iggy").to_pylist() == [None]
+    written = lha.encode(column, "iggy", kinds={"a": "string"}).to_pylist()
+    assert [lh.decode(cell, "iggy") for cell in written] == [lh.Headers([("a", lh.String("x"))])]
 
 
 def test_encode_takes_no_bytes() -> None:
@@ -343,7 +405,9 @@ def test_one_message_is_any_bytes_like(wrap: Any) -> None:
     assert lh.validate(data, "kafka") == []
 
 
-@pytest.mark.parametrize("given", ["text", b"bytes", 1, [1], [("a", 1)], [(1, b"")], lh.Envelope(headers=[])], ids=repr)
+@pytest.mark.parametrize(
+    "given", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Envelope(headers=[])], ids=repr
+)
 def test_a_block_is_made_of_headers(given: Any) -> None:
     with pytest.raises(TypeError):
         lh.encode(given, "kafka")
@@ -363,7 +427,8 @@ def test_an_envelope_is_made_of_fields(given: Any) -> None:
         ({"payload": b"", "timestamp": 1.5}, TypeError, "timestamp must be int"),
         ({"payload": b"", "timestamp": True}, TypeError, "timestamp must be int"),
         ({"payload": b"", "timestamp": 2**63}, EncodeError, "timestamp does not fit int64"),
-        ({"payload": b"", "timestamp": 0, "headers": [(1, b"")]}, TypeError, "key of a header must be str"),
+        ({"payload": b"", "timestamp": 0, "headers": [(1.0, b"")]}, TypeError, "key of a header must be str"),
+        ({"payload": b"", "timestamp": 0, "headers": [(1, b"")]}, ConversionError, "the key is int32"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named(fields: dict[str, Any], error: type[Exception], said: str) -> None:
@@ -390,6 +455,17 @@ VERBS: dict[str, Callable[..., Any]] = {
     "arrow.encode": lambda format="kafka", **options: lha.encode(HEADERS_COLUMN, format, **options),
     "arrow.select": lambda format="kafka", **options: lha.select(cells([b""]), format, {"a": "string"}, **options),
     "arrow.validate": lambda format="kafka", **options: lha.validate(cells([b""]), format, **options),
+    "convert": lambda format="kafka", **options: lh.convert(b"", format, target="iggy", **options),
+    "convert into": lambda format="kafka", **options: lh.convert(b"", "kafka", target=format, **options),
+    "messages": lambda format="kip82-messages", **options: list(lh.messages(b"", format, **options)),
+    "arrow.convert": lambda format="kafka", **options: lha.convert(cells([b""]), format, target="iggy", **options),
+    "arrow.convert into": lambda format="kafka", **options: lha.convert(
+        cells([b""]), "kafka", target=format, **options
+    ),
+    "arrow.messages": lambda format="kip82-messages", **options: lha.messages(cells([b""]), format, **options),
+    "reference.convert": lambda format="kafka", **options: ops.convert(b"", format, target="iggy", **options),
+    "reference.convert into": lambda format="kafka", **options: ops.convert(b"", "kafka", target=format, **options),
+    "reference.messages": lambda format="kip82-messages", **options: ops.messages(b"", format, **options),
     "reference.decode": lambda format="kafka", **options: ops.decode_rows([b""], format, **options),
     "reference.encode": lambda format="kafka", **options: ops.encode_rows([[]], format, **options),
     "reference.select": lambda format="kafka", **options: ops.select_rows([b""], format, {"a": "string"}, **options),
@@ -420,6 +496,18 @@ def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
         ("arrow.encode", {"on_loss": "dorp"}, "drop"),
         ("arrow.encode", {"kinds": "txt"}, "text"),
         ("arrow.encode", {"null_headers": "emtpy"}, "empty"),
+        ("arrow.convert", {"errors": "colum"}, "column"),
+        ("arrow.convert", {"on_loss": "reprot"}, "report"),
+        ("arrow.convert", {"kinds": "binray"}, "binary"),
+        ("arrow.messages", {"errors": "nul"}, "null"),
+        ("arrow.messages", {"dialect": "sparc"}, "spark"),
+        ("arrow.messages", {"columns": ["offest"]}, "offset"),
+        ("convert", {"on_loss": "reprot"}, "report"),
+        ("convert", {"kinds": "binray"}, "binary"),
+        ("convert", {"kinds": {"a": "itn32"}}, "int32"),
+        ("convert", {"null_headers": "emtpy"}, "empty"),
+        ("reference.convert", {"on_loss": "reprot"}, "report"),
+        ("reference.convert", {"kinds": {"a": "itn32"}}, "int32"),
         ("encode", {"on_loss": "dorp"}, "drop"),
         ("encode", {"kinds": "txt"}, "text"),
         ("encode", {"null_headers": "emtpy"}, "empty"),
@@ -442,7 +530,79 @@ def test_a_misspelt_type_is_refused_before_any_byte_is_read(type: str, way: Impl
         way.select(b"\xff", "kafka", {"a": type})
 
 
+@pytest.mark.parametrize(
+    ("target", "kinds"), [("iggy", "be"), ("kip82-typed", "text"), ("kafka", "binary"), ("kip82-int", {5: "int32"})]
+)
+def test_kinds_that_make_no_sense_for_the_target_are_refused(target: str, kinds: Any) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: lh.convert(b"", "kafka", target=target, kinds=kinds),
+        lambda: lha.convert(cells([b""]), "kafka", target=target, kinds=kinds),
+        lambda: ops.convert(b"", "kafka", target=target, kinds=kinds),
+        lambda: lh.encode([], target, kinds=kinds),
+        lambda: ops.encode([], target, kinds=kinds),
+    ]
+    said = set()
+    for call in calls:
+        with pytest.raises(ValueError, match=f"and {target} (has|carries)") as caught:
+            call()
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("format", [name for name in WRITTEN if FORMATS[name].traits.canonical is None])
+def test_an_order_that_a_format_has_not_is_refused(format: str) -> None:
+    given: Any = {"headers": []} if FORMATS[format].envelope else []
+    for encode in (lh.encode, ops.encode):
+        with pytest.raises(ValueError, match=f"^canonical=True: {format} has no order of its own for headers$"):
+            encode(given, format, canonical=True)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("format", "key"), [("kafka", 3), ("kafka", b"a"), ("kip82-int", "a"), ("iggy", 3), ("streams", lh.Int32(3))]
+)
+def test_a_key_that_a_format_cannot_have_is_not_looked_for(format: str, key: Any) -> None:
+    asked = {"a": lh.field("string", key=key)}
+    said = set()
+    for call in (
+        lambda: lh.select(b"", format, asked),
+        lambda: lha.select(cells([b""]), format, asked),
+        lambda: ops.select(b"", format, asked),
+    ):
+        with pytest.raises(ValueError, match=f": {format} has (text|integer|typed) keys") as caught:
+            call()
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_verbs_for_one_message_say_what_reads_many(format: str) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: lh.decode(b"", format),
+        lambda: lh.select(b"", format, {"a": "string"}),
+        lambda: lha.decode(cells([b""]), format),
+        lambda: lha.select(cells([b""]), format, {"a": "string"}),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"^{format} is a batch: read it with messages$"):
+            call()
+    with pytest.raises(ValueError, match=f"^{format} is a batch: its messages are written one by one$"):
+        lh.encode({"headers": []}, format)
+
+
+@pytest.mark.parametrize("format", ONE)
+def test_the_verb_for_many_messages_says_what_reads_one(format: str) -> None:
+    said = f"^{format} is not a batch: read it with decode$"
+    for call in (lambda: list(lh.messages(b"", format)), lambda: lha.messages(cells([b""]), format)):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
 def test_an_option_that_there_is_not_is_a_type_error() -> None:
     for verb in VERBS.values():
         with pytest.raises(TypeError):
             verb(strict=True)
+
+
+def test_the_columns_of_messages_are_a_list() -> None:
+    with pytest.raises(TypeError, match=r"^columns must be a list of column names, not str$"):
+        lha.messages(cells([b""]), "kip82-messages", columns="offset")

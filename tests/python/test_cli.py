@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import json
 import os
 import pty
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
-from letterhead.cli import main
+from command import runner
 from letterhead.cli.damage import damage_cells
 from letterhead.reference import ops
 from terminal import read_to_end
@@ -32,28 +31,9 @@ CELL = lh.encode(lh.Envelope(headers=GOOD_HEADERS, timestamp=1767225600000, payl
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x85"
 
 
-class Result:
-    """What one run of the command gave."""
-
-    def __init__(self, code: int, out: bytes, err: bytes) -> None:
-        self.code = code
-        self.raw = out
-        # `encode` writes bytes; they are looked at as `raw`.
-        self.out = out.decode(errors="replace")
-        self.err = err.decode()
-
-
 @pytest.fixture
 def run(capfdbinary, monkeypatch):
-    """Run the command in this process, with bytes on standard input."""
-
-    def run(*args: str | Path, stdin: bytes = b"") -> Result:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = main([str(arg) for arg in args])
-        sys.stdout.flush()
-        return Result(code, *capfdbinary.readouterr())
-
-    return run
+    return runner(capfdbinary, monkeypatch)
 
 
 def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
@@ -443,7 +423,7 @@ def test_the_row_of_an_error_is_that_of_the_file(run, tmp_path):
 def test_bad_rows_become_null(run, parquet):
     result = run(*column(parquet, "--errors", "null", "--json"))
     assert json.loads(result.out.splitlines()[3])["headers"] is None
-    assert result.err == "letterhead: 1 of 4 rows did not decode\n"
+    assert result.err == "letterhead: 1 of 4 rows did not decode: negative_length 1\n"
     assert result.code == 1
 
 
@@ -608,7 +588,7 @@ def test_encode_refuses_input_that_is_not_utf8(run):
         ),
         (
             ["decode", "-f", "kafka", "--limit", "1", "--hex", "00"],
-            "--limit and --out need --column: they are for a column of a Parquet file",
+            "--limit, --out and --prefix need --column: they are for a column of a Parquet file",
         ),
         (["decode", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
         (["decode", "-f", "kafka", "--column", "value", "--hex", "00"], "--column needs a Parquet FILE"),
@@ -656,7 +636,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
         (column(nonsense), f"cannot read {nonsense}: not a Parquet file"),
         (column(text), f"column 'value' of {text} is string: bytes (binary) are needed"),
         (["decode", text, "-c", "valeu", "-f", "kafka"], f"{text} has no column 'valeu': it has value, key"),
-        (column(taken), "the file already has a column 'payload', which decoding 'value' would add"),
+        (column(taken), "the file already has a column 'payload', which decoding 'value' would add: give a --prefix"),
         (
             column(parquet, "--json", "--out", "x"),
             "--json and --out exclude each other: one writes lines, the other Parquet",
@@ -682,7 +662,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
 # help and the rest ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["inspect", "decode", "encode", "demo"])
+@pytest.mark.parametrize("command", ["inspect", "decode", "encode", "convert", "demo"])
 def test_help_has_examples_and_exit_codes(run, command):
     result = run(command, "--help")
     assert f"letterhead {command} " in result.out
@@ -693,7 +673,7 @@ def test_help_has_examples_and_exit_codes(run, command):
 
 def test_help_names_every_command(run):
     result = run("--help")
-    for command in ("inspect", "decode", "encode", "demo"):
+    for command in ("inspect", "decode", "encode", "convert", "demo"):
         assert f" {command} " in result.out
 
 

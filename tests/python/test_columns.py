@@ -9,6 +9,7 @@ import pytest
 import letterhead as lh
 from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES, normalise
 from letterhead.reference import types
+from letterhead.values import of_message
 
 
 def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:
@@ -39,6 +40,35 @@ def test_all_is_a_field_that_repeats() -> None:
 
 def test_an_empty_key_is_a_key() -> None:
     assert normalise({"a": lh.field("string", key="")})[0][1] == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "plain"),
+    [
+        ("a", "a"),
+        (7, 7),
+        (-(2**31), -(2**31)),
+        (lh.Int32(7), ("int32", b"\0\0\0\7")),
+        (lh.Bool(True), ("bool", b"\1")),
+        (lh.Value("kind-200", b"x"), ("kind-200", b"x")),
+        (b"\0", ("binary", b"\0")),
+        (lh.Binary(b"\0"), ("binary", b"\0")),
+        # One spelling a key: what is text is a str.
+        (lh.String("a"), "a"),
+        (of_message("string", b"\xff"), ("string", b"\xff")),
+    ],
+)
+def test_a_key_of_every_form_has_one_plain_form(key: Any, plain: Any) -> None:
+    assert normalise({"out": lh.field("string", key=key)}) == [("out", plain, "string", "last", False)]
+    assert normalise({"out": lh.All("string", key=key)})[0][1] == plain
+
+
+@pytest.mark.parametrize("key", [2**31, -(2**31) - 1])
+def test_an_integer_key_has_32_bits(key: int) -> None:
+    with pytest.raises(ValueError, match="an integer key has 32 bits"):
+        lh.field("string", key=key)
+    with pytest.raises(ValueError, match="column 'a': an integer key has 32 bits"):
+        normalise({"a": lh.Field("string", key=key)})
 
 
 @pytest.mark.parametrize("name", SELECT_TYPES)
@@ -93,7 +123,8 @@ def test_a_misspelt_repeat_gets_a_suggestion() -> None:
         ({"a": None}, "column 'a': a type such as 'int64'"),
         ({"a": int}, "column 'a': a type such as 'int64'"),
         ({"a": lh.Field(1)}, "column 'a': type must be str, not int"),  # type: ignore[arg-type]
-        ({"a": lh.Field("string", key=b"k")}, "column 'a': key must be str, not bytes"),  # type: ignore[arg-type]
+        ({"a": lh.Field("string", key=1.0)}, "column 'a': key must be str, int, bytes or a Value, not float"),  # type: ignore[arg-type]
+        ({"a": lh.Field("string", key=True)}, "column 'a': key must be str, int, bytes or a Value, not bool"),
         ({"a": lh.Field("string", required=1)}, "column 'a': required must be bool"),  # type: ignore[arg-type]
         ({"a": lh.Field("string", repeat=None)}, "column 'a': repeat must be str"),  # type: ignore[arg-type]
     ],

@@ -172,7 +172,7 @@ def test_no_headers_are_no_bytes_in_a_block_and_size_zero_in_an_envelope() -> No
 
 def test_null_headers_are_none_unless_that_is_refused() -> None:
     assert ops.encode(None, "kafka") == b""
-    with pytest.raises(EncodeError, match="headers are null"):
+    with pytest.raises(EncodeError, match="list of headers is null"):
         ops.encode(None, "kafka", null_headers="raise")
 
 
@@ -521,7 +521,7 @@ def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -
 def test_every_row_of_the_table_is_whole(format: str) -> None:
     row = FORMATS[format]
     assert row.name == format
-    assert row.is_ == ("envelope" if row.envelope else "block")
+    assert row.is_ == ("batch" if row.batch else "envelope" if row.envelope else "block")
     assert [name for name, _ in row.fields].count("headers") == 1
 
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import values
-from letterhead.errors import EncodeError
-from letterhead.reference import kinds, types
+from letterhead.errors import DecodeError, EncodeError
+from letterhead.reference import kinds, ops, types
 from letterhead.values import KINDS
 
 INTEGERS = {name: width for name, width in KINDS.items() if width and "int" in name}
@@ -205,3 +205,83 @@ def test_values_do_not_change() -> None:
     for name in ("kind", "bits", "value", "other"):
         with pytest.raises(AttributeError):
             setattr(value, name, 1)
+
+
+# --- bits that came in a message -------------------------------------------------------------------------------------
+
+MISFITS: dict[str, tuple[str, str, bytes, str, str]] = {
+    "a boolean that is neither 0 nor 1": ("iggy", "bool", b"\2", "bad_bool", "Bool(<bits 02>)"),
+    "a string that is not UTF-8": ("iggy", "string", b"a\xff", "value_not_utf8", "String(<bits 61ff>)"),
+    "a number of another size": ("iggy-2023", "int32", b"\1\2\3", "wrong_size", "Int32(<bits 010203>)"),
+    "a number that is too long": ("iggy-2023", "uint128", bytes(17), "wrong_size", f"UInt128(<bits {'00' * 17}>)"),
+    "a float of another size": ("iggy-2023", "float64", b"\1", "wrong_size", "Float64(<bits 01>)"),
+    "a boolean of five bytes": ("iggy-2023", "bool", b"\1\2\3\4\5", "wrong_size", "Bool(<bits 0102030405>)"),
+}
+"""What some formats let pass: the format, the kind, the bits, and what is told to who reads the value."""
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_bits_of_a_message_that_are_no_value_are_kept_and_told_when_they_are_read(name: str) -> None:
+    format, kind, bits, code, shown = MISFITS[name]
+    # As they lie in the message, most significant byte last where the kind has a width.
+    lie = bits[::-1] if KINDS[kind] else bits
+    cell = b"\1\0\0\0a" + bytes([next(row.iggy for row in kinds.KINDS if row.name == kind) or 0])
+    cell = (b"\2" if format == "iggy" else b"") + cell + len(bits).to_bytes(4, "little") + lie
+    read = lh.decode(cell, format)
+    assert isinstance(read, lh.Headers)
+    value = read["a"]
+    assert isinstance(value, sister(kind))
+    assert (value.kind, value.bits, repr(value)) == (kind, bits, shown)
+    with pytest.raises(DecodeError) as caught:
+        _ = value.value
+    assert (caught.value.code, caught.value.format) == (code, None)
+    assert lh.encode(read, format) == cell
+    with pytest.raises(DecodeError) as in_select:
+        lh.select(cell, format, {"a": kind})
+    assert (in_select.value.code, in_select.value.key) == (code, "a")
+
+
+@pytest.mark.parametrize(
+    ("cell", "key", "code"),
+    [
+        ("03" + "01000000" + "02" + "03" + "01000000" + "01", ("bool", b"\2"), "bad_bool"),
+        ("02" + "01000000" + "ff" + "03" + "01000000" + "01", ("string", b"\xff"), "value_not_utf8"),
+    ],
+)
+def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(cell: str, key: Any, code: str) -> None:
+    data = bytes.fromhex(cell)
+    read = lh.decode(data, "iggy")
+    assert isinstance(read, lh.Headers)
+    wanted = values.of_message(*key)
+    assert read.keys() == [wanted]
+    assert read.get(wanted) == lh.Bool(True)
+    with pytest.raises(DecodeError) as caught:
+        _ = read[0].key.value  # type: ignore[union-attr]
+    assert caught.value.code == code
+    assert lh.encode(read, "iggy") == data
+    asked = {"a": lh.field("bool", key=wanted)}
+    assert ops.select(data, "iggy", asked) == {"a": True}
+    assert lh.select(data, "iggy", asked) == {"a": True}
+
+
+def test_a_key_of_kind_string_that_is_no_text_is_found() -> None:
+    cell = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
+    key = values.of_message("string", b"\xff")
+    assert lh.select(cell, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
+
+
+@given(any_kind, st.binary(max_size=20))
+def test_any_bits_of_a_message_make_a_value_that_can_be_moved(kind: str, bits: bytes) -> None:
+    value = values.of_message(kind, bits)
+    for other in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
+        assert (other, hash(other), type(other)) == (value, hash(value), type(value))
+    try:
+        made = lh.Value.from_bits(kind, bits)
+    except EncodeError as error:
+        with pytest.raises(DecodeError) as caught:
+            _ = value.value
+        assert (caught.value.code, caught.value.message) == (error.code, error.message)
+        assert bits.hex() in repr(value)
+    else:
+        assert made == value
+        assert repr(made) == repr(value)

@@ -31,6 +31,55 @@ NO_MODELS = {
 """Helpers of Kafka that do not check: what they do with bad bytes is no rule for anyone."""
 
 
+DRAFTS = (
+    "kip82_typed",
+    "kip82_int",
+    "kip82_wrapper",
+    "kip82_message",
+    "kip82_message_int",
+    "kip82_message_wrapper",
+    "kip82_messages",
+    "kip82_messages_int",
+    "kip82_messages_wrapper",
+)
+"""Files of cases worked out from the drafts."""
+
+IGGY_CELLS = {
+    "iggy_seed_headers": ("iggy-2023", "iggy-auto"),
+    "iggy_seed_malformed": ("iggy-2023", "iggy-auto"),
+    "iggy_tlv_headers": ("iggy", "iggy-auto"),
+    "iggy_tlv_malformed": ("iggy", "iggy-auto"),
+}
+"""Files whose lines have the bytes of a block, and the formats that read them."""
+
+IGGY = (
+    *IGGY_CELLS,
+    "iggy_seed_construct",
+    "iggy_tlv_construct",
+    "iggy_seed_json",
+    "iggy_tlv_json",
+    "iggy_seed_messages",
+    "iggy_tlv_messages",
+    "iggy_limits",
+    "iggy_wire_capture",
+)
+"""Files that the crates of Iggy made: the tests of ``letterhead.iggy`` read all of them."""
+
+STATE = (
+    "trace_kv",
+    "trace_window",
+    "trace_session",
+    "trace_upgrade",
+    "trace_versioned",
+    "queries",
+    "queries_window",
+    "queries_session",
+    "versioned_segments",
+    "rocksdb_fixtures",
+)
+"""Files that the stores of Kafka Streams made: the tests of ``letterhead.state`` read all of them."""
+
+
 def check_file(vectors: Path, name: str, implementation: Implementation) -> None:
     """Run the check of a file over every line of it, and tell of all that fail."""
     lines = read_lines(vectors, name)

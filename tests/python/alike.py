@@ -1,0 +1,52 @@
+"""How the tests of the twin compare: what a call gives or raises, in a form in which equal means the same."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from implementations import columns_of, fault_of, from_row
+from letterhead.errors import Fault, HeaderError
+
+# Which of the things that are wrong with compressed data is seen first depends on who looks.
+_CORRUPT = re.compile(r"(the \w+ data is corrupt): .*")
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Give what a call gives, or all that its exception says."""
+    try:
+        return same(call())
+    except HeaderError as error:
+        return type(error), error.format, error.row, same(fault_of(error))
+
+
+def same(value: Any) -> Any:
+    """Give a value in a form in which equal means the same: floats by bits, all NaNs one, tuples as lists."""
+    if isinstance(value, Fault):
+        return list(value._replace(message=_CORRUPT.sub(r"\1", value.message)))
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else struct.pack(">d", value)
+    if isinstance(value, dict):
+        if set(value) == set(Fault._fields):
+            return same(Fault(**value))
+        return {name: same(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [same(part) for part in value]
+    return value
+
+
+def decoded(column: Any) -> list[Any]:
+    """Give decoded messages as plain values."""
+    return [from_row(row) for row in column.to_pylist()]
+
+
+def selected(column: Any) -> dict[str, list[Any]]:
+    """Give the columns of a struct array, of one chunk or several."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return columns_of(column)

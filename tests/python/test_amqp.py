@@ -1,0 +1,210 @@
+"""AMQP primitives: against Qpid Proton, against a reader of one value, and with every way to be wrong."""
+
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import polars
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import amqp
+from letterhead import arrow as lha
+
+# What Qpid Proton 0.40 wrote, and how it read every code of the standard.
+PROTON = [json.loads(line) for line in (Path(__file__).parent.parent / "samples/amqp.jsonl").read_text().splitlines()]
+
+
+def of_proton(case):
+    """Give the cases of a kind, the bytes first."""
+    return [(bytes.fromhex(line["hex"]), line) for line in PROTON if line["case"] == case]
+
+
+def plain(value):
+    """Give a value as the cases have it: bytes in hex."""
+    return value.hex() if isinstance(value, bytes) else value
+
+
+@pytest.mark.parametrize(("cell", "line"), of_proton("value"), ids=lambda value: repr(value)[:20])
+def test_what_proton_writes_is_read(cell, line):
+    assert plain(amqp.decode(cell).value) == line["value"]
+    read = lha.amqp(pa.array([cell, None, b"\x40"]), line["type"]).to_pylist()
+    assert [plain(value) for value in read] == [line["value"], None, None]
+
+
+def test_a_timestamp_of_proton_is_a_moment():
+    cells = pa.array([cell for cell, _ in of_proton("timestamp")])
+    assert amqp.decode(cells[0].as_py()) == ("timestamp", 1_700_000_000_123)
+    assert lha.amqp(cells, "timestamp_ms").cast(pa.int64()).to_pylist() == [1_700_000_000_123, -1]
+    assert lha.amqp(cells, "timestamp_ms").type == pa.timestamp("ms", "UTC")
+
+
+@pytest.mark.parametrize(("cell", "line"), of_proton("code"), ids=lambda value: repr(value)[:20])
+def test_every_code_is_read_as_proton_reads_it(cell, line):
+    read = amqp.decode(cell)
+    assert (read.type, plain(read.value)) == (line["type"], line["value"])
+
+
+def test_every_code_has_a_case():
+    assert [cell[0] for cell, _ in of_proton("code")] == list(amqp.CONSTRUCTORS)
+
+
+@pytest.mark.parametrize(("cell", "line"), of_proton("refused"), ids=lambda value: repr(value)[:20])
+def test_refused_types_are_named(cell, line):
+    with pytest.raises(lh.DecodeError, match=f"the value is {line['name']}, which is no single value") as caught:
+        amqp.decode(cell)
+    assert (caught.value.code, caught.value.offset) == ("unknown_kind", 0)
+
+
+BAD = [
+    ("int64", "", "truncated", 0, "no bytes where AMQP has at least the code of a type"),
+    ("int64", "99", "unknown_kind", 0, "the value is of code 0x99, which AMQP does not have"),
+    ("int64", "7101020304", "wrong_kind", 0, "the value is int and int64 was asked for"),
+    ("int64", "8101", "truncated", 1, "the bytes end inside the long"),
+    ("int64", "550102", "trailing_bytes", 2, "1 byte after the long"),
+    ("int64", "4000", "trailing_bytes", 1, "1 byte after the null"),
+    ("bool", "5602", "bad_bool", 1, "2 is not a boolean: 0 or 1"),
+    ("string", "a1", "truncated", 1, "the bytes end inside the length"),
+    ("string", "b1000000", "truncated", 1, "the bytes end inside the length"),
+    ("string", "a10561", "truncated", 1, "5 bytes announced and 1 there"),
+    ("string", "b1ffffffff61", "truncated", 1, "4294967295 bytes announced and 1 there"),
+    ("string", "a1016162", "trailing_bytes", 3, "1 byte after the string"),
+    ("string", "a102ff61", "value_not_utf8", 2, "the value is not UTF-8"),
+    ("char", "730000d800", "out_of_range", 1, "the number is no character of Unicode"),
+    ("char", "7300110000", "out_of_range", 1, "the number is no character of Unicode"),
+]
+
+
+@pytest.mark.parametrize(("type", "cell", "code", "byte", "message"), BAD)
+def test_bad_values_are_named(type, cell, code, byte, message):
+    good = {"int64": "5507", "bool": "41", "string": "a10161", "char": "7300000041"}[type]
+    cells = pa.array([bytes.fromhex(good), None, bytes.fromhex(cell), bytes.fromhex(good)], pa.binary())
+    with pytest.raises(lh.DecodeError) as caught:
+        lha.amqp(cells, type)
+    error = caught.value
+    assert (error.format, error.code, error.row, error.offset) == ("amqp", code, 2, byte)
+    assert str(error) == f"amqp: {message} (byte {byte}, row 2)"
+    values = lha.amqp(cells, type, errors="null").to_pylist()
+    assert (values[0], values[1], values[2], values[3]) == (values[3], None, None, values[0])
+    assert values[0] is not None
+    column = lha.amqp(cells, type, errors="column")
+    assert column.field("value").to_pylist() == values
+    fault = {"code": code, "message": message, "byte": byte, "header": None, "key": None, "column": None}
+    assert column.field("error").to_pylist() == [None, None, [fault], None]
+    if code != "wrong_kind":
+        with pytest.raises(lh.DecodeError, match=message):
+            amqp.decode(bytes.fromhex(cell))
+
+
+def sized(data):
+    """Put the length before some bytes."""
+    return struct.pack(">I", len(data)) + data
+
+
+codes = st.sampled_from([*amqp.CONSTRUCTORS, *amqp.REFUSED, 0x99])
+cells_of_amqp = st.lists(
+    st.none() | st.builds(lambda code, rest: bytes([code]) + rest, codes, st.binary(max_size=18)) | st.binary(max_size=4)
+    | st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: b"\xb1" + sized(text.encode()))
+    | st.uuids().map(lambda one: b"\x98" + one.bytes)
+    | st.floats(allow_nan=False).map(lambda number: b"\x82" + struct.pack(">d", number))
+    | st.integers(0, (1 << 32) - 1).map(lambda number: b"\x70" + struct.pack(">I", number))
+    | st.builds(lambda code, number: code + struct.pack(">q", number),
+                st.sampled_from([b"\x81", b"\x83"]), st.integers(-(1 << 63), (1 << 63) - 1)),
+    max_size=12,
+)  # fmt: skip
+
+
+@given(cells=cells_of_amqp, type=st.sampled_from([*amqp.READ_AS]), dialect=st.sampled_from(["arrow", "spark"]),
+       cut=st.integers(0, 3))  # fmt: skip
+def test_a_column_is_its_values(cells, type, dialect, cut):
+    furthest = ((1 << 63) - 1) // 1000 if (type, dialect) == ("timestamp_ms", "spark") else None
+    faults = [None if cell is None else amqp.fault(cell, type, furthest=furthest) for cell in cells][cut:]
+    column = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="column", dialect=dialect)
+    assert column.field("error").to_pylist() == [fault and [fault._asdict()] for fault in faults]
+    values = column.field("value")
+    values.validate(full=True)
+    if type == "timestamp_ms":
+        values = pa.array([None if tick is None else tick // (1000 if dialect == "spark" else 1)
+                           for tick in values.cast(pa.int64()).to_pylist()])  # fmt: skip
+    expected = [
+        None if fault or cell is None else amqp.decode(cell).value
+        for cell, fault in zip(cells[cut:], faults, strict=True)
+    ]
+    # Two NaN are not equal, and their text is; a decimal is spelt as its number is.
+    assert [str(value) for value in values.to_pylist()] == [str(value) for value in expected]
+
+
+def test_bits_of_floats_stay():
+    signalling = bytes.fromhex("7fa00001")
+    read = lha.amqp(pa.array([b"\x72" + signalling]), "float32")
+    assert read.buffers()[1].to_pybytes()[:4] == signalling[::-1]
+
+
+def test_types_of_spark():
+    def made(type):
+        return lha.amqp(pa.array([], pa.binary()), type, dialect="spark").type
+
+    assert made("uint8") == pa.int16()
+    assert made("uint16") == pa.int32()
+    assert made("uint32") == pa.int64()
+    assert made("uint64") == pa.decimal128(20, 0)
+    assert made("timestamp_ms") == pa.timestamp("us", "UTC")
+    # What select makes of the same types.
+    for type in amqp.READ_AS:
+        for dialect in ("arrow", "spark"):
+            selected = lha.select(pa.array([], pa.binary()), "kafka", {"v": type}, dialect=dialect).type.field("v").type
+            assert lha.amqp(pa.array([], pa.binary()), type, dialect=dialect).type == selected
+
+
+def test_a_stream_gives_chunks_and_rows_are_counted_over_them():
+    chunks = pa.chunked_array([[b"\x55\x01"], [], [b"\x55\x02", b"\x55"]], pa.binary())
+    assert lha.amqp(chunks.slice(0, 2), "int64").to_pylist() == [1, 2]
+    assert lha.amqp(pa.chunked_array([], pa.binary()), "int64").type == pa.int64()
+    with pytest.raises(lh.DecodeError, match=r"byte 1, row 2"):
+        lha.amqp(chunks, "int64")
+
+
+def test_columns_of_other_libraries_and_types():
+    assert lha.amqp(polars.Series([b"\xa1\x02hi", None]), "string").to_pylist() == ["hi", None]
+    for type in (pa.large_binary(), pa.binary_view()):
+        assert lha.amqp(pa.array([b"\xa1\x02hi", None], type), "string").to_pylist() == ["hi", None]
+
+
+def test_what_cannot_be_asked_for():
+    cells = pa.array([b"\x55\x01"])
+    with pytest.raises(ValueError, match=r"unknown type 'int128': did you mean 'int1?[68]'"):
+        lha.amqp(cells, "int128")
+    with pytest.raises(ValueError, match="AMQP says how its numbers are written, so 'int64' takes no suffix"):
+        lha.amqp(cells, "int64:le")
+    with pytest.raises(ValueError, match="unknown errors value 'ignore'"):
+        lha.amqp(cells, "int64", errors="ignore")
+    with pytest.raises(TypeError, match="column is int64, and amqp is read from binary or string"):
+        lha.amqp(pa.array([1]), "int64")
+    with pytest.raises(TypeError, match="column must be an Arrow array or stream, not list"):
+        lha.amqp([b"\x55\x01"], "int64")
+
+
+def test_what_is_not_installed_is_named():
+    code = "import sys; sys.modules['numpy'] = None; from letterhead import arrow as lha; lha.amqp(None, 'string')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ImportError: this needs pyarrow and numpy" in done.stderr
+    assert "pip install 'letterhead[arrow]'" in done.stderr
+    code = "import sys, letterhead as lh; lh.profile('otel'); lh.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_many_rows_are_read_in_blocks():
+    count = 3 * (1 << 16) + 5
+    cells = [b"\x55\x01"] * count
+    cells[-1] = b"\x55"
+    column = pa.array(cells)
+    assert lha.amqp(column[:-1], "int64").to_pylist() == [1] * (count - 1)
+    with pytest.raises(lh.DecodeError, match=f"row {count - 1}"):
+        lha.amqp(column, "int64")
+    told = lha.amqp(column, "int64", errors="column")
+    assert (told.field("value").null_count, told.field("error").null_count) == (1, count - 1)

@@ -1,0 +1,265 @@
+"""Columns of every format: their types, lists that come back as they went in, and the verbs that write and expand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import letterhead as lh
+from batch_cells import message
+from implementations import cells, decoded_type, from_row
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead.reference import ops
+from letterhead.reference.formats import FORMATS
+from strategies import BATCHES, ENVELOPES, ONE, WRITTEN
+
+every_format = pytest.mark.parametrize("format", FORMATS)
+every_one = pytest.mark.parametrize("format", ONE)
+every_written = pytest.mark.parametrize("format", WRITTEN)
+every_batch = pytest.mark.parametrize("format", BATCHES)
+
+HEADERS: dict[str, list[Any]] = {
+    "kafka": [("tenant", None, b"acme"), ("note", None, None), ("route", None, b""), ("route", None, b"b")],
+    "kip82-typed": [
+        ("retry", "int32", b"\0\0\0\3"),
+        ("note", None, None),
+        ("unit", "char", b"\xd8\0"),
+        ("", "binary", b""),
+    ],
+    "kip82-int": [(5, None, b"a"), (-1, None, None), (5, None, b"")],
+    "iggy": [
+        ("a", "int32", b"\0\0\0\3"),
+        (("uint8", b"\7"), "kind-200", b"x"),
+        (("string", b"\xff"), "string", b"\xff"),
+    ],
+    "iggy-2023": [("a", "int32", b"\3\2\1"), ("a", "bool", b"\2"), ("b", "uint128", b"\xff" * 16)],
+}
+"""Headers that each block can have, as plain values."""
+
+VALUES: dict[str, Any] = {
+    "offset": 7,
+    "timestamp": 1767225600000,
+    "origin_timestamp": 1,
+    "checksum": 2**64 - 1,
+    "id": bytes(range(16)),
+    "crc": None,
+    "magic": 2,
+    "attributes": 8,
+    "key": b"k",
+    "value": b"v",
+    "payload": b"p",
+    "tombstone": False,
+}
+
+
+def good(format: str) -> Any:
+    """Give a message that a format carries, as plain values."""
+    row = FORMATS[format]
+    headers = HEADERS[next(name for name, block in FORMATS.items() if block.block is row.block)]
+    return (
+        {**{name: VALUES[name] for name, _ in row.fields if name != "headers"}, "headers": headers}
+        if row.envelope
+        else headers
+    )
+
+
+def good_cells(format: str) -> list[bytes | None]:
+    written = FORMATS[format].traits.instead or (format,)
+    return [*(ops.encode(good(name), name) for name in written), None, ops.encode(good(written[-1]), written[-1])]
+
+
+# --- types -----------------------------------------------------------------------------------------------------------
+
+
+@every_format
+def test_the_type_of_every_field_is_that_of_the_table(format: str) -> None:
+    verb: Any = "messages" if format in BATCHES else "decode"
+    of = pa.field(_native.schema(verb, format)).type
+    fields = FORMATS[format].fields
+    if FORMATS[format].is_ == "block":
+        assert spelled(of) == fields[0][1]
+        return
+    row = [("row", "int64")] if format in BATCHES else []
+    assert [(field.name, spelled(field.type)) for field in of] == [*row, *fields]
+
+
+def spelled(of: pa.DataType) -> str:
+    return str(of).replace("decimal128(20)", "decimal128(20, 0)")
+
+
+@every_one
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
+def test_what_is_decoded_has_the_type_that_was_told(format: str, errors: Any) -> None:
+    for text_keys, rows in ((False, good_cells(format)), (True, [None])):
+        told = pa.field(_native.schema("decode", format, errors=errors, text_keys=text_keys)).type
+        made = lha.decode(cells(rows), format, errors=errors, text_keys=text_keys)
+        assert made.type == told
+        if errors == "column":
+            assert told.names[-1] == "error"
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if FORMATS[name].traits.keys == "typed"])
+def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
+    verb: Any = "messages" if format in BATCHES else "decode"
+    of = pa.field(_native.schema(verb, format, text_keys=True)).type
+    headers = of if FORMATS[format].is_ == "block" else of.field("headers").type
+    assert str(headers) == "list<element: struct<key: string, kind: string, value: binary>>"
+
+
+@pytest.mark.parametrize("on_loss", ["raise", "drop", "report"])
+@pytest.mark.parametrize("errors", ["raise", "null", "column"])
+def test_what_is_converted_has_the_type_that_was_told(on_loss: Any, errors: Any) -> None:
+    column = cells([ops.encode([("a", None, b"x")], "kafka"), None])
+    made = lha.convert(column, "kafka", target="iggy", kinds="binary", on_loss=on_loss, errors=errors)
+    told = pa.field(_native.schema("convert", "kafka", target="iggy", on_loss=on_loss, errors=errors)).type
+    names = ["data", *(["losses"] if on_loss == "report" else []), *(["error"] if errors == "column" else [])]
+    assert made.type == told
+    assert told == pa.binary() if len(names) == 1 else told.names == names
+
+
+# --- there and back --------------------------------------------------------------------------------------------------
+
+
+@every_one
+def test_a_column_comes_back_as_it_went_in(format: str) -> None:
+    rows = good_cells(format)
+    column = cells(rows)
+    read = lha.decode(column, format)
+    assert [from_row(row) for row in read.to_pylist()] == [cell and ops.decode(cell, format) for cell in rows]
+    for start in range(len(rows) + 1):
+        assert lha.decode(column[start:], format).equals(read[start:])
+    chunked = pa.chunked_array([column[:1], column[1:]])
+    assert lha.decode(chunked, format).combine_chunks().equals(read)
+    if format in WRITTEN:
+        # Of a block, a null list is a message without headers.
+        again = [cell or (None if format in ENVELOPES else b"") for cell in rows]
+        assert lha.encode(read, format).to_pylist() == again
+        assert lha.encode(read[1:], format).to_pylist() == again[1:]
+        parts = pa.chunked_array([read[:1], read[1:]])
+        assert lha.encode(parts, format).to_pylist() == again
+
+
+@every_written
+def test_large_lists_and_views_of_every_format_are_written(format: str) -> None:
+    cell = ops.encode(good(format), format)
+    column = lha.decode(cells([cell]), format)
+    for widened in (large, viewed):
+        assert lha.encode(pa.array(column.to_pylist(), widened(column.type)), format).to_pylist() == [cell]
+
+
+def large(of: pa.DataType) -> pa.DataType:
+    return remade(of, pa.large_list, pa.large_string(), pa.large_binary())
+
+
+def viewed(of: pa.DataType) -> pa.DataType:
+    return remade(of, pa.list_, pa.string_view(), pa.binary_view())
+
+
+def remade(of: pa.DataType, lists: Callable[[Any], Any], text: pa.DataType, binary: pa.DataType) -> pa.DataType:
+    if pa.types.is_list(of):
+        return lists(pa.field("element", remade(of.value_type, lists, text, binary)))
+    if pa.types.is_struct(of):
+        return pa.struct([(field.name, remade(field.type, lists, text, binary)) for field in of])
+    return {pa.string(): text, pa.binary(): binary}.get(of, of)
+
+
+@pytest.mark.parametrize("format", ENVELOPES)
+def test_the_fields_of_an_envelope_come_in_any_order(format: str) -> None:
+    column = lha.decode(cells([ops.encode(good(format), format)]), format)
+    turned = pa.StructArray.from_arrays(column.flatten()[::-1], names=column.type.names[::-1])
+    assert lha.encode(turned, format).equals(lha.encode(column, format))
+
+
+def test_a_header_is_selected_from_a_list_and_from_bytes_alike() -> None:
+    cell = ops.encode(HEADERS["iggy"], "iggy")
+    columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.All("int32", key="a")}
+    column = cells([cell])
+    assert lha.select(column, "iggy", columns).equals(lha.select(lha.decode(column, "iggy"), "iggy", columns))
+    assert lha.select(column, "iggy", columns).to_pylist() == [{"a": 3, "none": None, "all": [3]}]
+
+
+# --- many messages ---------------------------------------------------------------------------------------------------
+
+SET = message("kip82-message", offset=7, headers=[("n", "int8", b"\1")]) + message("kip82-message", offset=8)
+OFFSETS = {"columns": ["row", "offset"], "headers": {"n": "int8"}}
+
+
+def test_rows_are_counted_over_the_chunks_of_a_stream() -> None:
+    chunked = pa.chunked_array([cells([SET, None]), cells([]), cells([SET])])
+    made = lha.messages(chunked, "kip82-messages", **OFFSETS)
+    assert isinstance(made, pa.ChunkedArray)
+    assert made.to_pylist() == [
+        {"row": 0, "offset": 7, "n": 1},
+        {"row": 0, "offset": 8, "n": None},
+        {"row": 2, "offset": 7, "n": 1},
+        {"row": 2, "offset": 8, "n": None},
+    ]
+    bad = pa.chunked_array([cells([SET]), cells([SET + b"\0"])])
+    with pytest.raises(lh.DecodeError) as caught:
+        lha.messages(bad, "kip82-messages")
+    assert (caught.value.row, caught.value.code, caught.value.message[:10]) == (1, "truncated", "message 2:")
+
+
+def test_a_slice_of_cells_has_the_messages_of_its_cells() -> None:
+    column = cells([SET, SET, None, SET])
+    made = lha.messages(column[1:], "kip82-messages", **OFFSETS)
+    assert [row["row"] for row in made.to_pylist()] == [0, 0, 2, 2]
+
+
+@every_batch
+def test_no_cells_are_no_messages_of_the_type_that_was_told(format: str) -> None:
+    made = lha.messages(cells([]), format)
+    assert (len(made), made.type) == (0, pa.field(_native.schema("messages", format)).type)
+
+
+def test_a_message_that_is_not_whole_follows_the_policy() -> None:
+    bad = bytearray(SET)
+    bad[12] ^= 1  # the checksum of the first one
+    column = cells([bytes(bad)])
+    assert [row["offset"] for row in lha.messages(column, "kip82-messages", errors="null").to_pylist()] == [7, 8]
+    told = lha.messages(column, "kip82-messages", errors="column", columns=["offset"]).to_pylist()
+    assert [(row["offset"], row["error"] and row["error"][0]["code"]) for row in told] == [(7, "bad_crc"), (8, None)]
+    broken = cells([SET[:16] + b"\x09" + SET[17:]])
+    rows = lha.messages(broken, "kip82-messages", errors="null", columns=["row", "offset"]).to_pylist()
+    assert rows == [{"row": 0, "offset": None}, {"row": 0, "offset": 8}]
+
+
+@pytest.mark.parametrize(("verb", "limit"), [("convert", 500), ("messages", 30), ("decode", 100)])
+def test_streams_of_every_verb_are_cut_before_an_offset_overflows(verb: str, limit: int) -> None:
+    call: Callable[..., Any] = {
+        "convert": lambda column, **options: _native.convert_column(column, "iggy", "iggy-message", **options),
+        "messages": lambda column, **options: _native.messages_column(column, "kip82-messages", **options),
+        "decode": lambda column, **options: _native.decode_column(column, "iggy", **options),
+    }[verb]
+    cell = SET if verb == "messages" else ops.encode(HEADERS["iggy"], "iggy")
+    column = cells([cell, None] * 100)
+    whole = pa.array(call(column))
+    parts = [pa.array(part) for part in call(pa.chunked_array([column]), max_offset=limit)]
+    assert len(parts) > 3
+    assert pa.concat_arrays(parts).equals(whole)
+    with pytest.raises(lh.HeaderError, match="pass a stream or a chunked array") as caught:
+        call(column, max_offset=limit)
+    assert caught.value.code == "too_large"
+
+
+def test_other_libraries_take_what_comes_out_of_every_format() -> None:
+    import polars as pl
+
+    for format in ONE:
+        column = cells(good_cells(format))
+        read = lha.decode(column, format)
+        assert pl.Series(lha.decode(pl.Series(column), format)).to_list() == read.to_pylist()
+        assert pl.Series(lha.validate(pl.Series(column), format)).null_count() == len(column)
+    made = pl.DataFrame(pl.Series(lha.messages(pl.Series([SET]), "kip82-messages", **OFFSETS)).struct.unnest())
+    assert made.to_dicts() == [{"row": 0, "offset": 7, "n": 1}, {"row": 0, "offset": 8, "n": None}]
+
+
+def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
+    for format in WRITTEN:
+        with pytest.raises(TypeError) as caught:
+            lha.encode(pa.array([1]), format)
+        assert spelled(decoded_type(format)) in str(caught.value)

@@ -1,0 +1,359 @@
+"""`letterhead convert`: bytes from one format to another, what is lost, and how it is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import runner
+from terminal import read_to_end
+
+STORE = Path(__file__).parents[1] / "samples" / "store-latest-0.parquet"
+
+HEADERS = [("tenant", lh.String("acme")), ("retry", lh.Int32(3)), ("route", lh.String("a")), ("route", lh.Int8(1))]
+TYPED = lh.encode([*HEADERS, ("note", None)], "kip82-typed")
+PLAIN = lh.encode([("tenant", "acme"), ("retry", b"\0\0\0\3")], "kafka")
+COMMAND = "import sys; from letterhead.cli import main; sys.exit(main())"
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    return runner(capfdbinary, monkeypatch)
+
+
+# one cell ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_bytes_are_those_of_the_verb(run):
+    kinds = {"tenant": "string", "retry": "int32"}
+    args = ("convert", "-f", "kafka", "--to", "iggy", "--kind", "tenant=string", "--kind", "retry=int32")
+    result = run(*args, stdin=PLAIN)
+    assert result.raw == lh.convert(PLAIN, "kafka", target="iggy", kinds=kinds)
+    assert (result.code, result.err) == (0, "")
+    assert run(*args, "--to-hex", stdin=PLAIN).out == result.raw.hex() + "\n"
+    assert json.loads(run(*args, "--json", stdin=PLAIN).out) == {
+        "format": "kafka",
+        "target": "iggy",
+        "data": {"hex": result.raw.hex()} | ({"text": result.raw.decode()}),
+    }
+
+
+@pytest.mark.parametrize("source", ["file", "hex", "base64", "stdin"])
+def test_bytes_come_from_every_source_and_go_to_a_file(run, tmp_path, source):
+    file, out = tmp_path / "cell.bin", tmp_path / "out.bin"
+    file.write_bytes(PLAIN)
+    args = {
+        "file": [file],
+        "hex": ["--hex", PLAIN.hex(" ")],
+        "base64": ["--base64", "BAx0ZW5hbnQIYWNtZQpyZXRyeQgAAAAD"],
+        "stdin": ["-"],
+    }[source]
+    result = run("convert", *args, "-f", "kafka", "-t", "kip82-typed", "--kinds", "binary", "-o", out, stdin=PLAIN)
+    assert (result.code, result.raw, result.err) == (0, b"", "")
+    assert out.read_bytes() == lh.convert(PLAIN, "kafka", target="kip82-typed", kinds="binary")
+
+
+@pytest.mark.parametrize("word", ["be", "le", "text"])
+def test_kinds_are_written_as_the_word_says(run, word):
+    block = lh.encode(HEADERS[:2], "iggy")
+    result = run("convert", "-f", "iggy", "--to", "kafka", "--kinds", word, stdin=block)
+    assert result.raw == lh.convert(block, "iggy", target="kafka", kinds=word)
+
+
+def test_a_key_that_stands_several_times_has_a_type_each_time(run):
+    block = lh.encode([("a", b"\1"), ("a", b"x"), ("b=c", b"3")], "kafka")
+    kinds = ["--kind", "a=int8", "--kind", "a=string", "--kind", "b=c=int16:text"]
+    result = run("convert", "-f", "kafka", "--to", "iggy", *kinds, stdin=block)
+    assert lh.decode(result.raw, "iggy") == lh.Headers([("a", lh.Int8(1)), ("a", lh.String("x")), ("b=c", lh.Int16(3))])
+
+
+def test_a_key_of_another_kind_than_text_is_named_as_losses_name_it(run):
+    block = lh.encode([(lh.Int32(3), lh.Binary(b"\1"))], "iggy")
+    result = run("convert", "-f", "iggy", "--to", "iggy", "--kind", "int32:3=int8", stdin=block)
+    assert lh.decode(result.raw, "iggy") == lh.Headers([(lh.Int32(3), lh.Int8(1))])
+
+
+def test_a_loss_stops_the_conversion(run):
+    result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--to-hex", stdin=TYPED)
+    message = "iggy: header 4: the value is null: a loss (null_not_carried), and --on-loss says what to do with it"
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (1, "")
+
+
+def test_losses_are_dropped_in_silence(run):
+    result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--on-loss", "drop", stdin=TYPED)
+    assert lh.decode(result.raw, "iggy") == lh.Headers(HEADERS)
+    assert (result.code, result.err) == (0, "")
+
+
+def test_losses_are_reported_as_a_table(run):
+    args = ("convert", "-f", "kip82-typed", "--to", "streams", "--kinds", "text", "--on-loss", "report", "--to-hex")
+    result = run(*args, stdin=TYPED)
+    assert lh.decode(bytes.fromhex(result.out), "streams").headers["retry"] == b"3"
+    assert [line.rstrip() for line in result.err.splitlines()] == [
+        "kip82-typed to streams: 4 losses",
+        "header   key      not carried                      written    code",
+        "──────────────────────────────────────────────────────────────────────────────",
+        "     0   tenant   the kind string is not carried   as it is   kind_not_carried",
+        "     1   retry    the kind int32 is not carried    text       kind_not_carried",
+        "     2   route    the kind string is not carried   as it is   kind_not_carried",
+        "     3   route    the kind int8 is not carried     text       kind_not_carried",
+        "The way back, with the kinds that they had:",
+        "  letterhead convert -f streams --to kip82-typed --kind tenant=string --kind retry=int32:text "
+        "--kind route=string --kind route=int8:text",
+    ]
+    assert result.code == 0
+
+
+def test_the_way_back_that_is_printed_leads_back(run):
+    there = run("convert", "-f", "kip82-typed", "--to", "kafka", "--kinds", "le", "--on-loss", "report", stdin=TYPED)
+    [command] = [line for line in there.err.splitlines() if line.startswith("  letterhead ")]
+    assert run(*shlex.split(command)[1:], stdin=there.raw).raw == TYPED
+
+
+def test_a_conversion_without_losses_says_so(run):
+    result = run("convert", "-f", "kip82-typed", "--to", "kip82-message", "--on-loss", "report", stdin=TYPED)
+    assert result.err == "kip82-typed to kip82-message: nothing was lost\n"
+    assert lh.decode(result.raw, "kip82-message").headers == lh.decode(TYPED, "kip82-typed")
+
+
+def test_losses_and_their_kinds_are_in_the_json(run):
+    args = ("convert", "-f", "kip82-typed", "--to", "kafka", "--kinds", "be", "--on-loss", "report", "--json")
+    result = run(*args, stdin=TYPED)
+    made = lh.convert(TYPED, "kip82-typed", target="kafka", kinds="be", on_loss="report")
+    document = json.loads(result.out)
+    assert document["data"]["hex"] == made.data.hex()
+    assert document["losses"] == [loss._asdict() for loss in made.losses]
+    assert document["kinds"] == {"tenant": "string", "retry": "int32", "route": ["string", "int8"]}
+    assert (result.code, result.err) == (0, "")
+
+
+def test_a_message_without_a_cell_has_no_bytes(run):
+    message = lh.encode(lh.Envelope(headers=HEADERS, value=None, timestamp=1), "kip82-message")
+    args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--kinds", "be")
+    result = run(*args, "--to-hex", stdin=message)
+    assert result.err == "letterhead: streams: a null payload is a tombstone: the cell is null and has no bytes\n"
+    assert result.code == 1
+    result = run(*args, "--json", stdin=message)
+    assert (result.code, json.loads(result.out)["data"]) == (0, None)
+
+
+def test_canonical_sorts_and_strict_kinds_refuse(run):
+    block = lh.encode([("b", lh.Int8(1)), ("a", lh.Value("kind-200", b"z"))], "iggy")
+    result = run("convert", "-f", "iggy", "--to", "iggy", "--canonical", stdin=block)
+    assert [header.key for header in lh.decode(result.raw, "iggy")] == ["a", "b"]
+    result = run("convert", "-f", "iggy", "--to", "iggy", "--strict-kinds", stdin=block)
+    assert (result.code, result.raw) == (1, b"")
+    assert "kind code 200 is unknown" in result.err
+
+
+def test_lenient_reads_what_java_reads(run):
+    args = ("convert", "-f", "kafka", "--to", "kip82-typed", "--to-hex", "--hex", "03")
+    assert run(*args).code == 1
+    result = run(*args, "--lenient")
+    assert (result.code, result.out) == (0, "\n")
+
+
+def test_bytes_with_faults_are_not_converted(run):
+    result = run("convert", "-f", "kafka", "--to", "iggy", "--kinds", "binary", "--to-hex", stdin=PLAIN[:-1])
+    assert result.err == "letterhead: kafka: header 1: value takes 4 bytes and 3 are left (byte 20)\n"
+    assert (result.code, result.out) == (1, "")
+
+
+def test_no_control_character_of_a_key_reaches_the_screen(run):
+    block = lh.encode([("\x1b[2J\u202e", lh.Int8(1))], "iggy")
+    args = ("convert", "-f", "iggy", "--to", "kafka", "--kinds", "be", "--on-loss", "report")
+    result = run(*args, "--to-hex", stdin=block)
+    assert [char for char in result.err if not char.isprintable() and char != "\n"] == []
+    result = run(*args, "--json", stdin=block)
+    assert [char for char in result.out if not char.isprintable() and char != "\n"] == []
+
+
+# a column ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """Write a column: two messages, a null, one that is cut, one with a null value."""
+    path = tmp_path / "cells.parquet"
+    values = [lh.encode(HEADERS, "kip82-typed"), b"", None, TYPED[:-2], TYPED]
+    pq.write_table(pa.table({"id": range(5), "value": pa.array(values, pa.binary())}), path)
+    return path
+
+
+def test_a_column_becomes_parquet_with_losses_and_errors(run, cells, tmp_path):
+    out = tmp_path / "out.parquet"
+    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out)
+    result = run(*args, "--on-loss", "report", "--errors", "column")
+    table = pq.read_table(out)
+    assert table.schema.names == ["id", "value", "losses", "error"]
+    rows = table.to_pylist()
+    assert lh.decode(rows[0]["value"], "iggy") == lh.Headers(HEADERS)
+    assert (rows[1]["value"], rows[2]["value"]) == (b"", None)
+    assert rows[3]["error"][0]["code"] == "truncated"
+    assert [loss["code"] for loss in rows[4]["losses"]] == ["null_not_carried"]
+    assert [line.rstrip() for line in result.err.splitlines()] == [
+        f"5 rows written to {out}",
+        "kip82-typed to iggy: 1 of 5 rows with losses",
+        "times   key    not carried         written    first row   code",
+        "──────────────────────────────────────────────────────────────────────────",
+        "    1   note   the value is null   left out           4   null_not_carried",
+        "letterhead: 1 of 5 rows did not convert: truncated 1",
+    ]
+    assert result.code == 1
+
+
+def test_bad_rows_of_a_column_become_null(run, cells, tmp_path):
+    out = tmp_path / "out.parquet"
+    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "iggy", "-o", out, "--on-loss", "drop")
+    result = run(*args, "--errors", "null")
+    assert [value is None for value in pq.read_table(out)["value"].to_pylist()] == [False, False, True, True, False]
+    assert result.err.endswith("letterhead: 1 of 5 rows did not convert: truncated 1\n")
+    refused = run(*args)
+    assert "row 3)" in refused.err
+    assert refused.code == 1
+
+
+def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
+    path, out = tmp_path / "cells.parquet", tmp_path / "out.parquet"
+    messages = [lh.encode(lh.Envelope(headers=[], value=value, timestamp=1), "kip82-message") for value in (b"v", None)]
+    pq.write_table(pa.table({"value": messages}), path)
+    args = ("convert", path, "-c", "value", "-f", "kip82-message", "--to", "streams", "-o", out, "--on-loss", "drop")
+    result = run(*args, "--errors", "null")
+    assert pq.read_table(out)["value"].to_pylist() == [b"\0v", None]
+    assert (result.code, result.err) == (0, f"2 rows written to {out}\n")
+
+
+def test_a_column_becomes_json_lines_or_a_table(run, cells):
+    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "kafka", "--kinds", "be", "--limit", "2")
+    rows = [json.loads(line) for line in run(*args, "--json").lines]
+    assert [list(row) for row in rows] == [["id", "value"]] * 2
+    assert rows[0]["value"]["hex"] == lh.encode(HEADERS, "kafka", kinds="be").hex()
+    result = run(*args, "--on-loss", "report")
+    assert "kind_not_carried 4" in result.out
+    assert "2 of 5 rows" in result.out
+    assert "1 of 2 rows with losses" in result.err
+
+
+def test_a_store_goes_to_iggy_and_says_what_it_lost(run, tmp_path):
+    there, back = tmp_path / "there.parquet", tmp_path / "back.parquet"
+    args = ("--kinds", "binary", "--on-loss", "report", "-o", there)
+    result = run("convert", STORE, "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message", *args)
+    before = pq.read_table(STORE)["value"].to_pylist()
+    decoded = [lh.decode(cell, "streams-timestamped") for cell in before]
+    lost = {"note": 0, "blob": 0}
+    for cell in decoded:
+        for key, value in cell.headers:
+            if not value or len(value) > 255:
+                lost[key] += 1
+    counts = {"note": 0, "blob": 0}
+    for line in result.err.splitlines():
+        found = re.match(r" *([\d,]+)   (note|blob) ", line)
+        if found:
+            counts[found[2]] += int(found[1].replace(",", ""))
+    assert counts == lost
+    args = ("--kinds", "be", "--on-loss", "drop", "-o", back)
+    assert run("convert", there, "-c", "value", "-f", "iggy-message", "--to", "streams-timestamped", *args).code == 0
+    for cell, after in zip(decoded, pq.read_table(back)["value"].to_pylist(), strict=True):
+        read = lh.decode(after, "streams-timestamped")
+        kept = [header for header in cell.headers if header.value and len(header.value) <= 255]
+        assert (list(read.headers), read.timestamp, read.payload) == (kept, cell.timestamp, cell.payload)
+
+
+# wrong usage ---------------------------------------------------------------------------------------------------------
+
+TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["convert", "-f", "kafka", "--hex", "00"], "Missing option '--to' / '-t' (see letterhead convert --help)"),
+        ([*TO_IGGY, "--hex", "00", "--kinds", "be", "--kind", "a=int8"], "--kinds and --kind exclude each other: give one of them"),
+        ([*TO_IGGY, "--hex", "00", "--to-hex", "--kind", "a"], "--kind: 'a' is not KEY=TYPE, as in retry=int32"),
+        ([*TO_IGGY, "--hex", "00", "--limit", "1"], "--limit and --errors need --column: they are for a column of a Parquet file"),
+        ([*TO_IGGY, "--hex", "00", "--errors", "null"], "--limit and --errors need --column: they are for a column of a Parquet file"),
+        ([*TO_IGGY, "--hex", "00", "--json", "--to-hex"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
+        ([*TO_IGGY, "--hex", "00", "--json", "-o", "x"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
+        ([*TO_IGGY, "-c", "value", "--hex", "00"], "--column needs a Parquet FILE"),
+        ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one cell, not for --column"),
+        ([*TO_IGGY, "-c", "value", str(STORE), "--json", "-o", "x"], "--json and --out exclude each other: one writes lines, the other Parquet"),
+        (
+            [*TO_IGGY, "--hex", "00", "--to-hex", "--kinds", "be"],
+            'kinds="be", "le" and "text" write values without their kinds, and iggy has kinds: give kinds={key: kind} or kinds="binary"',
+        ),
+        (
+            ["convert", "-f", "kafka", "--to", "iggy-auto", "--hex", "00", "--to-hex"],
+            "iggy-auto reads either layout and is no target: name iggy or iggy-2023",
+        ),
+        (
+            ["convert", "-f", "kafka", "--to", "kip82-messages", "--hex", "00", "--to-hex"],
+            "kip82-messages is a batch and no target",
+        ),
+        (
+            ["convert", "-f", "kip82-messages", "--to", "kafka", "--hex", "", "--to-hex"],
+            "kip82-messages is a batch: convert its messages one by one",
+        ),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
+    result = run(*args)
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["-f", "kafka", "--to", "igy"], "unknown format 'igy': did you mean 'iggy'?"),
+        (["-f", "kafak", "--to", "iggy"], "unknown format 'kafak': did you mean 'kafka'?"),
+        (["-f", "kafka", "--to", "iggy", "--kind", "a=int33"], "unknown type 'int33': did you mean 'int32'?"),
+        (["-f", "kafka", "--to", "iggy", "--on-loss", "ignore"], "Invalid value for '--on-loss'"),
+    ],
+)
+def test_what_is_misspelt_is_named(run, args, message):
+    for source in (["--hex", "00", "--to-hex"], [STORE, "--column", "value"]):
+        result = run("convert", *args, *source)
+        assert result.err.startswith(f"letterhead: {message}")
+        assert result.err.count("\n") == 1
+        assert result.code == 2
+
+
+# terminals -----------------------------------------------------------------------------------------------------------
+
+
+def terminal(*args: str) -> tuple[int, str]:
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "COLUMNS": "90", "LINES": "40", "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-c", COMMAND, *args]
+    process = subprocess.Popen(command, stdin=follower, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    printed = read_to_end(leader)
+    return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
+
+
+def test_bytes_are_not_written_to_a_terminal():
+    code, printed = terminal("convert", "-f", "kafka", "--to", "iggy", "--kinds", "binary", "--hex", PLAIN.hex())
+    assert printed == "letterhead: bytes are not written to a terminal: use --to-hex, --json, --out FILE, or a pipe\n"
+    assert code == 2
+
+
+def test_on_a_terminal_losses_are_in_colour_and_there_is_progress(tmp_path):
+    args = ("convert", str(STORE), "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message")
+    code, printed = terminal(*args, "--kinds", "binary", "--on-loss", "report", "-o", str(tmp_path / "out.parquet"))
+    assert "\x1b[" in printed
+    assert "converting value" in printed
+    assert "rows with losses" in printed
+    assert code == 0

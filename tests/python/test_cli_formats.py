@@ -1,0 +1,549 @@
+"""The command and formats with kinds, with other keys than text, with envelopes' fields, and with many messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from command import runner
+from letterhead.cli.document import read_message, to_json
+from letterhead.cli.exits import Failure
+from letterhead.cli.spelling import of_text, read_key, read_value, spell, spell_key, text_of
+from letterhead.values import KINDS, Value, of_message
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+
+TYPED = lh.Headers(
+    [("tenant", lh.String("株式会社")), ("retry", lh.Int32(3)), ("ok", lh.Bool(True)), ("raw", lh.Binary(b"\0\1"))]
+)
+NAN = Value.from_bits("float64", bytes.fromhex("7ff8000000000001"))
+ANY_KEYS = lh.Headers(
+    [
+        ("tenant", lh.String("acme")),
+        (lh.Int32(7), lh.UInt8(9)),
+        (b"\xff", Value("kind-200", b"zz")),
+        ("int32:7", lh.Float32(2.5)),
+        (lh.Bool(True), NAN),
+        (of_message("string", b"\xff"), of_message("bool", b"\2")),
+    ]
+)
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    return runner(capfdbinary, monkeypatch)
+
+
+def message(offset: int, headers: Any = (), value: bytes | None = b"v", **fields: Any) -> bytes:
+    fields = {"timestamp": 1767225600000, "key": b"k", **fields}
+    return lh.encode(lh.Envelope(offset=offset, headers=headers, value=value, **fields), "kip82-message")
+
+
+SET = message(0, {"n": lh.Int8(0)}) + message(1, value=None) + message(2, {"n": lh.Int8(2)})
+DAMAGED = SET[: len(message(0, {"n": lh.Int8(0)})) + 12] + b"\0\0\0\0" + SET[len(message(0, {"n": lh.Int8(0)})) + 16 :]
+
+
+def vector(name: str, ending: str) -> dict[str, Any]:
+    lines = map(json.loads, (VECTORS / f"{name}.jsonl").open())
+    return next(line for line in lines if line["id"].endswith(ending))
+
+
+# how values and keys are spelt -----------------------------------------------------------------------------------------
+
+kinds = st.sampled_from(list(KINDS))
+
+
+@given(kinds, st.data())
+def test_what_a_value_spells_reads_as_the_same_bits(kind: str, data: st.DataObject) -> None:
+    value = of_message(kind, data.draw(st.binary(min_size=KINDS[kind] or 0, max_size=KINDS[kind] or 20)))
+    text = text_of(value)
+    if text is None:
+        assert kind in ("binary", "char", "bool", "string", "float32", "float64")
+    else:
+        assert of_text(kind, text) == value
+        assert read_value(spell(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "spelt"),
+    [
+        (lh.Int32(-3), "int32:-3"),
+        (lh.Bool(True), "bool:true"),
+        (lh.Float64(1.5), "float64:1.5"),
+        (lh.Float64(float("-inf")), "float64:-Infinity"),
+        (lh.UInt128(2**128 - 1), f"uint128:{2**128 - 1}"),
+        (lh.Char("é"), "char:é"),
+        (lh.Char("\ud800"), "char:d800"),
+        (lh.String("a:b"), "string:a:b"),
+        (lh.Binary(b"\0\xff"), "binary:00ff"),
+        (Value("kind-200", b"z"), "kind-200:7a"),
+        (of_message("bool", b"\2"), "bool:02"),
+        (of_message("int32", b"\0\0\0"), "int32:000000"),
+        (NAN, "float64:7ff8000000000001"),
+    ],
+)
+def test_a_value_is_spelt_as_faults_spell_it(value: Value, spelt: str) -> None:
+    assert spell(value) == spelt
+
+
+def test_a_fault_names_a_key_as_the_command_spells_it() -> None:
+    for key in (
+        lh.Int32(-3),
+        lh.Float64(1.5),
+        lh.Binary(b"\xff"),
+        lh.Char("x"),
+        Value("kind-200", b"z"),
+        lh.Bool(True),
+    ):
+        data = lh.encode([(key, lh.Int8(1))], "iggy") if key.kind != "char" else b""
+        if data:
+            [loss] = lh.convert(data, "iggy", target="kafka", kinds="be", on_loss="report").losses[:1]
+            assert loss.key == spell_key(key, "typed")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["int32:3", "string:", "kind-16:", "a:b"]))
+def test_a_key_that_is_text_stays_text(text: str) -> None:
+    for form in ("text", "typed"):
+        assert read_key(spell_key(text, form), form) == text
+
+
+@pytest.mark.parametrize("text", ["int32:x", "int8:300", "bool:1", "char:ab", "binary:0", "binary:xy", "int32:"])
+def test_what_spells_no_value_is_refused(text: str) -> None:
+    with pytest.raises(Failure):
+        read_value(text)
+
+
+# JSON, both ways ---------------------------------------------------------------------------------------------------------
+
+
+def whole() -> list[tuple[str, bytes]]:
+    """Give what can be written again to the byte, of every format."""
+    cells = [("iggy", lh.encode(ANY_KEYS, "iggy")), ("kip82-typed", lh.encode(TYPED, "kip82-typed"))]
+    for path in sorted(VECTORS.glob("kip82_*.jsonl")):
+        for line in map(json.loads, path.open()):
+            if line["op"] == "both":
+                cells.append((line["format"], bytes.fromhex(line["bytes"])))
+    for name, format in (("iggy_seed_headers", "iggy-2023"), ("iggy_tlv_headers", "iggy")):
+        cells += [(format, bytes.fromhex(json.loads(line)["bytes"])) for line in (VECTORS / f"{name}.jsonl").open()]
+    for name, op, format in (
+        ("iggy_seed_messages", "message", "iggy-message-2023"),
+        ("iggy_tlv_messages", "message64", "iggy-message"),
+    ):
+        lines = map(json.loads, (VECTORS / f"{name}.jsonl").open())
+        cells += [(format, bytes.fromhex(line["bytes"])) for line in lines if line["op"] == op]
+    return cells
+
+
+def test_json_of_a_message_reads_as_the_same_bytes_in_every_format() -> None:
+    formats = set()
+    for format, data in whole():
+        read = lh.decode(data, format)
+        fields = {"headers": read} if isinstance(read, lh.Headers) else read._asdict()
+        document = json.loads(json.dumps(to_json(fields, format)))
+        written = lh.encode(read_message(document, format), format)
+        assert written == data, format
+        formats.add(format)
+    assert len(formats) == 10
+
+
+@pytest.mark.parametrize(
+    ("format", "headers", "fields"),
+    [
+        ("kip82-typed", [*TYPED, ("note", None), ("unit", lh.Char("x")), ("half", lh.Char("\udc00"))], {}),
+        ("iggy", ANY_KEYS, {}),
+        ("kip82-int", [(5, b"x"), (-1, None), (5, b"\xff")], {}),
+        ("kip82-message-wrapper", [(5, b"x")], {"offset": 3, "key": b"k", "value": b"v", "timestamp": 1}),
+        ("iggy-message", TYPED, {"id": bytes(15) + b"\7", "timestamp": 1767225600000001, "payload": b"\xff"}),
+    ],
+)
+def test_encode_undoes_decode(run, format, headers, fields):
+    data = lh.encode(lh.Envelope(headers=headers, **fields) if fields else lh.Headers(headers), format)
+    document = run("decode", "-f", format, "--json", "-", stdin=data)
+    assert document.code == 0
+    assert run("encode", "-f", format, stdin=document.raw).raw == data
+
+
+def test_json_spells_typed_keys_and_values_without_loss(run):
+    data = lh.encode(ANY_KEYS, "iggy")
+    document = json.loads(run("decode", "-f", "iggy", "--json", "-", stdin=data).out)
+    assert [(header["key"], header["value"]) for header in document["headers"]] == [
+        ("tenant", {"kind": "string", "hex": "61636d65", "text": "acme"}),
+        ("int32:7", {"kind": "uint8", "hex": "09", "text": "9"}),
+        ("binary:ff", {"kind": "kind-200", "hex": "7a7a"}),
+        ("string:int32:7", {"kind": "float32", "hex": "40200000", "text": "2.5"}),
+        ("bool:true", {"kind": "float64", "hex": "7ff8000000000001"}),
+        ({"kind": "string", "hex": "ff"}, {"kind": "bool", "hex": "02"}),
+    ]
+
+
+def test_encode_takes_every_spelling_of_a_value_with_a_kind(run):
+    values = [
+        "int32:3",
+        {"kind": "int32", "text": "3"},
+        {"kind": "int32", "hex": "00 00 00 03"},
+        {"kind": "int32", "base64": "AAAAAw=="},
+        {"kind": "int32", "hex": "00000003", "text": "3"},
+    ]
+    document = {"headers": [{"key": "k", "value": value} for value in values]}
+    for format in ("iggy", "iggy-2023", "kip82-typed"):
+        written = run("encode", "-f", format, stdin=json.dumps(document).encode()).raw
+        assert lh.decode(written, format).all("k") == [lh.Int32(3)] * len(values)
+
+
+def test_encode_gives_kinds_that_are_said(run):
+    document = json.dumps({"headers": [{"key": "n", "value": "3"}, {"key": "n", "value": {"hex": "01"}}]}).encode()
+    result = run("encode", "-f", "iggy", "--kind", "n=int16:text", "--kind", "n=bool", stdin=document)
+    assert lh.decode(result.raw, "iggy").all("n") == [lh.Int16(3), lh.Bool(True)]
+    assert lh.decode(run("encode", "-f", "iggy", "--kinds", "binary", stdin=document).raw, "iggy").all("n") == [
+        lh.Binary(b"3"),
+        lh.Binary(b"\1"),
+    ]
+    refused = run("encode", "-f", "iggy", stdin=document)
+    assert refused.err.startswith(
+        "letterhead: iggy: header 0: iggy wants a kind beside every value: a loss (unknown_kind)"
+    )
+    assert (refused.code, refused.raw) == (1, b"")
+    assert run("encode", "-f", "iggy", "--on-loss", "drop", stdin=document).code == 0
+
+
+def test_encode_writes_kinds_as_it_is_told(run):
+    document = b'{"headers": [{"key": "n", "value": {"kind": "int16", "text": "258"}}]}'
+    for word, value in (("be", b"\1\2"), ("le", b"\2\1"), ("text", b"258")):
+        written = run("encode", "-f", "kafka", "--kinds", word, stdin=document).raw
+        assert lh.decode(written, "kafka")["n"] == value
+
+
+def test_encode_sorts_iggy_headers_on_request(run):
+    document = b'{"headers": [{"key": "b", "value": "int8:1"}, {"key": "a", "value": "int8:2"}]}'
+    written = run("encode", "-f", "iggy", "--canonical", stdin=document).raw
+    assert [header.key for header in lh.decode(written, "iggy")] == ["a", "b"]
+
+
+def test_a_string_in_a_format_without_kinds_is_only_text(run):
+    document = b'{"headers": [{"key": "int32:3", "value": "int32:3"}]}'
+    assert lh.decode(run("encode", "-f", "kafka", stdin=document).raw, "kafka")["int32:3"] == b"int32:3"
+
+
+def test_fields_that_the_format_fills_in_may_be_left_out(run):
+    document = b'{"headers": [], "timestamp": null, "value": "v"}'
+    read = lh.decode(run("encode", "-f", "kip82-message", stdin=document).raw, "kip82-message")
+    assert (read.offset, read.magic, read.timestamp, read.key, read.value) == (0, 2, -1, None, b"v")
+
+
+@pytest.mark.parametrize(
+    ("format", "header", "message"),
+    [
+        ("kip82-int", {"key": "5", "value": None}, "JSON: header 0: a key is a whole number, not a string"),
+        ("kip82-int", {"key": True, "value": None}, "JSON: header 0: a key is a whole number, not true or false"),
+        ("kip82-int", {"key": 2**31, "value": None}, "JSON: header 0: its key does not fit 32 bits"),
+        ("iggy", {"key": 5, "value": None}, "JSON: header 0: a key is a string, not a number"),
+        ("iggy", {"key": "int32:x", "value": None}, "JSON: header 0: its key: the text does not spell int32"),
+        ("iggy", {"key": {"hex": "00"}, "value": None}, 'JSON: header 0: its key has no "kind"'),
+        ("kip82-typed", {"key": {"kind": "int8", "hex": "00"}, "value": None}, "JSON: header 0: a key is a string, not an object"),
+        ("iggy", {"key": "k", "value": "int8:300"}, "JSON: header 0: the number does not fit int8"),
+        ("iggy", {"key": "k", "value": "binary:0"}, "JSON: header 0: binary: 1 digits; bytes have two each"),
+        (
+            "iggy",
+            {"key": "k", "value": {"kind": "int32"}},
+            'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"',
+        ),
+        (
+            "iggy",
+            {"key": "k", "value": {"kind": "int32", "hex": "00000003", "text": "4"}},
+            "JSON: header 0: hex and text are not the same bytes: change both, or leave one out",
+        ),
+        ("iggy", {"key": "k", "value": 3}, 'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"'),
+    ],
+)  # fmt: skip
+def test_encode_refuses_with_one_line(run, format, header, message):
+    result = run("encode", "-f", format, "--hex", stdin=json.dumps({"headers": [header]}).encode())
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (2, "")
+
+
+def test_encode_names_the_nearest_kind(run):
+    document = b'{"headers": [{"key": "k", "value": {"kind": "int33", "text": "3"}}]}'
+    result = run("encode", "-f", "iggy", "--hex", stdin=document)
+    assert result.err.startswith("letterhead: JSON: header 0: unknown kind 'int33': did you mean 'int32'?")
+    assert result.code == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("tombstone", 1, '"tombstone" is true or false, not a number'),
+        ("offset", "1", '"offset" is a whole number, not a string'),
+        ("offset", 2**63, '"offset" does not fit 64 bits'),
+        ("key", 3, '"key": a value is null, a string, or an object with "hex", "text" or "base64"'),
+    ],
+)
+def test_encode_refuses_fields_with_one_line(run, field, value, message):
+    document = {"headers": [], "timestamp": 1, "value": "v", field: value}
+    result = run("encode", "-f", "kip82-message", "--hex", stdin=json.dumps(document).encode())
+    assert (result.code, result.err) == (2, f"letterhead: JSON: {message}\n")
+
+
+def test_a_batch_is_not_written(run):
+    result = run("encode", "-f", "kip82-messages", "--hex", stdin=b'{"headers": []}')
+    message = "kip82-messages is a batch: its messages are written one by one"
+    assert (result.code, result.err) == (2, f"letterhead: {message}\n")
+    result = run("encode", "-f", "iggy-auto", "--hex", stdin=b'{"headers": []}')
+    message = "iggy-auto reads either layout and is no target: name iggy or iggy-2023"
+    assert (result.code, result.err) == (2, f"letterhead: {message}\n")
+
+
+# decode --------------------------------------------------------------------------------------------------------------
+
+
+def test_decode_shows_kinds_and_what_values_spell(run):
+    data = lh.encode([*TYPED, ("note", None), ("unit", lh.Char("x")), ("x", NAN)], "kip82-typed")
+    assert run("decode", "-f", "kip82-typed", "--hex", data.hex()).lines == [
+        "kip82-typed: 116 bytes, 7 headers",
+        "header   key        kind      value                     bytes",
+        "─────────────────────────────────────────────────────────────",
+        '     0   "tenant"   string    "株式会社"                   12',
+        '     1   "retry"    int32     3                             4',
+        '     2   "ok"       bool      true                          1',
+        '     3   "raw"      binary    00 01                         2',
+        '     4   "note"               null',
+        '     5   "unit"     char      "x"                           2',
+        '     6   "x"        float64   7f f8 00 00 00 00 00 01       8',
+    ]
+
+
+def test_decode_shows_typed_keys_as_faults_do(run):
+    lines = run("decode", "-f", "iggy", "--hex", lh.encode(ANY_KEYS, "iggy").hex()).lines
+    assert [line.split()[1] for line in lines[3:]] == [
+        '"tenant"',
+        "int32:7",
+        "binary:ff",
+        '"int32:7"',
+        "bool:true",
+        "string:ff",
+    ]
+
+
+def test_decode_shows_every_field_of_an_envelope(run):
+    lines = run("decode", "-f", "kip82-message", "--hex", message(3, {"n": lh.Int8(1)}).hex()).lines
+    assert lines[0] == "kip82-message: 51 bytes, 1 header"
+    names = [line.split(":")[0] for line in lines[1:9]]
+    assert names == ["offset", "crc", "magic", "attributes", "timestamp", "key", "value", "tombstone"]
+    assert "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)" in lines
+    assert "tombstone: false" in lines
+
+
+def test_times_of_iggy_are_microseconds(run):
+    data = lh.encode(lh.Envelope(headers=[], timestamp=1767225600000001, payload=b"p"), "iggy-message")
+    date = "2026-01-01 00:00:00.000001 UTC"
+    assert f"timestamp: 1767225600000001  ({date})" in run("decode", "-f", "iggy-message", "--hex", data.hex()).lines
+    assert f"1767225600000001  {date}" in run("inspect", "-f", "iggy-message", "--hex", data.hex()).out
+
+
+def test_null_headers_are_shown(run):
+    data = message(0, None, magic=1)
+    assert "headers: null" in run("decode", "-f", "kip82-message", "--hex", data.hex()).lines
+    document = json.loads(run("decode", "-f", "kip82-message", "--json", "--hex", data.hex()).out)
+    assert document["headers"] is None
+
+
+@pytest.mark.parametrize("command", ["inspect", "decode"])
+def test_kinds_without_a_name_are_refused_on_request(run, command):
+    data = lh.encode([("k", Value("kind-200", b"z"))], "iggy")
+    assert run(command, "-f", "iggy", "--hex", data.hex()).code == 0
+    refused = run(command, "-f", "iggy", "--strict-kinds", "--hex", data.hex())
+    assert refused.code == 1
+    assert "kind code 200 is unknown" in refused.out + refused.err
+
+
+# batches -------------------------------------------------------------------------------------------------------------
+
+
+def test_decode_shows_the_messages_of_a_batch(run):
+    result = run("decode", "-f", "kip82-messages", "--hex", SET.hex())
+    assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages"
+    assert [line for line in result.lines if line.startswith("message ")] == ["message 0", "message 1", "message 2"]
+    assert "value: null" in result.lines
+    assert result.code == 0
+
+
+def test_decode_json_gives_messages_that_encode_takes(run):
+    document = json.loads(run("decode", "-f", "kip82-messages", "--json", "--hex", SET.hex()).out)
+    assert [each["offset"] for each in document["messages"]] == [0, 1, 2]
+    written = [
+        run("encode", "-f", "kip82-message", stdin=json.dumps(each).encode()).raw for each in document["messages"]
+    ]
+    assert b"".join(written) == SET
+
+
+def test_decode_opens_compressed_sets(run):
+    line = vector("kip82_messages", "/gzip-deflated")
+    document = json.loads(run("decode", "-f", "kip82-messages", "--json", "--hex", line["bytes"]).out)
+    assert [each["offset"] for each in document["messages"]] == [each["offset"] for each in line["messages"]]
+
+
+def test_decode_folds_many_messages(run):
+    many = b"".join(message(n) for n in range(25))
+    assert "… 5 more messages (--all)" in run("decode", "-f", "kip82-messages", "--hex", many.hex()).lines
+    assert "message 24" in run("decode", "-f", "kip82-messages", "--all", "--hex", many.hex()).lines
+
+
+def test_a_bad_message_stops_a_batch_and_is_named(run):
+    result = run("decode", "-f", "kip82-messages", "--hex", DAMAGED.hex())
+    assert result.err.startswith("letterhead: kip82-messages: message 1: the checksum is 00000000 and the bytes give ")
+    assert (result.code, result.out) == (1, "")
+
+
+def test_messages_beside_a_bad_one_are_kept(run):
+    args = ("decode", "-f", "kip82-messages", "--hex", DAMAGED.hex())
+    result = run(*args, "--errors", "column", "--json")
+    messages = json.loads(result.out)["messages"]
+    assert [each["error"] and each["error"][0]["code"] for each in messages] == [None, "bad_crc", None]
+    assert messages[2]["headers"] == [{"key": "n", "value": {"kind": "int8", "hex": "02", "text": "2"}}]
+    assert result.code == 1
+    assert "! message 1: the checksum is 00000000" in run(*args, "--errors", "column").out
+    result = run(*args, "--errors", "null", "--json")
+    assert [each is None for each in json.loads(result.out)["messages"]] == [False, True, False]
+    assert "message 1: null" in run(*args, "--errors", "null").lines
+
+
+def test_lenient_lets_a_cut_message_go(run):
+    cut = SET[:-3].hex()
+    assert run("decode", "-f", "kip82-messages", "--hex", cut).code == 1
+    result = run("decode", "-f", "kip82-messages", "--lenient", "--json", "--hex", cut)
+    assert (result.code, len(json.loads(result.out)["messages"])) == (0, 2)
+
+
+def test_inspect_heads_every_message(run):
+    result = run("inspect", "-f", "kip82-messages", "--hex", SET.hex())
+    assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages, 2 headers, no faults"
+    assert [line.strip() for line in result.lines if line.startswith("  message ")] == [
+        f"message {n}" for n in range(3)
+    ]
+    assert re.search(r"^  0011    10 +attributes +16, headers$", result.out, re.MULTILINE)
+    document = json.loads(run("inspect", "-f", "kip82-messages", "--json", "--hex", SET.hex()).out)
+    assert "".join(label["hex"] for label in document["labels"]) == SET.hex()
+    assert sorted({label["message"] for label in document["labels"]}) == [0, 1, 2]
+
+
+def test_inspect_counts_the_messages_of_a_compressed_set(run):
+    compressed = bytes.fromhex(vector("kip82_messages", "/gzip-deflated")["bytes"])
+    lines = run("inspect", "-f", "kip82-messages", "--hex", (SET + compressed + SET).hex()).lines
+    assert "8 messages" in lines[0]
+    headings = [line.strip() for line in lines if line.startswith("  message")]
+    assert headings[3:5] == ["messages 3 to 4: a compressed set, which decode opens", "message 5"]
+
+
+def test_inspect_numbers_nothing_after_a_set_that_cannot_be_opened(run):
+    compressed = bytes.fromhex(vector("kip82_messages", "/crc-inside-a-set")["bytes"])
+    lines = run("inspect", "-f", "kip82-messages", "--hex", (compressed + SET).hex()).lines
+    assert [line.strip() for line in lines if line.startswith("  a ")] == ["a compressed set", *["a message"] * 3]
+
+
+def test_inspect_heads_the_parts_of_a_batch_of_iggy(run):
+    lines = map(json.loads, (VECTORS / "iggy_tlv_messages.jsonl").open())
+    line = next(line for line in lines if line["op"] == "send_messages_batch" and len(line["messages"]) == 2)
+    data = bytes.fromhex(line["bytes"])[line["batch_at"] :]
+    result = run("inspect", "-f", "iggy-batch", "--hex", data.hex())
+    assert [line.strip() for line in result.lines if line.startswith(("  batch", "  message "))] == [
+        "batch",
+        "message 0",
+        "message 1",
+    ]
+    assert result.code == 0
+
+
+def test_inspect_says_which_lengths_are_null(run):
+    typed = lh.encode([("k", None)], "kip82-typed")
+    assert "value length  header 0   0, null" in run("inspect", "-f", "kip82-typed", "--hex", typed.hex()).out
+    tombstone = message(0, value=None, key=None)
+    assert run("inspect", "-f", "kip82-message", "--hex", tombstone.hex()).out.count("-1, null") == 2
+
+
+# columns -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sets(tmp_path):
+    """Write a column of batches: three messages, a null, a damaged one, none."""
+    path = tmp_path / "sets.parquet"
+    values = pa.array([SET, None, DAMAGED, b""], pa.binary())
+    pq.write_table(pa.table({"id": [10, 11, 12, 13], "value": values}), path)
+    return path
+
+
+def test_every_message_of_a_column_of_batches_is_a_row(run, sets, tmp_path):
+    out = tmp_path / "messages.parquet"
+    args = ("decode", sets, "-c", "value", "-f", "kip82-messages", "--errors", "column", "--out", out)
+    result = run(*args)
+    table = pq.read_table(out)
+    names = ["offset", "crc", "magic", "attributes", "timestamp", "key", "headers", "value", "tombstone", "error"]
+    assert table.schema.names == ["id", *names]
+    assert table.column("id").to_pylist() == [10] * 3 + [12] * 3
+    assert [error is None for error in table.column("error").to_pylist()] == [True] * 4 + [False, True]
+    assert result.err == f"6 messages written to {out}\nletterhead: 1 of 6 messages did not decode: bad_crc 1\n"
+    assert result.code == 1
+
+
+def test_bad_messages_become_null(run, sets):
+    result = run("decode", sets, "-c", "value", "-f", "kip82-messages", "--errors", "null", "--json")
+    rows = [json.loads(line) for line in result.lines]
+    assert [row["offset"] for row in rows] == [0, 1, 2, 0, None, 2]
+    assert rows[4] == {"id": 12, **dict.fromkeys(list(rows[0])[1:])}
+    assert result.err == "letterhead: 1 of 6 messages did not decode: bad_crc 1\n"
+
+
+def test_a_limit_is_one_of_messages(run, sets):
+    result = run("decode", sets, "-c", "value", "-f", "kip82-messages", "--limit", "2")
+    assert result.lines[-1] == "2 messages from 2 of 4 rows"
+    assert (result.code, result.err) == (0, "")
+
+
+def test_a_bad_message_of_a_column_is_named_with_its_row(run, sets):
+    result = run("decode", sets, "-c", "value", "-f", "kip82-messages", "--json")
+    assert result.err.startswith("letterhead: kip82-messages: message 1: the checksum is 00000000 ")
+    assert result.err.endswith("row 2)\n")
+    assert result.code == 1
+
+
+def test_new_columns_can_have_a_prefix(run, tmp_path):
+    path = tmp_path / "topic.parquet"
+    pq.write_table(pa.table({"key": pa.array([b"a"]), "value": pa.array([message(7, TYPED)])}), path)
+    args = ("decode", path, "-c", "value", "-f", "kip82-message")
+    refused = run(*args)
+    message_ = "the file already has a column 'key', which decoding 'value' would add: give a --prefix"
+    assert (refused.code, refused.err) == (2, f"letterhead: {message_}\n")
+    row = json.loads(run(*args, "--prefix", "m_", "--json").out)
+    assert row["key"] == {"hex": "61", "text": "a"}
+    assert row["m_offset"] == 7
+    assert row["m_headers"][1] == {"key": "retry", "value": {"kind": "int32", "hex": "00000003", "text": "3"}}
+    screen = run(*args, "--prefix", "m_").lines
+    assert screen[0] == "row 0"
+    assert '  m_headers      tenant="株式会社"' in screen
+
+
+@pytest.mark.parametrize(
+    ("format", "headers", "shown"),
+    [
+        ("iggy", [(lh.Int32(7), lh.UInt8(9)), ("int32:7", lh.String("a"))], ["int32:7=9", 'int32:7="a"']),
+        ("kip82-int", [(5, b"x"), (6, None)], ['5="x"', "6=null"]),
+        ("kip82-typed", [("ok", lh.Bool(True)), ("raw", lh.Binary(b"\xff"))], ["ok=true", "raw=ff"]),
+    ],
+)
+def test_a_column_of_any_headers_becomes_a_table_and_json(run, tmp_path, format, headers, shown):
+    path = tmp_path / "blocks.parquet"
+    data = lh.encode(headers, format)
+    pq.write_table(pa.table({"value": pa.array([data])}), path)
+    printed = run("decode", path, "-c", "value", "-f", format).out
+    for text in shown:
+        assert text in printed
+    row = json.loads(run("decode", path, "-c", "value", "-f", format, "--json").out)
+    assert lh.encode(read_message(row, format), format) == data

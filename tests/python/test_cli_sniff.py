@@ -1,0 +1,165 @@
+"""`--format auto`: over all vectors, the right format is found or among those that are named, and none is guessed."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import runner
+from letterhead.cli.sniff import sniff
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+
+BLOCK = lh.encode([("tenant", "acme"), ("retry", "3")], "kafka")
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    return runner(capfdbinary, monkeypatch)
+
+
+def cases() -> Iterator[tuple[str, str, bytes]]:
+    """Give the vectors of bytes that are whole: an id, their format, the bytes."""
+    for path in sorted(VECTORS.glob("kip82_*.jsonl")):
+        for line in map(json.loads, path.open()):
+            if line["op"] != "encode" and not {"error", "errors", "lenient"} & set(line):
+                yield line["id"], line["format"], bytes.fromhex(line["bytes"])
+    for name, format in (
+        ("headers", "kafka"),
+        ("value_timestamp_headers", "streams-timestamped"),
+        ("aggregation_with_headers", "streams"),
+    ):
+        for line in map(json.loads, (VECTORS / f"{name}.jsonl").open()):
+            if line.get("hex"):
+                yield line["id"], format, bytes.fromhex(line["hex"])
+    for name, format in (("iggy_seed_headers", "iggy-2023"), ("iggy_tlv_headers", "iggy")):
+        for line in map(json.loads, (VECTORS / f"{name}.jsonl").open()):
+            yield line["id"], format, bytes.fromhex(line["bytes"])
+    for name in ("iggy_seed_messages", "iggy_tlv_messages"):
+        for line in map(json.loads, (VECTORS / f"{name}.jsonl").open()):
+            data = bytes.fromhex(line["bytes"])
+            if line["op"] == "message":
+                yield line["id"], "iggy-message-2023", data
+            elif line["op"] == "polled":
+                yield line["id"], "iggy-polled-2023", with_checksum(data)
+            elif line["op"] == "message64":
+                yield line["id"], "iggy-message", data
+            elif line["op"] == "send_messages_batch":
+                yield line["id"], "iggy-batch", data[line["batch_at"] :]
+
+
+def with_checksum(polled: bytes) -> bytes:
+    """Give a polled message the checksum of its payload; that of the vectors is any number."""
+    headers_len = int.from_bytes(polled[37:41], "little")
+    payload = polled[41 + headers_len + 4 :]
+    return polled[:33] + zlib.crc32(payload).to_bytes(4, "little") + polled[37:]
+
+
+def test_the_format_of_a_vector_is_found_or_is_among_those_named():
+    outcomes: Counter[str] = Counter()
+    for name, format, data in cases():
+        found = sniff([data])
+        # A set of one message that is not compressed is that message.
+        single = format.replace("-messages", "-message")
+        if found == [format]:
+            outcomes["found"] += 1
+        elif format in found or single in found:
+            outcomes["among"] += 1
+        else:
+            # A timestamp of 1 ms after 1970 and no payload are just what an integer header with one zero is.
+            assert (name, found) == ("grid-80", ["kip82-int"])
+            outcomes["wrong"] += 1
+    assert outcomes["wrong"] == 1
+    assert outcomes["found"] > 950
+
+
+@pytest.mark.parametrize(
+    "format",
+    ["kip82-typed", "kip82-int", "iggy", "iggy-2023", "kafka", "iggy-message", "iggy-message-2023", "iggy-batch"],
+)
+def test_most_vectors_of_a_format_are_told_from_all_others(format):
+    found = [sniff([data]) == [format] for _, of, data in cases() if of == format and data]
+    assert sum(found) > 0.9 * len(found) > 0
+
+
+def test_the_two_layouts_of_iggy_are_never_confused():
+    for _, format, data in cases():
+        if format in ("iggy", "iggy-2023") and data:
+            assert set(sniff([data])) & {"iggy", "iggy-2023"} == {format}
+
+
+def test_a_checksum_says_more_than_anything_else():
+    message = lh.encode(lh.Envelope(value=b"v", headers=[("n", lh.Int32(1))], timestamp=1), "kip82-message")
+    assert sniff([message]) == ["kip82-message"]
+    assert sniff([message + message]) == ["kip82-messages"]
+    damaged = message[:12] + bytes(4) + message[16:]
+    assert "kip82-message" not in sniff([damaged])
+
+
+def test_layouts_that_differ_in_headers_only_are_all_named_without_headers():
+    message = lh.encode(lh.Envelope(value=b"v", timestamp=1), "kip82-message")
+    assert sniff([message]) == ["kip82-message", "kip82-message-int"]
+
+
+def test_a_timestamp_can_always_be_payload():
+    cell = lh.encode(lh.Envelope(headers=[("a", b"b")], timestamp=1767225600000, payload=b"p"), "streams-timestamped")
+    assert sniff([cell]) == ["streams", "streams-timestamped"]
+
+
+def test_no_bytes_are_everything():
+    assert {"kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023"} <= set(sniff([b""]))
+
+
+def test_bytes_that_are_nothing_fit_no_format():
+    assert sniff([b"\xff" * 5]) == []
+
+
+def test_a_damaged_cell_does_not_hide_what_a_column_is():
+    cells = [lh.encode(lh.Envelope(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)]
+    cells[2] = cells[2][:-1] + b"w"
+    assert sniff(cells) == ["kip82-message"]
+
+
+def test_the_command_says_what_it_found_on_stderr(run):
+    for command in ("inspect", "decode"):
+        result = run(command, "-f", "auto", "--hex", BLOCK.hex())
+        assert result.err == "letterhead: these bytes are kafka\n"
+        assert result.out.startswith("kafka: ")
+        assert result.code == 0
+
+
+def test_a_column_is_looked_at_as_a_whole(run, tmp_path):
+    path = tmp_path / "blocks.parquet"
+    pq.write_table(pa.table({"value": pa.array([None, BLOCK, b""], pa.binary())}), path)
+    result = run("decode", path, "-c", "value", "-f", "auto", "--json")
+    assert (result.code, result.err) == (0, "letterhead: these bytes are kafka\n")
+    assert len(result.lines) == 3
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy", "--to-hex"]])
+def test_none_is_picked_where_several_fit(run, command):
+    cell = lh.encode(lh.Envelope(headers=[("a", b"b")], payload=b"0123456789"), "streams")
+    result = run(*command, "-f", "auto", "--hex", cell.hex())
+    assert result.err == "letterhead: these bytes fit streams and streams-timestamped: name one of them\n"
+    assert (result.code, result.out) == (2, "")
+
+
+def test_bytes_that_fit_no_format_are_faults(run):
+    result = run("inspect", "-f", "auto", "--hex", "ffffffffff")
+    message = "no format fits these bytes as they are: name one to see what is wrong with them"
+    assert result.err == f"letterhead: {message}\n"
+    assert (result.code, result.out) == (1, "")
+
+
+def test_auto_is_no_format_to_write(run):
+    result = run("encode", "-f", "auto", "--hex", stdin=b'{"headers": []}')
+    assert result.err.startswith("letterhead: unknown format 'auto'")
+    assert result.code == 2

@@ -1,0 +1,979 @@
+"""`letterhead state`: directories of Kafka Streams and of ours, looked at, verified and upgraded, and all that goes wrong.
+
+The real state directory in tests/samples and the fixtures in tests/vectors were made by Kafka Streams 4.3.1; what is in
+them is known from Parquet files and JSON that other programs made of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import runner
+from letterhead.state import SessionKey
+from letterhead.state.rocksdb import (
+    RocksDBKeyValueStore,
+    RocksDBSessionStore,
+    RocksDBTimeOrderedSessionStore,
+    RocksDBTimeOrderedWindowStore,
+    RocksDBVersionedStore,
+    RocksDBWindowStore,
+    StoredFamilies,
+)
+from terminal import read_to_end
+
+pytest.importorskip("rocksdict")
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+VECTORS = Path(__file__).parents[1] / "vectors"
+NEW_YEAR = 1767225600000
+MINUTE = 60_000
+WITH_HEADERS = "keyValueWithTimestampAndHeaders"
+MAIN = "import sys; from letterhead.cli import main; sys.exit(main())"
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    """The state directory of a real application's task, to be changed."""
+    return Path(shutil.copytree(SAMPLES / "streams-state-0_0", tmp_path / "app" / "0_0"))
+
+
+@pytest.fixture
+def fixture(tmp_path: Path) -> Any:
+    def unpack(name: str) -> Path:
+        with tarfile.open(VECTORS / "rocksdb" / f"{name}.tar.gz") as tar:
+            tar.extractall(tmp_path / name, filter="data")
+        return tmp_path / name / "0_0"
+
+    return unpack
+
+
+def described(name: str) -> dict[str, dict[str, list[tuple[bytes, bytes]]]]:
+    """What a fixture holds, as Java read it: rows by directory and family."""
+    lines = [json.loads(line) for line in (VECTORS / "rocksdb_fixtures.jsonl").read_text().splitlines()]
+    [databases] = [line["databases"] for line in lines if line["fixture"] == name]
+    return {
+        database["dir"]: {
+            family["name"]: [(bytes.fromhex(key), bytes.fromhex(value)) for key, value in family["entries"]]
+            for family in database["column_families"]
+        }
+        for database in databases
+    }
+
+
+def families_of(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
+    with StoredFamilies(directory) as families:
+        return {name: list(families.rows(name)) for name in families.names}
+
+
+def write_raw(directory: Path, family: str, *rows: tuple[bytes, bytes]) -> None:
+    """Write rows with no store in between."""
+    import rocksdict
+
+    def options() -> Any:
+        return rocksdict.Options(raw_mode=True)
+
+    names = rocksdict.Rdict.list_cf(str(directory))
+    database = rocksdict.Rdict(str(directory), options=options(), column_families={name: options() for name in names})
+    opened = database.get_column_family(family) if family in names else database.create_column_family(family, options())
+    for key, value in rows:
+        opened.put(key, value)
+    opened.close()
+    database.close()
+
+
+def snapshot(directory: Path) -> dict[str, tuple[int, int, bytes]]:
+    return {
+        str(path): (path.stat().st_size, path.stat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(directory.rglob("*"))
+    }
+
+
+def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
+    data = lh.encode(lh.Envelope(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
+    assert data is not None
+    return data
+
+
+def aggregation(payload: bytes, headers: Any = ()) -> bytes:
+    data = lh.encode(lh.Envelope(headers=list(headers), payload=payload), "streams")
+    assert data is not None
+    return data
+
+
+def document(result: Any) -> Any:
+    return json.loads(result.out)
+
+
+def rows_of(result: Any) -> list[Any]:
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+# ls ------------------------------------------------------------------------------------------------------------------
+
+
+def test_ls_of_a_real_task_counts_rows_bytes_and_headers(run):
+    result = run("state", "ls", SAMPLES / "streams-state-0_0")
+    assert result.out.splitlines()[2:5] == [
+        "hourly     window, with headers        300    6,000     103,717      85,717 (83 %)       ",
+        "latest     key-value, with headers   6,643   73,073   2,318,146   1,919,566 (83 %)       ",
+        "sessions   session, with headers       300    7,200      88,117      85,717 (97 %)       ",
+    ]
+    assert (result.code, result.err) == (0, "")
+
+
+def test_ls_counts_what_the_rows_hold(run):
+    rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
+    payloads = [lh.decode(row["value"], "streams-timestamped").payload for row in rows]
+    [latest] = document(run("state", "ls", SAMPLES / "streams-state-0_0" / "rocksdb" / "latest", "--json"))
+    assert latest["rows"] == len(rows)
+    assert latest["key_bytes"] == sum(len(row["key"]) for row in rows)
+    assert latest["value_bytes"] == sum(len(row["value"]) for row in rows)
+    assert latest["header_bytes"] == latest["value_bytes"] - sum(8 + len(payload) for payload in payloads)
+    assert latest["families"] == ["default", WITH_HEADERS, "offsets"]
+    assert (latest["kind"], latest["values"], latest["assumed"]) == ("key-value", "headers", None)
+    assert (latest["older_rows"], latest["damaged_rows"], latest["closed"]) == (0, 0, True)
+    assert latest["offsets"] == {"orders-app-latest-changelog-0": 9999}
+    assert latest["position"] == {"orders": {"0": 9999}}
+
+
+def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
+    monkeypatch.chdir(SAMPLES / "streams-state-0_0")
+    result = run("state", "ls", "hourly")
+    assert result.lines == [
+        "hourly: window, with headers",
+        "  directory  hourly",
+        "  rows       300",
+        "  keys       6,000 bytes",
+        "  values     103,717 bytes",
+        "  headers    85,717 bytes (83 %) of the values",
+        f"  families   default, {WITH_HEADERS}, offsets",
+        "  closed     yes",
+        "  changelog  orders-app-hourly-changelog-0: 9,800",
+        "  inputs     orders-0: 9,999",
+        "  segment                rows   first time                last time",
+        "─" * 81,
+        "  hourly.1728000000000    300   2026-01-01 00:00:00.000   2026-01-01 00:24:00.000",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "tasks"),
+    [
+        (".", ["app/0_0"]),
+        ("app", ["0_0"]),
+        ("app/0_0", ["0_0"]),
+        ("app/0_0/rocksdb", ["0_0"]),
+        ("app/0_0/rocksdb/latest", ["0_0"]),
+        ("app/0_0/hourly", ["0_0"]),
+        ("app/0_0/hourly/hourly.1728000000000", ["0_0"]),
+    ],
+)
+def test_every_directory_from_the_state_to_a_segment_can_be_given(run, task, given, tasks):
+    listed = document(run("state", "ls", task.parents[1] / given, "--json"))
+    names = {"latest", "hourly", "sessions"} & set(Path(given).parts) or {"hourly", "latest", "sessions"}
+    names = {"latest"} if given.endswith("rocksdb") else names
+    assert {each["store"] for each in listed} == names
+    assert sorted({each["task"] for each in listed}) == tasks
+
+
+def test_ls_says_that_an_upgrade_is_unfinished(run, fixture):
+    result = run("state", "ls", fixture("kv-mid-upgrade"))
+    older = len(described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"])
+    assert f"  upgrade    not finished: {older} rows still in keyValueWithTimestamp" in result.lines
+    assert "  rows       8" in result.lines
+
+
+def test_ls_says_that_a_store_was_not_closed(run, task):
+    write_raw(task / "rocksdb" / "latest", "offsets", (b"status", struct.pack(">q", 1)))
+    [latest] = document(run("state", "ls", task, "-s", "latest", "--json"))
+    assert latest["closed"] is False
+    assert "  closed     no: it is open, or its process died" in run("state", "ls", task, "-s", "latest").lines
+
+
+def test_ls_quick_estimates_and_says_so(run):
+    result = run("state", "ls", SAMPLES / "streams-state-0_0", "-s", "latest", "--quick")
+    assert "  rows       about 6,508 (an estimate)" in result.lines
+    [latest] = document(run("state", "ls", SAMPLES / "streams-state-0_0", "-s", "latest", "--quick", "--json"))
+    assert (latest["rows"], latest["rows_are_estimated"]) == (6508, True)
+    assert (latest["key_bytes"], latest["header_bytes"], latest["damaged_rows"]) == (None, None, None)
+
+
+# Reading changes nothing ---------------------------------------------------------------------------------------------
+
+
+def test_reading_changes_nothing_in_a_directory(run, task, fixture):
+    older = fixture("kv-mid-upgrade")
+    for directory, store in ((task, "latest"), (older, "store")):
+        before = snapshot(directory)
+        for args in (
+            ["ls", directory, "--all"],
+            ["ls", directory, "--quick"],
+            ["get", directory, "-s", store, "a"],
+            ["scan", directory, "-s", store, "--json"],
+            ["verify", directory],
+            ["upgrade", directory, "--dry-run"],
+        ):
+            run("state", *args)
+        assert snapshot(directory) == before
+
+
+def test_a_read_only_directory_can_be_read_and_says_why_it_cannot_be_upgraded(run, tmp_path, fixture):
+    task = fixture("kv-timestamped")
+    before = families_of(task / "rocksdb" / "store")
+    with read_only(task, tmp_path / "mounted") as mounted:
+        assert rows_of(run("state", "scan", mounted, "--json"))[0]["key"]["text"] == "a"
+        result = run("state", "upgrade", mounted, "--yes")
+        assert result.code == 1
+        assert "(this process may not write there)" in result.err
+        assert "0 of 6 rows were moved, the others are where they were, and none is lost" in result.err
+    assert families_of(task / "rocksdb" / "store") == before
+
+
+@contextmanager
+def read_only(directory: Path, mounted: Path) -> Iterator[Path]:
+    """Make a directory that cannot be written: mounted so for root, whom rights do not stop; for others by rights."""
+    if os.geteuid() == 0:
+        mounted.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "none", mounted], check=False).returncode:
+            pytest.skip("root may not mount here")
+        try:
+            shutil.copytree(directory, mounted / "0_0")
+            subprocess.run(["mount", "-o", "remount,ro", mounted], check=True)
+            yield mounted / "0_0"
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+        return
+    paths = [directory, *directory.rglob("*")]
+    for path in paths:
+        path.chmod(path.stat().st_mode & ~0o222)
+    yield directory
+    for path in paths:
+        path.chmod(path.stat().st_mode | 0o200)
+
+
+# get -----------------------------------------------------------------------------------------------------------------
+
+
+def test_get_gives_the_row_that_kafka_streams_wrote(run):
+    row = next(row for row in pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist() if row["key"])
+    key: bytes = row["key"]
+    expected: Any = lh.decode(row["value"], "streams-timestamped")
+    found = document(run("state", "get", SAMPLES / "streams-state-0_0", key.decode(), "-s", "latest", "--json"))
+    assert found["store"] == "latest"
+    assert found["key"] == {"hex": key.hex(), "text": key.decode()}
+    assert found["timestamp"] == expected.timestamp
+    assert bytes.fromhex(found["value"]["hex"]) == expected.payload
+    assert [(header["key"], header["value"] and header["value"]["hex"]) for header in found["headers"]] == [
+        (key, value if value is None else value.hex()) for key, value in expected.headers
+    ]
+
+
+@pytest.mark.parametrize("spelling", ["a7", "hex:6137", "hex:61 37", "base64:YTc=", "string:a7", "int16:24887"])
+def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
+    store = RocksDBKeyValueStore("store")
+    store.open(tmp_path)
+    store.put(b"a7", cell(b"42", headers=[("tenant", b"acme"), ("note", None)]))
+    store.close()
+    result = run("state", "get", tmp_path, spelling)
+    assert result.out == (
+        "store: key-value, with headers\n"
+        'key: "a7"\n'
+        "timestamp: 1767225600000  (2026-01-01 00:00:00.000 UTC)\n"
+        'value: "42"  (2 bytes)\n'
+        "header   key        value    bytes\n"
+        "──────────────────────────────────\n"
+        '     0   "tenant"   "acme"       4\n'
+        '     1   "note"     null          \n'
+    )
+
+
+def test_get_of_a_row_in_an_older_family_gives_it_as_a_newer_one(run, fixture):
+    [(key, value)] = described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"][:1]
+    found = document(run("state", "get", fixture("kv-mid-upgrade"), f"hex:{key.hex()}", "--json"))
+    assert (found["headers"], found["timestamp"]) == ([], struct.unpack(">q", value[:8])[0])
+    assert found["value"]["hex"] == value[8:].hex()
+
+
+@pytest.mark.parametrize("time", ["1767225660000", "2026-01-01T00:01:00", "2026-01-01 00:01:00.000 UTC"])
+def test_get_of_a_window_needs_its_start(run, time):
+    task = SAMPLES / "streams-state-0_0"
+    found = document(run("state", "get", task, "order-00", "-s", "hourly", "--start", time, "--json"))
+    assert (found["start"], found["timestamp"]) == (NEW_YEAR + MINUTE, 1767225719140)
+    result = run("state", "get", task, "order-00", "-s", "hourly")
+    assert (result.code, result.out) == (2, "")
+    assert "store hourly is a window store: give --start too" in result.err
+
+
+def test_get_of_a_session_needs_its_start_and_end(run):
+    args = ("state", "get", SAMPLES / "streams-state-0_0", "order-00", "-s", "sessions", "--start", NEW_YEAR)
+    found = document(run(*map(str, args), "--end", str(NEW_YEAR + 30_000), "--json"))
+    assert (found["start"], found["end"]) == (NEW_YEAR, NEW_YEAR + 30_000)
+    assert found["value"]["hex"] == "000000000000001c"
+    assert "timestamp" not in found
+    assert "give --start and --end too" in run(*map(str, args)).err
+    assert "it has no --as-of" in run(*map(str, args), "--end", "5", "--as-of", "5").err
+
+
+def test_no_row_is_exit_code_1_and_said(run):
+    result = run("state", "get", SAMPLES / "streams-state-0_0", "nobody", "-s", "latest")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("letterhead: there is no row of key 'nobody' in ")
+
+
+@pytest.fixture
+def versioned(tmp_path: Path) -> Iterator[Path]:
+    store = RocksDBVersionedStore("prices", 86_400_000)
+    store.open(tmp_path)
+    for key, value, minutes in [(b"pen", b"1.00", 0), (b"pen", b"1.20", 60), (b"ink", b"9", 1), (b"ink", None, 2)]:
+        stored = None if value is None else aggregation(value, [("minute", str(minutes).encode())])
+        store.put(key, stored, NEW_YEAR + minutes * MINUTE)
+    store.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("key", "as_of", "value"),
+    [
+        ("pen", None, "1.20"),
+        ("pen", "2026-01-01T00:59:59.999", "1.00"),
+        ("pen", "2026-01-01T01:00:00", "1.20"),
+        ("pen", "2025-12-31T23:59:59.999", None),
+        ("ink", None, None),
+        ("ink", "2026-01-01T00:01:30", "9"),
+        ("ink", "2026-01-01T00:02:00", None),
+    ],
+)
+def test_get_of_a_versioned_store_gives_what_was_valid(run, versioned, key, as_of, value):
+    result = run("state", "get", versioned, key, *([] if as_of is None else ["--as-of", as_of]), "--json")
+    assert result.code == (1 if value is None else 0)
+    if value is not None:
+        found = document(result)
+        assert found["value"]["text"] == value
+        minute = {"1.00": 0, "1.20": 60, "9": 1}[value]
+        assert found["headers"] == [{"key": "minute", "value": value_of(str(minute))}]
+        assert found["valid_from"] == NEW_YEAR + minute * MINUTE
+
+
+def value_of(text: str) -> dict[str, str]:
+    return {"hex": text.encode().hex(), "text": text}
+
+
+# scan ----------------------------------------------------------------------------------------------------------------
+
+
+def test_scan_gives_every_row_that_kafka_streams_wrote(run):
+    rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
+    found = rows_of(run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
+    assert [row["key"]["hex"] for row in found] == [row["key"].hex() for row in rows]
+    for row, expected in zip(found, rows, strict=True):
+        headers = [
+            (header["key"], None if header["value"] is None else bytes.fromhex(header["value"]["hex"]))
+            for header in row["headers"]
+        ]
+        payload = bytes.fromhex(row["value"]["hex"])
+        envelope = lh.Envelope(headers=headers, timestamp=row["timestamp"], payload=payload)
+        assert lh.encode(envelope, "streams-timestamped") == expected["value"]
+
+
+@pytest.mark.parametrize("name", ["window-headers", "session-headers"])
+def test_scan_gives_rows_by_segment_with_their_times(run, fixture, name):
+    databases = described(name)
+    segments = sorted(databases, key=lambda path: int(path.rpartition(".")[2]))
+    family = WITH_HEADERS if name == "window-headers" else "sessionKeyValueWithHeaders"
+    stored = [key for segment in segments for key, _ in databases[segment][family]]
+    found = rows_of(run("state", "scan", fixture(name), "--json"))
+    if name == "window-headers":
+        keys = [bytes.fromhex(row["key"]["hex"]) + struct.pack(">qi", row["start"], 0) for row in found]
+    else:
+        keys = [bytes.fromhex(row["key"]["hex"]) + struct.pack(">qq", row["end"], row["start"]) for row in found]
+    assert keys == stored
+    backward = rows_of(run("state", "scan", fixture(name), "--json", "--reverse"))
+    assert backward == found[::-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "keys"),
+    [
+        ([], ["a", "ab", "b", "ba", "c"]),
+        (["--reverse"], ["c", "ba", "b", "ab", "a"]),
+        (["--from", "ab", "--to", "b"], ["ab", "b"]),
+        (["--from", "ab", "--to", "b", "--reverse"], ["b", "ab"]),
+        (["--prefix", "b"], ["b", "ba"]),
+        (["--prefix", "b", "--reverse", "--limit", "1"], ["ba"]),
+        (["--limit", "2"], ["a", "ab"]),
+        (["--limit", "0"], []),
+        (["--from", "x"], []),
+        (["--keys-only"], ["a", "ab", "b", "ba", "c"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["key-value", "window", "session", "time-ordered-window", "versioned"])
+def test_scan_gives_the_keys_that_are_asked_for(run, tmp_path, kind, options, keys):
+    store: Any = {
+        "key-value": lambda: RocksDBKeyValueStore("store"),
+        "window": lambda: RocksDBWindowStore("store", 3_600_000, MINUTE),
+        "session": lambda: RocksDBSessionStore("store", 3_600_000),
+        "time-ordered-window": lambda: RocksDBTimeOrderedWindowStore("store", 3_600_000, MINUTE),
+        "versioned": lambda: RocksDBVersionedStore("store", 3_600_000),
+    }[kind]()
+    store.open(tmp_path)
+    for key in (b"c", b"ab", b"ba", b"a", b"b"):
+        if kind == "session":
+            store.put(SessionKey(key, NEW_YEAR, NEW_YEAR + 5), aggregation(b"v"))
+        elif kind == "versioned":
+            store.put(key, aggregation(b"v"), NEW_YEAR)
+        else:
+            store.put(key, cell(b"v"), *([] if kind == "key-value" else [NEW_YEAR]))
+    store.close()
+    found = rows_of(run("state", "scan", tmp_path, "--json", *options))
+    assert [row["key"]["text"] for row in found] == keys
+    if "--keys-only" in options and kind != "versioned":
+        assert all("value" not in row and "headers" not in row for row in found)
+    assert [row.get("start") for row in found] == [
+        NEW_YEAR if kind not in ("key-value", "versioned") else None for _ in found
+    ]
+
+
+def test_scan_shows_a_table(run, versioned):
+    result = run("state", "scan", versioned)
+    assert result.out == (
+        "key        valid from        valid to   value    headers    \n"
+        "────────────────────────────────────────────────────────────\n"
+        '"ink"   1767225660000   1767225720000   "9"      minute="1" \n'
+        '"pen"   1767225600000   1767229200000   "1.00"   minute="0" \n'
+        '"pen"   1767229200000                   "1.20"   minute="60"\n'
+        "3 rows\n"
+    )
+
+
+def test_scan_reads_the_stores_of_all_tasks(run, tmp_path):
+    for number in range(3):
+        store = RocksDBKeyValueStore("store")
+        store.open(tmp_path / f"0_{number}")
+        store.put(b"k%d" % number, cell(b"v"))
+        store.close()
+    found = rows_of(run("state", "scan", tmp_path, "--json"))
+    assert [(row["task"], row["key"]["text"]) for row in found] == [("0_0", "k0"), ("0_1", "k1"), ("0_2", "k2")]
+    found = rows_of(run("state", "scan", tmp_path, "--json", "--reverse"))
+    assert [row["task"] for row in found] == ["0_2", "0_1", "0_0"]
+    assert document(run("state", "get", tmp_path, "k1", "--json"))["task"] == "0_1"
+
+
+# What kind of store it is ---------------------------------------------------------------------------------------------
+
+
+def make(task: Path, kind: str, values: Any, name: str = "store") -> None:
+    """Make a store of a kind with fifty rows, one a minute."""
+    stored = {"headers": cell(b"v"), "timestamped": struct.pack(">q", NEW_YEAR) + b"v", "plain": b"v"}[values]
+    store: Any = {
+        "key-value": lambda: RocksDBKeyValueStore(name, format=values),
+        "window": lambda: RocksDBWindowStore(name, 3_600_000, MINUTE, format=values),
+        "time-ordered-window": lambda: RocksDBTimeOrderedWindowStore(name, 3_600_000, MINUTE, format=values),
+        "session": lambda: RocksDBSessionStore(name, 3_600_000, format=values),
+        "time-ordered-session": lambda: RocksDBTimeOrderedSessionStore(name, 3_600_000, format=values),
+        "versioned": lambda: RocksDBVersionedStore(name, 86_400_000, headers=values == "headers"),
+    }[kind]()
+    store.open(task)
+    for number in range(50):
+        key, time = b"k%02d" % number, NEW_YEAR + number * MINUTE
+        if kind == "key-value":
+            store.put(key, stored)
+        elif kind.endswith("window"):
+            store.put(key, stored, time)
+        elif kind == "versioned":
+            store.put(key[:2], aggregation(b"v") if values == "headers" else b"v", time)
+        else:
+            store.put(SessionKey(key, time, time + 500), aggregation(b"v") if values == "headers" else b"v")
+    store.close()
+
+
+KINDS = [
+    ("key-value", "plain", None),
+    ("key-value", "timestamped", None),
+    ("key-value", "headers", None),
+    ("window", "plain", None),
+    ("window", "timestamped", None),
+    ("window", "headers", None),
+    ("session", "plain", None),
+    ("session", "headers", None),
+    ("time-ordered-window", "timestamped", "its values may have no timestamps"),
+    ("time-ordered-window", "headers", None),
+    ("time-ordered-session", "plain", None),
+    ("time-ordered-session", "headers", None),
+    ("versioned", "plain", "its rows look like versions, and could be plain key-value"),
+    ("versioned", "headers", None),
+]
+
+
+@pytest.mark.parametrize(("kind", "values", "assumed"), KINDS)
+def test_the_kind_of_a_store_is_told_by_its_families_and_its_rows(run, tmp_path, kind, values, assumed):
+    make(tmp_path, kind, values)
+    result = run("state", "ls", tmp_path, "--json")
+    [listed] = document(result)
+    assert (listed["kind"], listed["values"], listed["assumed"]) == (kind, values, assumed)
+    assert listed["rows"] == (50 if kind != "versioned" else listed["rows"])
+    assert (assumed is None) == (result.err == "")
+    if kind.startswith("time-ordered"):
+        assert listed["index_entries"] == 50
+    verified = run("state", "verify", tmp_path)
+    assert (verified.code, "no faults" in verified.out) == (0, True)
+
+
+def test_the_user_can_say_the_kind(run, tmp_path):
+    make(tmp_path, "versioned", "plain")
+    assert rows_of(run("state", "scan", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == NEW_YEAR
+    result = run("state", "scan", tmp_path, "--kind", "key-value", "--json", "-n", "1")
+    assert "valid_from" not in rows_of(result)[0]
+    assert result.err == ""
+    result = run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--kind", "session")
+    assert (result.code, result.out) == (2, "")
+    assert f"store latest is not session: its column families are default, {WITH_HEADERS}" in result.err
+    result = run("state", "scan", tmp_path, "--kind", "sesion")
+    assert result.err.startswith("letterhead: unknown kind 'sesion': did you mean 'session'? (kinds: ")
+
+
+def test_a_store_without_rows_is_listed(run, tmp_path):
+    store = RocksDBKeyValueStore("store", format="plain")
+    store.open(tmp_path)
+    store.close()
+    result = run("state", "ls", tmp_path, "--json")
+    [listed] = document(result)
+    assert (listed["kind"], listed["rows"], listed["assumed"]) == ("key-value", 0, "there are no rows that would say")
+    assert run("state", "scan", tmp_path).out.endswith("0 rows\n")
+
+
+# Damaged rows --------------------------------------------------------------------------------------------------------
+
+DAMAGED = bytes.fromhex("0402057f00")
+REASON = "timestamp takes 8 bytes and 2 are left"
+
+
+def test_a_damaged_row_is_named_and_a_scan_goes_on(run, task):
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"order-00003!", DAMAGED))
+    result = run("state", "scan", task, "-s", "latest", "--json")
+    assert len(rows_of(result)) == 6643
+    assert result.err == (
+        f"letterhead: store latest: key {b'order-00003!'.hex()}: {REASON} (byte 3)\nletterhead: 1 damaged row left out\n"
+    )
+    assert result.code == 1
+
+
+def test_a_scan_can_end_at_a_damaged_row(run, task):
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"order-00003!", DAMAGED))
+    result = run("state", "scan", task, "-s", "latest", "--json", "--damaged", "raise")
+    assert 0 < len(rows_of(result)) < 6643
+    assert (result.code, result.err) == (
+        1,
+        f"letterhead: store latest: key {b'order-00003!'.hex()}: {REASON} (byte 3)\n",
+    )
+
+
+def test_get_of_a_damaged_row_says_what_is_wrong(run, task):
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
+    result = run("state", "get", task, "-s", "latest", "bad")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == f"letterhead: store latest: key 626164: {REASON} (byte 3)\n"
+
+
+def test_ls_counts_damaged_rows(run, task):
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", b"\x7f"))
+    result = run("state", "ls", task, "-s", "latest")
+    assert "  damaged    1 row: `letterhead state verify` says which" in result.lines
+    assert result.code == 1
+
+
+def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED), (b"worse", b""))
+    write_raw(task / "rocksdb" / "latest", "default", (b"left", b"over"))
+    segment = task / "hourly" / "hourly.1728000000000"
+    write_raw(segment, WITH_HEADERS, (b"short", cell(b"v")), (b"k" + struct.pack(">qi", 5, 0), cell(b"v")))
+    write_raw(segment, "offsets", (b"position", b"\x09"), (b"topic-0", b"\0"))
+    result = run("state", "verify", task, "--json")
+    assert result.code == 1
+    faults = {each["store"]: each["faults"] for each in document(result)}
+    assert faults["sessions"] == []
+    assert [
+        (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte"], fault["code"], fault["reason"])
+        for fault in faults["latest"]
+    ] == [
+        # A row in `default` is one that a store with headers has not moved yet: there is nothing wrong with it.
+        (WITH_HEADERS, b"bad", 3, "truncated", REASON),
+        (WITH_HEADERS, b"worse", 0, "truncated", "the bytes end inside the headers size"),
+    ]
+    assert [(fault["segment"], fault["family"], fault["code"], fault["reason"]) for fault in faults["hourly"]] == [
+        (segment.name, WITH_HEADERS, "out_of_range", f"the time 5 of its key is not in segment {segment.name}"),
+        (segment.name, WITH_HEADERS, "truncated", "a stored key of 5 bytes is too short: 12 of it say the time"),
+        (segment.name, "offsets", "out_of_range", "Unknown version 9 when deserializing Position"),
+        (segment.name, "offsets", "wrong_size", "1 byte where an offset or a status takes 8"),
+    ]
+    lines = run("state", "verify", task).lines
+    assert f"! store 0_0/latest, family {WITH_HEADERS}, key 626164: {REASON} (truncated, byte 3)" in lines
+    assert lines[-1] == "a store with a changelog restores itself from it when its directory is not there"
+
+
+def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
+    make(tmp_path, "time-ordered-window", "headers")
+    [segment, _] = sorted((tmp_path / "store").iterdir())
+    orphan = b"\1lost" + struct.pack(">qi", NEW_YEAR, 0)
+    unknown = b"\0" + struct.pack(">q", NEW_YEAR) + b"unknown" + bytes(4)
+    write_raw(segment, "windowKeyValueWithHeaders", (orphan, b""), (unknown, cell(b"v")))
+    result = run("state", "verify", tmp_path, "--json")
+    [store] = document(result)
+    # Java leaves entries behind whose row is gone: they are counted, and are no faults.
+    assert store["index_entries_without_row"] == 1
+    assert [(bytes.fromhex(fault["key"]["hex"]), fault["reason"]) for fault in store["faults"]] == [
+        (unknown, "the index has no entry for it: no search by key finds it")
+    ]
+
+
+def test_a_damaged_version_is_named_with_its_byte(run, versioned):
+    key = struct.pack(">q", -1) + b"bad"
+    write_raw(versioned / "rocksdb" / "prices", "versionedKeyValueWithHeaders", (key, bytes(8) + b"\x05v"))
+    result = run("state", "verify", versioned)
+    assert f"family versionedKeyValueWithHeaders, key {key.hex()}: " in result.out
+    assert ", byte 8)" in result.out
+    assert run("state", "scan", versioned, "--json").out.count("\n") == 3
+
+
+def test_a_damaged_file_is_said_and_the_other_stores_are_read(run, task):
+    [table] = [
+        path for path in (task / "sessions" / "sessions.1728000000000").glob("*.sst") if path.stat().st_size > 9000
+    ]
+    data = bytearray(table.read_bytes())
+    data[4000:4200] = b"x" * 200
+    table.write_bytes(data)
+    result = run("state", "verify", task, "--json", "--kind", "session", "-s", "sessions")
+    [sessions] = document(result)
+    [fault] = sessions["faults"]
+    assert (result.code, fault["code"], fault["family"]) == (1, None, "sessionKeyValueWithHeaders")
+    assert "block checksum mismatch" in fault["reason"]
+    assert fault["reason"].startswith("Error while iterating over store sessions.1728000000000: Corruption")
+    result = run("state", "ls", task)
+    assert result.code == 1
+    listed = {each["store"]: each.get("rows") for each in document(run("state", "ls", task, "--json"))}
+    assert listed == {"hourly": 300, "latest": 6643, "sessions": None}
+    assert "! Error while iterating over store sessions.1728000000000: Corruption" in result.out
+    result = run("state", "scan", task, "-s", "sessions", "--kind", "session", "--json")
+    assert result.code == 1
+    assert "what comes after it is not read" in result.err
+
+
+# upgrade -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "prefix"),
+    [("kv-timestamped", "keyValueWithTimestamp", b"\0"), ("kv-plain", "default", b"\0" + b"\xff" * 8)],
+)
+def test_upgrade_moves_every_row_that_kafka_streams_wrote(run, fixture, name, old, prefix):
+    task = fixture(name)
+    rows = described(name)["rocksdb/store"][old]
+    planned = document(run("state", "upgrade", task, "--dry-run", "--json"))
+    assert [(plan["from"], plan["to"], plan["older_rows"], plan["moved"]) for plan in planned] == [
+        ([old], WITH_HEADERS, 6, 0)
+    ]
+    assert families_of(task / "rocksdb" / "store") == described(name)["rocksdb/store"]
+    result = run("state", "upgrade", task, "--yes")
+    assert (result.code, result.err) == (0, "")
+    assert result.lines[-1].split() == ["0_0/store", "key-value", old, WITH_HEADERS, "6"]
+    after = families_of(task / "rocksdb" / "store")
+    assert after[old] == []
+    assert after[WITH_HEADERS] == [(key, prefix + value) for key, value in rows]
+    assert dict(after["offsets"]) == dict(described(name)["rocksdb/store"]["offsets"])
+    assert "0_0/store: key-value, with headers: nothing to move" in run("state", "upgrade", task, "--yes").out
+
+
+def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
+    task = fixture("kv-mid-upgrade")
+    before = described("kv-mid-upgrade")["rocksdb/store"]
+    moved = [(key, b"\0" + value) for key, value in before["keyValueWithTimestamp"]]
+    run("state", "upgrade", task, "--yes")
+    assert families_of(task / "rocksdb" / "store")[WITH_HEADERS] == sorted([*before[WITH_HEADERS], *moved])
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "options", "family"),
+    [
+        ("window", "plain", [], WITH_HEADERS),
+        ("window", "timestamped", [], WITH_HEADERS),
+        ("session", "plain", [], "sessionKeyValueWithHeaders"),
+        ("time-ordered-session", "plain", [], "sessionKeyValueWithHeaders"),
+        (
+            "time-ordered-window",
+            "timestamped",
+            ["--kind", "time-ordered-window", "--values", "timestamped"],
+            "windowKeyValueWithHeaders",
+        ),
+        ("versioned", "plain", ["--kind", "versioned"], "versionedKeyValueWithHeaders"),
+    ],
+)
+def test_every_kind_of_store_is_upgraded(run, tmp_path, kind, values, options, family):
+    make(tmp_path, kind, values)
+    said = options or []
+    before = rows_of(run("state", "scan", tmp_path, "--json", *said))
+    result = run("state", "upgrade", tmp_path, "--yes", "--json", *options)
+    [plan] = document(result)
+    assert plan["to"] == family
+    assert plan["moved"] == plan["older_rows"] > 0
+    after = rows_of(run("state", "scan", tmp_path, "--json"))
+    assert [row.pop("headers") for row in after] == [[]] * len(after)
+    if (kind, values) == ("window", "plain"):
+        assert {row.pop("timestamp") for row in after} == {-1}
+    assert after == before
+    assert run("state", "verify", tmp_path).code == 0
+
+
+def test_an_upgrade_needs_no_assumption(run, tmp_path):
+    make(tmp_path, "versioned", "plain")
+    before = snapshot(tmp_path)
+    result = run("state", "upgrade", tmp_path, "--yes")
+    assert result.code == 2
+    assert "nothing is changed on an assumption. If it is versioned, plain, say --kind versioned" in result.err
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(("store", "to"), [("latest", "timestamped"), ("latest", "plain"), ("sessions", "plain")])
+def test_there_is_no_way_back(run, task, store, to):
+    before = snapshot(task)
+    result = run("state", "upgrade", task, "-s", store, "--to", to, "--yes")
+    assert result.code == 2
+    assert f"with headers: it does not become {to} again" in result.err
+    assert snapshot(task) == before
+
+
+def test_plain_rows_can_get_timestamps_only(run, fixture):
+    task = fixture("kv-plain")
+    run("state", "upgrade", task, "--to", "timestamped", "--yes")
+    rows = described("kv-plain")["rocksdb/store"]["default"]
+    expected = [(key, b"\xff" * 8 + value) for key, value in rows]
+    assert families_of(task / "rocksdb" / "store")["keyValueWithTimestamp"] == expected
+
+
+def test_an_upgrade_is_asked_for(run, fixture):
+    task = fixture("kv-plain")
+    result = run("state", "upgrade", task)
+    assert (result.code, result.out) == (2, "")
+    assert "say --yes, or --dry-run" in result.err
+    assert terminal("n\n", "state", "upgrade", str(task)) == 1
+    assert families_of(task / "rocksdb" / "store") == described("kv-plain")["rocksdb/store"]
+    assert terminal("y\n", "state", "upgrade", str(task)) == 0
+    assert len(families_of(task / "rocksdb" / "store")[WITH_HEADERS]) == 6
+
+
+def terminal(answer: str, *args: str) -> int:
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", MAIN, *args], stdin=follower, stdout=follower, stderr=follower)
+    os.close(follower)
+    os.write(leader, answer.encode())
+    printed = read_to_end(leader)
+    assert b"Move these rows?" in printed
+    return process.wait(timeout=60)
+
+
+def test_a_store_that_was_not_closed_stays_one_that_was_not(run, fixture):
+    """Under exactly-once Kafka Streams restores such a store: an upgrade must not hide that from it."""
+    task = fixture("kv-plain")
+    write_raw(task / "rocksdb" / "store", "offsets", (b"status", struct.pack(">q", 1)))
+    run("state", "upgrade", task, "--yes")
+    assert dict(families_of(task / "rocksdb" / "store")["offsets"])[b"status"] == struct.pack(">q", 1)
+
+
+def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
+    store = RocksDBKeyValueStore("store", format="plain")
+    store.open(tmp_path)
+    rows = [(b"key-%05d" % number, os.urandom(400)) for number in range(8000)]
+    store.put_all(rows)
+    store.close()
+    directory = tmp_path / "rocksdb" / "store"
+    expected = [(key, b"\0" + b"\xff" * 8 + value) for key, value in rows]
+    # A limit of the size of files ends the write as a full disk does, at a place that is known.
+    full = subprocess.run(
+        [sys.executable, "-c", MAIN, "state", "upgrade", str(tmp_path), "--yes"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1_500_000, 1_500_000)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert full.returncode == 1, full.stderr
+    assert "File too large (make room" in full.stderr
+    assert " of 8,000 rows were moved, the others are where they were, and none is lost" in full.stderr
+    assert [row["key"]["text"].encode() for row in rows_of(run("state", "scan", tmp_path, "--json"))] == [
+        key for key, _ in rows
+    ]
+    after = families_of(directory)
+    assert sorted([*after[WITH_HEADERS], *((key, b"\0" + b"\xff" * 8 + value) for key, value in after["default"])]) == (
+        expected
+    )
+    result = run("state", "upgrade", tmp_path, "--yes")
+    assert result.code == 0, result.err
+    assert families_of(directory)[WITH_HEADERS] == expected
+
+
+def test_a_damaged_older_row_stays_and_the_others_move(run, tmp_path):
+    make(tmp_path, "versioned", "plain")
+    directory = tmp_path / "rocksdb" / "store"
+    bad = struct.pack(">q", 1) + b"bad"
+    write_raw(directory, "default", (bad, b"\xff"))
+    total = len(families_of(directory)["default"])
+    result = run("state", "upgrade", tmp_path, "--yes", "--kind", "versioned")
+    assert result.code == 1
+    assert f"store store: key {bad.hex()}: the bytes end inside the times of a row of versions" in result.err
+    assert f"{total - 1} of {total} rows were moved" in result.err
+    after = families_of(directory)
+    assert after["default"] == [(bad, b"\xff")]
+    assert len(after["versionedKeyValueWithHeaders"]) == total - 1
+
+
+# A directory that is in use, is another program's, or is none ----------------------------------------------------------
+
+
+@contextmanager
+def held(task: Path, name: str, values: str) -> Iterator[int]:
+    """Another process that has a store open, and has written a row that is not in a file yet."""
+    code = (
+        "import sys; from pathlib import Path; from letterhead.state.rocksdb import RocksDBKeyValueStore\n"
+        "store = RocksDBKeyValueStore(sys.argv[2], format=sys.argv[3]); store.open(Path(sys.argv[1]))\n"
+        "store.put(b'not yet', bytes(9)); print('open', flush=True); sys.stdin.read()"
+    )
+    args = [sys.executable, "-c", code, str(task), name, values]
+    process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"open\n"
+    yield process.pid
+    process.kill()
+    process.communicate(timeout=60)
+
+
+def test_a_store_that_is_open_elsewhere_can_be_read(run, task):
+    with held(task, "latest", "headers") as process:
+        result = run("state", "scan", task, "-s", "latest", "--json")
+        assert (result.code, len(rows_of(result))) == (0, 6643)
+        assert result.err == (
+            f"letterhead: store 0_0/latest is open in process {process}: rows that it has not written to files yet are "
+            "not here\n"
+        )
+        [latest] = document(run("state", "ls", task, "-s", "latest", "--json"))
+        assert latest["closed"] is False
+
+
+def test_a_store_that_is_open_elsewhere_is_not_upgraded(run, tmp_path):
+    make(tmp_path, "key-value", "plain")
+    before = families_of(tmp_path / "rocksdb" / "store")["default"]
+    with held(tmp_path, "store", "plain") as process:
+        result = run("state", "upgrade", tmp_path, "--yes")
+        assert result.code == 2
+        assert f"store store is open in process {process}: stop it first. Nothing was changed" in result.err
+        assert families_of(tmp_path / "rocksdb" / "store")["default"] == before
+    assert run("state", "upgrade", tmp_path, "--yes").code == 0
+    assert families_of(tmp_path / "rocksdb" / "store")["default"] == []
+
+
+def test_a_foreign_column_family_is_refused_and_named(run, task):
+    directory = task / "rocksdb" / "latest"
+    write_raw(directory, "keyValueWithEverything", (b"k", b"v"))
+    before = snapshot(directory)
+    words = f"column family 'keyValueWithEverything' in {directory} is of no store that is known here"
+    for args in (["scan"], ["get", "k"], ["upgrade", "--yes"]):
+        result = run("state", args[0], task, *args[1:], "-s", "latest")
+        assert (result.code, result.out) == (1, "")
+        assert words in result.err
+    result = run("state", "ls", task, "--json")
+    assert result.code == 1
+    listed = {each["store"]: each for each in document(result)}
+    assert words in listed["latest"]["error"]
+    assert listed["hourly"]["rows"] == 300
+    assert snapshot(directory) == before
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
+        (["ls", "file"], "file is no directory: give a state, task or store directory"),
+        (["scan", "empty"], "there is no store in empty: no directory in it holds a file CURRENT, as RocksDB's do"),
+        (["scan", "0_0"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
+        (["get", "0_0", "k"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
+        (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
+        (["get", "0_0", "hex:0", "-s", "latest"], "hex: 1 digits; bytes have two each"),
+        (["get", "0_0", "base64:!", "-s", "latest"], "base64: "),
+        (
+            ["get", "0_0", "k", "-s", "hourly", "--start", "noon"],
+            "--start: 'noon' is neither milliseconds since 1970 nor a date like 2026-01-01T00:00:00.000",
+        ),
+        (["get", "0_0", "k", "-s", "hourly", "--start", "-5"], "--start: -5 is no time that a store can hold"),
+        (["get", "0_0", "k", "-s", "latest", "--start", "5"], "store latest is a key-value store: it has no --start"),
+        (
+            ["scan", "0_0", "-s", "latest", "--prefix", "a", "--from", "b"],
+            "--prefix and --from, --to exclude each other",
+        ),
+        (["upgrade", "0_0", "--kind", "window", "--yes"], "--kind is said of one store: say which with --store"),
+        (
+            ["upgrade", "0_0", "-s", "sessions", "--to", "timestamped"],
+            "store sessions is a session store: --to is plain or headers",
+        ),
+        (["ls"], "Missing argument 'DIR' (see letterhead state ls --help)"),
+        (["lss", "0_0"], "No such command 'lss'"),
+    ],
+)
+def test_wrong_usage_says_what_is_wrong(run, tmp_path, monkeypatch, args, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "0_0").symlink_to(SAMPLES / "streams-state-0_0")
+    result = run("state", *args)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
+def test_without_rocksdict_it_says_what_to_install(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    result = run("state", "ls", SAMPLES / "streams-state-0_0")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "letterhead: a persistent store needs rocksdict: pip install 'letterhead[state]'\n"
+
+
+def test_other_commands_load_no_store(tmp_path):
+    code = (
+        "import sys; from letterhead.cli import main; code = main(['inspect', '-f', 'kafka', '--hex', '00'])\n"
+        "assert not {'rocksdict', 'letterhead.state', 'pyarrow'} & set(sys.modules); sys.exit(code)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+# help ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["ls", "get", "scan", "upgrade", "verify"])
+def test_help_has_examples_and_exit_codes(run, command):
+    result = run("state", command, "--help")
+    assert result.code == 0
+    assert f"letterhead state {command} " in result.out
+    assert "Examples:" in result.out
+    assert "Exit codes: 0 all is well" in result.out
+
+
+def test_help_names_every_command(run):
+    result = run("state", "--help")
+    assert [name for name in ("ls", "get", "scan", "upgrade", "verify") if f" {name} " not in result.out] == []
+    assert " state " in run("--help").out

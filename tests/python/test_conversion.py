@@ -1,0 +1,243 @@
+"""Conversion between every two formats: what comes back is what went in, or the losses name what does not."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+import strategies
+from implementations import cells, plain
+from letterhead import arrow as lha
+from letterhead.reference import ops
+from letterhead.reference.formats import FORMATS
+from strategies import BATCHES, ENVELOPES, ONE, WRITTEN, few
+
+SPELLINGS = ["be", "le", "text"]
+
+every_one = pytest.mark.parametrize("format", ONE)
+every_batch = pytest.mark.parametrize("format", BATCHES)
+
+
+class Way(NamedTuple):
+    """One way from a format to another: the message there, and what was lost."""
+
+    data: bytes
+    losses: lh.Losses
+
+    def of(self, header: int) -> list[lh.Loss]:
+        """Give the losses of a header."""
+        return [loss for loss in self.losses if loss.header == header]
+
+
+def convert(data: bytes, format: str, target: str, kinds: Any) -> Way | None:
+    """Convert a message; none where the target has no cell for it."""
+    made = lh.convert(data, format, target=target, kinds=kinds, on_loss="report")
+    if made.data is None:
+        return None
+    assert lh.validate(made.data, target) == []
+    return Way(made.data, made.losses)
+
+
+def has_kinds(format: str) -> bool:
+    return FORMATS[format].traits.kinds is not None
+
+
+def headers_of(data: bytes, format: str) -> list[Any]:
+    read = plain(lh.decode(data, format))
+    return (read["headers"] if isinstance(read, dict) else read) or []
+
+
+def is_written(losses: list[lh.Loss]) -> bool:
+    """Say whether a header with these losses was written all the same."""
+    return all(loss.written is not None for loss in losses)
+
+
+# --- headers ---------------------------------------------------------------------------------------------------------
+
+
+@every_one
+@few
+@given(st.data())
+def test_headers_come_back_or_the_losses_name_them(format: str, data: st.DataObject) -> None:
+    cell = data.draw(strategies.good_cells(format))
+    before = headers_of(cell, format)
+    source = data.draw(st.sampled_from(FORMATS[format].traits.instead or (format,)))
+    for target in WRITTEN:
+        for kinds in [None, "binary"] if has_kinds(target) else [None, *SPELLINGS]:
+            there = convert(cell, format, target, kinds)
+            if there is not None and not are_without_headers(there) and not any(map(is_lost_nan, there.losses)):
+                check_way_back(before, there, target, source)
+
+
+def check_way_back(before: list[Any], there: Way, target: str, source: str) -> None:
+    stayed = [place for place in range(len(before)) if is_written(there.of(place))]
+    between = headers_of(there.data, target)
+    assert len(between) == len(stayed)
+    back = convert(there.data, target, source, kinds_back(there, target, source))
+    assert back is not None
+    after = iter(headers_of(back.data, source))
+    for index, place in enumerate(stayed):
+        losses = back.of(index)
+        if is_written(losses) and next(after) != before[place]:
+            harmless = all(map(is_undone, there.of(place))) and all(map(is_harmless, losses))
+            assert not harmless, (before[place], between[index])
+    assert next(after, None) is None
+
+
+def is_undone(loss: lh.Loss) -> bool:
+    """Say whether a loss is of a kind, and says what gives it again."""
+    return loss.code == "kind_not_carried" and loss.kind is not None
+
+
+def is_harmless(loss: lh.Loss) -> bool:
+    """Say whether a loss is of a kind that the bytes say nothing of."""
+    return loss.code == "kind_not_carried" and loss.written == "as it is"
+
+
+def is_lost_nan(loss: lh.Loss) -> bool:
+    """Say whether a loss is of a NaN that does not come back; what becomes of those beside it is told below."""
+    return loss.code == "kind_not_carried" and loss.written == "text" and loss.kind is None
+
+
+def are_without_headers(way: Way) -> bool:
+    """Say whether all headers were lost together: a message that cannot have any."""
+    return any(loss.header is None and "headers" in loss.message for loss in way.losses)
+
+
+def kinds_back(there: Way, target: str, source: str) -> Any:
+    """Give what is said of kinds on the way back: what the report of the way there says."""
+    if has_kinds(source):
+        return there.losses.kinds or ("binary" if has_kinds(target) else None)
+    return "be"
+
+
+@every_one
+@few
+@given(st.data())
+def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, data: st.DataObject) -> None:
+    cell = data.draw(strategies.good_cells(format) | strategies.loose_cells(format))
+    for target in WRITTEN:
+        kinds = data.draw(st.sampled_from([None, "binary"] if has_kinds(target) else [None, *SPELLINGS]))
+        options: dict[str, Any] = {"target": target, "kinds": kinds}
+        try:
+            made = lh.convert(cell, format, on_loss="report", **options)
+        except lh.EncodeError as error:
+            with pytest.raises(lh.EncodeError) as caught:
+                lh.convert(cell, format, on_loss="drop", **options)
+            assert vars(caught.value) == vars(error)
+            continue
+        assert lh.convert(cell, format, on_loss="drop", **options) == made.data
+        raised = [loss for loss in made.losses if kinds not in SPELLINGS or not is_agreed(loss)]
+        try:
+            assert lh.convert(cell, format, **options) == made.data
+        except lh.ConversionError as error:
+            assert (error.format, error.code, error.message) == (target, *raised[0][:2])
+            assert (error.header, error.key, error.row) == (*raised[0][2:4], None)
+        else:
+            assert raised == []
+
+
+def is_agreed(loss: lh.Loss) -> bool:
+    """Say whether a loss is of a kind, where it was said how to write values without one."""
+    return loss.code == "kind_not_carried" and loss.written is not None
+
+
+def test_a_nan_spelled_out_is_any_nan_and_says_so() -> None:
+    for bits, kind in ((b"\x7f\xc0\0\0", "float32:text"), (b"\x7f\xc0\0\1", None)):
+        cell = ops.encode([("a", "float32", bits)], "kip82-typed") or b""
+        made = lh.convert(cell, "kip82-typed", target="kafka", kinds="text", on_loss="report")
+        assert [(loss.kind, loss.written) for loss in made.losses] == [(kind, "text")]
+        assert headers_of(made.data, "kafka") == [("a", None, b"NaN")]
+
+
+def test_a_nan_that_does_not_come_back_leaves_the_kinds_of_its_key_in_step() -> None:
+    headers = [("a", "float32", b"\x7f\xc0\0\1"), ("a", "int8", b"\1"), ("a", "string", b"x")]
+    cell = ops.encode(headers, "kip82-typed") or b""
+    made = lh.convert(cell, "kip82-typed", target="kafka", kinds="text", on_loss="report")
+    back = lh.convert(made.data, "kafka", target="kip82-typed", kinds=made.losses.kinds)
+    assert headers_of(back, "kip82-typed")[1:] == headers[1:]
+
+
+# --- fields ----------------------------------------------------------------------------------------------------------
+
+DERIVED = ("crc", "checksum", "magic", "attributes", "tombstone")
+TIMES = ("timestamp", "origin_timestamp")
+
+
+@pytest.mark.parametrize("format", ENVELOPES)
+@few
+@given(st.data())
+def test_fields_are_carried_or_named(format: str, data: st.DataObject) -> None:
+    cell = data.draw(strategies.good_cells(format))
+    before = plain(lh.decode(cell, format))
+    for target in WRITTEN:
+        kinds = None if has_kinds(target) else "be"
+        made = lh.convert(cell, format, target=target, kinds=kinds, on_loss="report")
+        named = {loss.message.split()[0] for loss in made.losses if loss.header is None}
+        after = {} if made.data is None else plain(lh.decode(made.data, target))
+        fields = {meaning(name): value for name, value in after.items()} if isinstance(after, dict) else {}
+        for name, value in before.items():
+            if name in (*DERIVED, "headers") or value is None or name in named or made.data is None:
+                continue
+            micros = FORMATS[format].micros, FORMATS[target].micros
+            if name in TIMES:
+                value = scaled(value, *micros)
+            if name in ("offset", *TIMES) and value == -1 and micros[1]:
+                value = 0
+            assert fields[meaning(name)] == value, (name, target)
+
+
+def meaning(name: str) -> str:
+    return "payload" if name == "value" else name
+
+
+def scaled(time: int, from_micros: bool, to_micros: bool) -> int:
+    if from_micros == to_micros or (time == -1 and to_micros):
+        return time
+    return time * 1000 if to_micros else time // 1000
+
+
+# --- what cannot be converted ----------------------------------------------------------------------------------------
+
+
+@every_batch
+def test_messages_of_a_batch_are_converted_one_by_one(format: str) -> None:
+    calls: list[Any] = [
+        lambda: lh.convert(b"", format, target="kafka"),
+        lambda: lha.convert(cells([b""]), format, target="kafka"),
+        lambda: ops.convert(b"", format, target="kafka"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"^{format} is a batch: convert its messages one by one$"):
+            call()
+
+
+@every_batch
+def test_a_batch_is_no_target(format: str) -> None:
+    calls: list[Any] = [
+        lambda: lh.convert(b"", "kafka", target=format),
+        lambda: lha.convert(cells([b""]), "kafka", target=format),
+        lambda: ops.convert(b"", "kafka", target=format),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"^{format} is a batch and no target$"):
+            call()
+
+
+def test_a_reader_of_two_layouts_is_no_target() -> None:
+    calls: list[Any] = [
+        lambda: lh.convert(b"", "kafka", target="iggy-auto"),
+        lambda: lha.convert(cells([b""]), "kafka", target="iggy-auto"),
+        lambda: ops.convert(b"", "kafka", target="iggy-auto"),
+        lambda: lh.encode([], "iggy-auto"),
+        lambda: ops.encode([], "iggy-auto"),
+    ]
+    for call in calls:
+        with pytest.raises(
+            ValueError, match=r"^iggy-auto reads either layout and is no target: name iggy or iggy-2023$"
+        ):
+            call()

@@ -1,0 +1,180 @@
+"""``letterhead doctor`` in environments that lack something, which are real."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import environments
+from command import Result, runner
+from letterhead import _native, doctor
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    return runner(capfdbinary, monkeypatch)
+
+
+def installed(tmp_path: Path, *without: str, **wheel: str) -> Path:
+    """Install a wheel in an environment that has no package of these names; give its directory."""
+    directory = tmp_path / "environment"
+    environments.environment(directory, lambda name: not name.startswith(without))
+    environments.install(environments.packed(tmp_path, **wheel), directory)
+    return directory
+
+
+def asked(directory: Path, **more: str) -> tuple[int, dict]:
+    """Run the command with an environment's Python."""
+    program = "import sys; from letterhead.cli import main; sys.exit(main(['doctor', '--json']))"
+    done = subprocess.run(
+        [directory / "bin" / "python", "-c", program],
+        env=environments.clean(**more), capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+def wrong(report: dict) -> list[str]:
+    assert report["ok"] is not any(each["level"] == "wrong" for each in report["findings"])
+    return [each["what"] for each in report["findings"] if each["level"] == "wrong"]
+
+
+def package(directory: Path) -> Path:
+    (found,) = directory.glob("lib/*/site-packages/letterhead")
+    return found
+
+
+def test_here_it_says_what_there_is(run) -> None:
+    result: Result = run("doctor")
+    assert result.code == 0
+    rows = {line[:16].strip(): line[16:].split() for line in result.lines}
+    assert rows["python"][0] == platform.python_version()
+    assert rows["letterhead"][0] == _native.__version__
+    assert rows["decode a message"] == rows["decode a column"] == ["right"]
+    assert rows["location"] == [str(environments.PACKAGE)]
+
+
+def test_json_is_the_same(run) -> None:
+    result = run("doctor", "--json")
+    read = json.loads(result.out)
+    assert (result.code, read["ok"], read["settings"]) == (0, True, {})
+    assert read["places"] == [{"name": "driver", "facts": doctor.examine()}]
+
+
+def test_without_spark_and_arrow_nothing_is_wrong(tmp_path: Path) -> None:
+    directory = installed(tmp_path, "pyspark", "pyarrow", "pandas", "protobuf", "google")
+    code, report = asked(directory)
+    assert (code, report["findings"]) == (0, [])
+    facts = report["places"][0]["facts"]
+    assert facts["decode"] == {"message": "right", "column": None}
+    assert set(facts["packages"].values()) == {None}
+    assert facts["letterhead"]["location"] == str(package(directory))
+
+
+def test_spark_needs_pyarrow_and_pandas(tmp_path: Path) -> None:
+    code, report = asked(installed(tmp_path, "pyarrow", "pandas"))
+    assert code == 1
+    assert wrong(report) == [
+        "pyarrow is not there, and the driver of Spark needs it",
+        "pandas is not there, and the driver of Spark needs it",
+    ]
+    assert {each["mend"] for each in report["findings"] if each["level"] == "wrong"} == {
+        "pip install 'letterhead[spark]'"
+    }
+
+
+def test_a_package_that_does_not_import_is_not_an_absent_one(tmp_path: Path) -> None:
+    directory = installed(tmp_path, "pyspark", "pandas")
+    link = package(directory).parent / "pyarrow"
+    link.unlink()
+    link.mkdir()
+    (link / "__init__.py").write_text("raise ImportError('libarrow.so.2600: cannot open shared object file')")
+    code, report = asked(directory)
+    said = "ImportError: libarrow.so.2600: cannot open shared object file"
+    assert code == 1
+    assert wrong(report) == [f"a column that is decoded is not right: {said}", f"pyarrow cannot be imported: {said}"]
+
+
+def test_versions_are_held_to_what_the_package_declares(tmp_path: Path) -> None:
+    facts = doctor.examine()
+    facts["packages"] |= {"pyarrow": {"version": "16.1.0"}, "pandas": {"version": "3.1.1"}}
+    found = [(each.level, each.what) for each in doctor.findings(facts, "driver") if each.what.startswith("p")]
+    assert found == [
+        ("wrong", "pyarrow 16.1.0 is too old: letterhead needs 17 or later"),
+        ("note", "pandas 3.1.1 is newer than what letterhead and Spark are tested with"),
+    ]
+
+
+def test_a_wheel_for_a_newer_system(tmp_path: Path) -> None:
+    directory = installed(tmp_path, "pyspark", tag="cp311-abi3-manylinux_2_99_x86_64")
+    # It runs here all the same; that one does not shows when its native code is not loaded.
+    assert asked(directory)[0] == 0
+    for library in package(directory).glob("_native*.so"):
+        library.write_bytes(b"\x7fELF")
+    code, report = asked(directory)
+    libc = " ".join(platform.libc_ver())
+    assert (code, wrong(report)) == (1, [f"the wheel of letterhead needs glibc 2.99, and this is {libc}"])
+
+
+def test_a_wheel_for_another_machine(tmp_path: Path) -> None:
+    directory = installed(tmp_path, "pyspark", tag="cp311-abi3-manylinux_2_17_sparc64")
+    for library in package(directory).glob("_native*.so"):
+        library.write_bytes(b"\x7fELF")
+    code, report = asked(directory)
+    assert code == 1
+    assert wrong(report) == [
+        f"the wheel of letterhead is for manylinux_2_17_sparc64, and this machine is {platform.machine()}"
+    ]
+
+
+def test_a_wheel_that_lies_on_the_path_as_a_zip_file(tmp_path: Path) -> None:
+    directory = tmp_path / "bare"
+    environments.environment(directory, lambda name: not name.startswith("pyspark"))
+    archive = environments.packed(tmp_path).rename(tmp_path / "letterhead.zip")
+    code, report = asked(directory, PYTHONPATH=str(archive))
+    assert code == 1
+    assert wrong(report) == [
+        f"letterhead lies in a zip file, from which Python loads no native code: {archive}/letterhead"
+    ]
+    assert "spark.archives=letterhead.zip#letterhead" in report["findings"][0]["mend"]
+
+
+def test_native_code_that_is_gone(tmp_path: Path) -> None:
+    directory = installed(tmp_path, "pyspark", tag="cp311-abi3-linux_x86_64")
+    for library in package(directory).glob("_native*.so"):
+        library.unlink()
+    code, report = asked(directory)
+    assert code == 1
+    (what,) = wrong(report)
+    assert what.startswith("letterhead cannot be imported: ModuleNotFoundError: No module named 'letterhead._native'")
+    program = "import sys; from letterhead.cli import main; sys.exit(main(['decode', '--help']))"
+    done = subprocess.run(
+        [directory / "bin" / "python", "-c", program],
+        env=environments.clean(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("letterhead: the compiled core does not load: ")
+    assert done.stderr.endswith(" (see letterhead doctor)\n")
+
+
+def test_workers_that_would_run_another_python_are_a_note(tmp_path: Path) -> None:
+    directory = installed(tmp_path)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(shutil.which("python3"))
+    code, report = asked(directory, PATH=str(tmp_path / "bin"), JAVA_HOME=str(tmp_path))
+    assert (code, wrong(report)) == (0, [])
+    python = f"{directory}/bin/python"
+    assert [each["what"] for each in report["findings"]] == [
+        f"PYSPARK_PYTHON is not set: workers run {tmp_path}/bin/python3, and this is {python}",
+        "java is not there: Spark starts here only as a client of Spark Connect",
+    ]
+    code, report = asked(directory, PYSPARK_PYTHON=python)
+    assert (code, report["findings"]) == (0, [])

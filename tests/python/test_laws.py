@@ -1,0 +1,150 @@
+"""What holds for every format: what is written is read back, and what one side refuses the other does not make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import letterhead as lh
+import strategies
+from batch_cells import MESSAGE_OF, batch, frame, message, polled
+from implementations import plain, values
+from letterhead.errors import HeaderError
+from letterhead.reference import ops
+from letterhead.reference.formats import FORMATS
+from strategies import BATCHES, BLOCKS, ONE, WRITTEN, few
+
+DERIVED = ("crc", "tombstone", "attributes")
+"""Fields that follow from the others, in full or in part."""
+
+every_format = pytest.mark.parametrize("format", FORMATS)
+every_one = pytest.mark.parametrize("format", ONE)
+every_written = pytest.mark.parametrize("format", WRITTEN)
+
+
+@every_written
+@few
+@given(st.data())
+def test_what_is_written_is_read_back_and_passes_the_strict_reader(format: str, data: st.DataObject) -> None:
+    given = data.draw(strategies.messages(format))
+    written = lh.encode(values(given), format)
+    assert written is not None
+    assert lh.validate(written, format, strict_kinds=False) == []
+    read = lh.decode(written, format)
+    assert without_derived(plain(read)) == without_derived(given)
+    assert lh.encode(read, format) == written
+
+
+def without_derived(message: Any) -> Any:
+    if not isinstance(message, dict):
+        return message
+    # A wrapper that holds neither a value nor headers is no wrapper: a message of the drafts without a value has no headers.
+    fields = {name: value for name, value in message.items() if name not in DERIVED}
+    return {**fields, "headers": fields["headers"] or []}
+
+
+@every_written
+@few
+@given(st.data())
+def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject) -> None:
+    given = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
+    kinds: Any = "binary" if FORMATS[format].traits.kinds else data.draw(st.sampled_from(["be", "le", "text"]))
+    try:
+        written = lh.encode(values(given), format, on_loss="drop", kinds=kinds)
+    except HeaderError:
+        return
+    if written is not None:
+        assert lh.validate(written, format) == []
+
+
+@every_one
+@few
+@given(st.data())
+def test_what_the_strict_reader_takes_the_lenient_one_takes_too(format: str, data: st.DataObject) -> None:
+    cell = data.draw(strategies.cells(format)) or b""
+    for strict, lenient in (({}, {"lenient": True}), ({"strict_kinds": True}, {})):
+        if not lh.validate(cell, format, **strict):
+            assert lh.decode(cell, format, **lenient) == lh.decode(cell, format, **strict)
+
+
+@pytest.mark.parametrize("format", BLOCKS)
+@few
+@given(st.data())
+def test_a_block_may_be_longer_than_a_header_and_order_stays(format: str, data: st.DataObject) -> None:
+    headers = data.draw(strategies.headers(format))
+    many = headers * 3
+    written = lh.encode(values(many), format)
+    assert written is not None
+    assert plain(lh.decode(written, format)) == many
+
+
+@pytest.mark.parametrize("format", ["iggy", "iggy-message"])
+@few
+@given(st.data())
+def test_the_canonical_order_is_that_of_the_key_on_the_wire(format: str, data: st.DataObject) -> None:
+    given = data.draw(strategies.messages(format))
+    written = lh.encode(values(given), format, canonical=True)
+    assert written == ops.encode(given, format, canonical=True)
+    read = lh.decode(written or b"", format)
+    assert lh.encode(read, format, canonical=True) == lh.encode(read, format) == written
+    headers = given["headers"] if isinstance(given, dict) else given
+    assert sorted(plain(read.headers if isinstance(read, lh.Envelope) else read), key=repr) == sorted(headers, key=repr)
+
+
+# --- many messages ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", BATCHES)
+@few
+@given(st.data())
+def test_what_is_whole_has_no_faults_strict_or_lenient(format: str, data: st.DataObject) -> None:
+    cell = data.draw(strategies.good_cells(format))
+    assert lh.validate(cell, format) == []
+    assert list(lh.messages(cell, format)) == list(lh.messages(cell, format, lenient=True))
+
+
+@pytest.mark.parametrize("format", MESSAGE_OF)
+@few
+@given(st.data())
+def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
+    one = MESSAGE_OF[format]
+    cells = [message(one, **fields) for fields in data.draw(st.lists(strategies.messages(one), max_size=3))]
+    read = list(lh.messages(b"".join(cells), format))
+    assert read == [lh.decode(cell, one) for cell in cells]
+
+
+@settings(max_examples=few.max_examples)
+@given(st.lists(strategies.polled_fields, max_size=3), st.booleans())
+def test_a_poll_is_its_messages(drawn: list[dict[str, Any]], later: bool) -> None:
+    cells = b"".join(polled(fields, later=later) for fields in drawn)
+    read = [plain(each) for each in lh.messages(cells, "iggy-polled-2023")]
+    hidden = {"checksum": None} if later else {"checksum": None, "state": None}
+    assert [{**each, "checksum": None} for each in read] == [{**each, **hidden} for each in drawn]
+
+
+@given(st.lists(st.tuples(strategies.headers("iggy"), strategies.payloads, strategies.ids), max_size=3), st.data())
+def test_a_batch_is_its_messages_counted_from_its_base(drawn: list[Any], data: st.DataObject) -> None:
+    small = st.integers(0, 2**62)
+    base, timestamp, origin = (data.draw(small) for _ in range(3))
+    frames = [
+        frame(place, payload, ops.encode(headers, "iggy") or b"", id=id, later=7 * place)
+        for place, (headers, payload, id) in enumerate(drawn)
+    ]
+    read = [
+        plain(each) for each in lh.messages(batch(*frames, base=base, timestamp=timestamp, origin=origin), "iggy-batch")
+    ]
+    assert [{**each, "checksum": None} for each in read] == [
+        {
+            "offset": base + place,
+            "timestamp": timestamp,
+            "origin_timestamp": origin + 7 * place,
+            "id": id,
+            "checksum": None,
+            "headers": headers,
+            "payload": payload,
+        }
+        for place, (headers, payload, id) in enumerate(drawn)
+    ]

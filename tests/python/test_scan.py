@@ -1,0 +1,535 @@
+"""Scans: what is counted, that parts add up to the whole, and that no more is claimed than the bytes can tell."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import random
+import struct
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.scan import CONFIDENCES, Scan, Statistics
+from letterhead.scan.readings import READINGS
+from letterhead.scan.report import percent
+from letterhead.scan.sketch import Histogram, Sample
+
+HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+ROWS = 400
+
+TRUE_TYPES = {
+    "traceparent": "string", "tracestate": "string", "ce_id": "string", "ce_type": "string", "ce_source": "string",
+    "ce_specversion": "string", "__value_schema_id": "binary", "tenant": "string", "retry": "int32",
+    "amount_cents": "int64", "weight_kg": "float64", "route": "string", "note": "string", "blob": "binary",
+    "señal-📦": "string",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def orders(samples) -> Any:
+    return pq.read_table(samples / "orders-0.parquet")["headers"]
+
+
+@pytest.fixture(scope="module")
+def found(orders) -> Scan:
+    return lha.scan(orders, "kafka")
+
+
+def scan_of(values: list[bytes | None]) -> Any:
+    """Scan messages with one header each."""
+    return lha.scan(pa.array([[{"key": "k", "value": value}] for value in values], HEADERS), "kafka")["k"]
+
+
+@pytest.mark.parametrize("module", ["scan", "scan.report", "scan.costs"])
+def test_the_examples_run(module):
+    result = doctest.testmod(importlib.import_module(f"letterhead.{module}"))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_the_page_of_the_documentation_runs():
+    result = doctest.testfile(
+        str(Path(__file__).parents[2] / "docs" / "scan.md"), module_relative=False, encoding="utf-8"
+    )
+    assert result.attempted > 5
+    assert result.failed == 0
+
+
+def test_the_page_of_the_documentation_has_every_word():
+    page = (Path(__file__).parents[2] / "docs" / "scan.md").read_text()
+    assert all(
+        f"| {meaning} |" in page for word, meaning in CONFIDENCES.items() if word not in ("possible", "unlikely")
+    )
+
+
+# What is counted. ------------------------------------------------------------------------------------------------------
+
+
+def test_the_sample_topic_is_counted_as_plain_python_counts_it(orders, found):
+    rows = orders.to_pylist()
+    assert (found.statistics.rows, found.statistics.bad_rows) == (len(rows), 0)
+    assert found.statistics.null_rows == sum(row is None for row in rows)
+    assert found.statistics.empty_rows == sum(row == [] for row in rows)
+    for key in {header["key"] for row in rows for header in row or []}:
+        headers = [
+            (place, header["value"]) for row in rows for place, header in enumerate(row or []) if header["key"] == key
+        ]
+        values = [value for _, value in headers if value is not None]
+        per_row = [count for row in rows if (count := sum(header["key"] == key for header in row or []))]
+        sizes, places = sorted(map(len, values)), sorted(place for place, _ in headers)
+        seen = found[key].statistics
+        assert (seen.headers, seen.rows, seen.nulls) == (len(headers), len(per_row), len(headers) - len(values)), key
+        assert (seen.repeated, seen.most) == (sum(count > 1 for count in per_row), max(per_row)), key
+        assert (seen.sizes.low, seen.sizes.high, seen.sizes.total) == (sizes[0], sizes[-1], sum(sizes)), key
+        middle = sizes[(len(sizes) - 1) // 2]
+        assert middle / 1.07 <= seen.sizes.median() <= middle, key
+        assert (seen.positions.low, seen.positions.median()) == (places[0], places[(len(places) - 1) // 2]), key
+        assert seen.distinct == pytest.approx(len(set(values)), rel=0.3), key
+        times = Counter(values)
+        assert all(times[value.head] == value.count for value in seen.sample.values.values() if value.whole), key
+
+
+@pytest.mark.parametrize("format", ["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023"])
+def test_bytes_and_decoded_lists_give_the_same(format):
+    key = 7 if format == "kip82-int" else "k"
+    value = lh.Int32(3) if format != "kafka" and format != "kip82-int" else b"\x00\x00\x00\x03"
+    cells = pa.array([lh.encode([(key, value), (key, value)], format), None])
+    of_bytes, of_lists = lha.scan(cells, format), lha.scan(lha.decode(cells, format), format)
+    assert of_bytes.to_dict() == of_lists.to_dict()
+    seen = of_bytes[key].statistics
+    assert (seen.headers, seen.rows, seen.repeated, of_bytes.statistics.null_rows) == (2, 1, 1, 1)
+    assert of_bytes[key].guesses[0].type == "int32"
+
+
+def test_polars_and_chunks_and_slices(orders, found):
+    assert lha.scan(pl.Series(orders), "kafka").to_dict() == found.to_dict()
+    halves = pa.chunked_array([orders.chunk(0).slice(0, 3000), orders.chunk(0).slice(3000)])
+    assert lha.scan(halves, "kafka").to_dict() == found.to_dict()
+    tail = orders.chunk(0).slice(9990)
+    assert lha.scan(tail, "kafka").to_dict() == lha.scan(pa.array(tail.to_pylist(), HEADERS), "kafka").to_dict()
+
+
+def test_damaged_cells_are_counted_and_can_be_raised():
+    good = lh.encode([("k", b"v")], "kafka")
+    cells = pa.array([good, b"\x01", good, b"\x02\x02"])
+    seen = lha.scan(cells, "kafka").statistics
+    assert (seen.rows, seen.bad_rows, sum(seen.faults.values())) == (4, 2, 2)
+    assert seen.faults["negative_count"] == 1
+    with pytest.raises(lh.DecodeError, match="row 1") as raised:
+        lha.scan(cells, "kafka", errors="raise")
+    assert raised.value.code == "negative_count"
+
+
+@pytest.mark.parametrize("form", ["bytes", "list", "batch"])
+def test_what_is_raised_names_the_row_of_the_column(form):
+    good = lh.encode([("k", b"v")], "kafka")
+    if form == "bytes":
+        column, format = pa.array([good] * 10_007 + [b"\x01"], pa.binary()), "kafka"
+    elif form == "list":
+        column, format = (
+            pa.array([[{"key": "k", "value": b"v"}]] * 10_007 + [[{"key": None, "value": b""}]], HEADERS),
+            "kafka",
+        )
+    else:
+        message = lh.encode(lh.Envelope(offset=1, key=None, value=b"v", headers={"n": lh.Int8(1)}), "kip82-message")
+        column, format = pa.array([message * 2] * 10_007 + [message + b"\x00"], pa.binary()), "kip82-messages"
+    with pytest.raises(lh.DecodeError) as raised:
+        lha.scan(column, format, errors="raise")
+    assert (raised.value.row, raised.value.format) == (10_007, format)
+
+
+def test_a_header_without_a_key_is_a_fault():
+    column = pa.array([[{"key": None, "value": b"x"}, {"key": "k", "value": b"y"}, None], []], HEADERS)
+    seen = lha.scan(column, "kafka").statistics
+    assert (seen.bad_rows, seen.faults, list(seen.keys)) == (1, {"null_key": 2}, ["k"])
+    assert seen.keys["k"].positions.counts == {1: 1}
+    with pytest.raises(lh.DecodeError, match="row 0"):
+        lha.scan(column, "kafka", errors="raise")
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(TypeError, match="what fits is list<element: struct<key: string, value: binary>>"):
+        lha.scan(pa.array([[{"key": "k", "v": b""}]]), "kafka")
+    with pytest.raises(ValueError, match="unknown format 'kafak'"):
+        lha.scan(pa.array([b""]), "kafak")
+    with pytest.raises(ValueError, match="errors"):
+        lha.scan(pa.array([b""]), "kafka", errors="null")
+    with pytest.raises(ValueError, match="max_keys"):
+        lha.scan(pa.array([b""]), "kafka", max_keys=0)
+
+
+# Parts add up. ---------------------------------------------------------------------------------------------------------
+
+PART = st.lists(
+    st.none()
+    | st.lists(
+        st.tuples(st.sampled_from("abc"), st.none() | st.binary(max_size=9) | st.binary(min_size=60, max_size=90)),
+        max_size=4,
+    ),
+    max_size=8,
+)
+
+
+def scan_rows(rows: list[Any]) -> Scan:
+    lists = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
+    return lha.scan(pa.array(lists, HEADERS), "kafka")
+
+
+@given(PART, PART, PART)
+def test_parts_add_up_to_the_whole_in_any_order(one, two, three):
+    whole = scan_rows(one + two + three)
+    a, b, c = map(scan_rows, (one, two, three))
+    assert a.merge(b).merge(c).statistics == whole.statistics
+    assert c.merge(a.merge(b)).statistics == whole.statistics
+    assert a.statistics == scan_rows(one).statistics
+
+
+def test_parts_of_the_topic_add_up(orders, found):
+    parts = [lha.scan(orders.slice(row, 700), "kafka") for row in range(0, len(orders), 700)]
+    random.Random(1).shuffle(parts)
+    whole = Scan("kafka", Statistics())
+    for part in parts:
+        whole = whole.merge(part)
+    assert whole.to_dict() == found.to_dict()
+
+
+def test_scans_of_different_formats_do_not_add_up():
+    with pytest.raises(ValueError, match="a scan of kafka and one of iggy do not add up"):
+        Scan("kafka", Statistics()).merge(Scan("iggy", Statistics()))
+
+
+@given(st.lists(st.integers(0, 1 << 31), min_size=1))
+def test_a_histogram_is_bounded_and_close(numbers):
+    made = Histogram()
+    made.add(Counter(numbers))
+    assert (made.low, made.high, made.total, made.count) == (min(numbers), max(numbers), sum(numbers), len(numbers))
+    middle = sorted(numbers)[(len(numbers) - 1) // 2]
+    assert middle / 1.07 <= made.median() <= middle
+
+
+def test_a_sample_keeps_exact_counts_and_estimates_the_rest():
+    made = Sample()
+    made.add((b"%d" % n, n % 5 + 1) for n in range(50_000))
+    made.add((b"%d" % n, 1) for n in range(50_000))
+    assert len(made.values) == made.most
+    assert all(value.count == int(value.head) % 5 + 2 for value in made.values.values())
+    assert made.distinct == pytest.approx(50_000, rel=0.3)
+
+
+def test_too_many_keys_are_bounded_and_said():
+    rows = [[("often", b"v"), (f"key-{n}", b"v")] for n in range(300)]
+    lists = [[{"key": key, "value": value} for key, value in row] for row in rows]
+    made = Scan("kafka", Statistics(max_keys=5))
+    for row in range(0, 300, 50):
+        made = made.merge(lha.scan(pa.array(lists[row : row + 50], HEADERS), "kafka", max_keys=5))
+    assert len(made.statistics.keys) == 5
+    seen = made["often"].statistics
+    assert (seen.headers, seen.rows, seen.exact) == (300, 300, True)
+    assert not any(each.exact for key, each in made.statistics.keys.items() if key != "often")
+    counted = sum(each.headers for each in made.statistics.keys.values())
+    assert counted + made.statistics.more_headers == 600
+    assert made.more_keys == pytest.approx(296, rel=0.2)
+    assert f"and about {made.more_keys} more keys, whose {made.statistics.more_headers} headers" in repr(made)
+    assert "# 5 keys" not in made.code()
+    assert "more keys" in made.code()
+
+
+def test_what_is_kept_has_a_bound():
+    import pickle
+
+    values = [random.Random(n).randbytes(5000) for n in range(2000)]
+    made = lha.scan(pa.array([[{"key": "k", "value": value}] for value in values], HEADERS), "kafka")
+    assert len(pickle.dumps(made.statistics)) < 40_000
+
+
+# Guesses. --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_true_type_of_every_key_of_the_sample_topic_is_first(found):
+    assert {key.key: key.guesses[0].type for key in found.keys} == TRUE_TYPES
+
+
+def test_the_evidence_is_over_all_rows(found):
+    first = found["amount_cents"].guesses[0]
+    assert (first.type, first.confidence, first.fits, first.of) == ("int64", "strong", 9700, 9700)
+    assert first.evidence.startswith(
+        "all 9,700 values are 8 bytes; as int64 516 to 4,999,974; as float64 all 9,700 are denormal, no number, or beyond"
+    )
+    assert "as float64 0.104 to 39.999" in found["weight_kg"].guesses[0].evidence
+    assert "of the shape of a W3C traceparent" in found["traceparent"].guesses[0].evidence
+    assert "of the shape of a schema id" in found["__value_schema_id"].guesses[0].evidence
+
+
+Make = Callable[[random.Random], bytes]
+
+
+def big(least: int, end: int, width: int) -> Make:
+    return lambda draw: draw.randrange(least, end).to_bytes(width, "big", signed=least < 0)
+
+
+CLEAR: dict[str, tuple[Make, str]] = {
+    "long": (big(0, 10**6, 8), "int64"),
+    "negative long": (big(-1000, 1000, 8), "int64"),
+    "long of 52 bits": (big(0, 2**52, 8), "int64"),
+    "snowflake": (lambda draw: (1 << 60 | draw.getrandbits(50)).to_bytes(8, "big"), "int64"),
+    "nanoseconds": (big(1767225600 * 10**9, 1767312000 * 10**9, 8), "int64"),
+    "little-endian": (lambda draw: draw.randrange(1000).to_bytes(4, "little"), "int32:le"),
+    "int of 23 bits": (big(0, 2**23, 4), "int32"),
+    "short": (big(0, 300, 2), "int16"),
+    "int128": (big(0, 10**12, 16), "int128"),
+    "double": (lambda draw: struct.pack(">d", draw.gauss(0, 100)), "float64"),
+    "little-endian double": (lambda draw: struct.pack("<d", draw.gauss(0, 100)), "float64:le"),
+    "whole double": (lambda draw: struct.pack(">d", draw.randrange(1000)), "float64"),
+    "float": (lambda draw: struct.pack(">f", draw.uniform(0, 100)), "float32"),
+    "uuid": (lambda draw: uuid.UUID(int=draw.getrandbits(128), version=4).bytes, "uuid"),
+    "hex text": (lambda draw: draw.randbytes(16).hex().encode(), "string"),
+    "hex text of 16 bytes": (lambda draw: draw.randbytes(8).hex().encode(), "string"),
+    "hex text of 8 bytes": (lambda draw: draw.randbytes(4).hex().encode(), "string"),
+    "digits with zeros in front": (lambda draw: b"%05d" % draw.randrange(10**5), "string"),
+    "digits in quotes": (lambda draw: b'"%02d"' % draw.randrange(100), "string"),
+    "a letter and digits": (lambda draw: b"A%03d" % draw.randrange(1000), "string"),
+    "short of one character": (big(48, 58, 2), "int16"),
+    "JSON": (lambda draw: b'{"n": %d}' % draw.randrange(1000), "string"),
+}
+
+
+@pytest.mark.parametrize("name", CLEAR)
+def test_what_can_be_told_is_told(name):
+    make, type = CLEAR[name]
+    draw = random.Random(name)
+    guesses = scan_of([make(draw) for _ in range(ROWS)]).guesses
+    assert (guesses[0].type, guesses[0].confidence, guesses[0].fits) == (type, "strong", ROWS)
+
+
+TIES: dict[str, tuple[Make, set[str]]] = {
+    "random 8 bytes": (lambda draw: draw.randbytes(8),
+                       {"binary", "int64", "uint64", "int64:le", "uint64:le", "float64", "float64:le"}),
+    "random 4 bytes": (lambda draw: draw.randbytes(4),
+                       {"binary", "int32", "uint32", "int32:le", "uint32:le", "float32", "float32:le"}),
+    "a hash of 16 bytes": (lambda draw: draw.randbytes(16), {"binary", "uuid", "int128", "int128:le"}),
+    "8 zero bytes": (lambda draw: bytes(8), {"int64", "int64:le", "float64", "float64:le"}),
+    "one byte, 0 or 1": (lambda draw: bytes([draw.randrange(2)]), {"bool", "int8"}),
+    "one byte, always 1": (lambda draw: b"\x01", {"bool", "int8"}),
+    "true and false": (lambda draw: draw.choice([b"true", b"false"]), {"string", "bool:text"}),
+    "digits": (lambda draw: b"%d" % draw.randrange(1, 10**4), {"string", "int64:text"}),
+    "8 digits": (lambda draw: b"%d" % draw.randrange(10**7, 10**8), {"string", "int64:text"}),
+    "decimals": (lambda draw: b"%.2f" % draw.uniform(1, 100), {"string", "float64:text"}),
+    "milliseconds as text": (lambda draw: b"%d" % (1767225600000 + draw.randrange(10**6)),
+                             {"string", "int64:text", "timestamp_ms:text"}),
+    "uuid as text": (lambda draw: str(uuid.UUID(int=draw.getrandbits(128))).encode(), {"string", "uuid:text"}),
+    "empty": (lambda draw: b"", {"string", "binary"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_what_cannot_be_told_is_said_to_be_a_tie(name):
+    make, types = TIES[name]
+    draw = random.Random(name)
+    guesses = scan_of([make(draw) for _ in range(ROWS)]).guesses
+    assert {guess.type for guess in guesses if guess.confidence == "tie"} == types
+    assert all(guess.confidence in ("tie", "possible", "unlikely") for guess in guesses)
+    assert [guess.confidence for guess in guesses[: len(types)]] == ["tie"] * len(types)
+
+
+def test_a_time_is_never_more_than_likely_and_the_number_it_is_stays_possible():
+    guesses = scan_of([(1767225600000 + 37 * n).to_bytes(8, "big") for n in range(ROWS)]).guesses
+    assert [(guess.type, guess.confidence) for guess in guesses[:2]] == [
+        ("timestamp_ms", "likely"),
+        ("int64", "possible"),
+    ]
+    assert "2026-01-01 00:00:00 to 2026-01-01 00:00:14" in guesses[0].evidence
+
+
+def test_doubles_close_together_are_likely_and_the_longs_that_they_could_be_are_possible():
+    guesses = scan_of([struct.pack(">d", 48.1 + n / 1e9 + n**0.5 / 1e6) for n in range(ROWS)]).guesses
+    assert [(guess.type, guess.confidence) for guess in guesses[:2]] == [("float64", "likely"), ("int64", "possible")]
+
+
+@pytest.mark.parametrize("value", [(5).to_bytes(8, "big"), struct.pack(">d", 12.34), struct.pack(">f", 0.1)])
+def test_one_distinct_number_is_never_strong(value):
+    guesses = scan_of([value] * ROWS).guesses
+    assert guesses[0].confidence in ("weak", "likely")
+    assert "only 1 distinct" in guesses[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("good", "type"), [(big(0, 4, 4), "int32"), (lambda draw: draw.choice([b"acme", b"globex"]), "string")]
+)
+def test_damaged_values_do_not_hide_what_the_others_are(good, type):
+    draw = random.Random(9)
+    values = [draw.randbytes(draw.randrange(1, 12)) if n % 50 == 0 else good(draw) for n in range(3000)]
+    first = scan_of(values).guesses[0]
+    assert first.type == type
+    assert 2940 <= first.fits < first.of == 3000
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_fits_is_what_select_reads(shift):
+    draw = random.Random(shift)
+    alphabet = b"0123456789-+.eE truefalsNaN\x00\x01\xd8\xff"
+    values = [draw.randbytes(size) for size in (1, 2, 3, 4, 8, 8, 16, 16, 17) for _ in range(12)]
+    values += [bytes(draw.choices(alphabet, k=draw.randrange(0, 9))) for _ in range(300)]
+    values += [
+        b"true",
+        b"false",
+        b"1",
+        b"-12",
+        b"007",
+        b"1e5",
+        b".5",
+        b"5.",
+        b"+1",
+        b"a\n",
+        str(uuid.UUID(int=7)).encode(),
+    ]
+    column = pa.array([[{"key": "k", "value": value}] for value in values], HEADERS)
+    tallies = lha.scan(column, "kafka")["k"].statistics.readings
+    for reading in READINGS:
+        name = reading.type
+        made = lha.select(column, "kafka", {"k": name}, errors="column")
+        reads = sum(error is None for error in made.field("error").to_pylist())
+        fits = tallies[name].fits if name in tallies else 0
+        if name in ("float64:text", "float64", "float64:le"):
+            # select reads NaN and Infinity, too, where they are spelt.
+            spelt = sum(value in (b"NaN", b"Infinity", b"-Infinity") for value in values) if ":text" in name else 0
+            assert fits == reads - spelt, name
+        elif name not in ("uint128", "uint128:le", "int128", "int128:le"):
+            assert fits == reads, name
+        else:
+            assert fits <= reads, name
+
+
+def test_kinds_on_the_wire_are_repeated_and_not_guessed():
+    cells = [lh.encode([("n", lh.Int32(n)), ("m", lh.String("x") if n else lh.Int8(1))], "iggy") for n in range(9)]
+    made = lha.scan(pa.array(cells), "iggy")
+    [only] = made["n"].guesses
+    assert (only.type, only.confidence, only.fits) == ("int32", "stated", 9)
+    assert only.evidence == "the kind beside all 9 values; 0 to 8"
+    assert [(guess.type, guess.fits) for guess in made["m"].guesses] == [("string", 8), ("int8", 1)]
+    assert "stated, and so are int8: rows with those are errors; 1 of 9 values are none" in made.code()
+
+
+def test_every_confidence_is_explained(found):
+    assert {guess.confidence for key in found.keys for guess in key.guesses} <= set(CONFIDENCES)
+
+
+SHAPED: dict[str, tuple[Make, str, str]] = {
+    "an AMQP 1.0 primitive": (lambda draw: b"\xa1\x05" + draw.randbytes(5), "binary", "amqp"),
+    "an AMQP 1.0 primitive: long": (lambda draw: b"\x81" + draw.randbytes(8), "binary", "amqp"),
+    "an AMQP 1.0 primitive: long binary": (lambda draw: b"\xb0\x00\x00\x01\x02" + draw.randbytes(258), "binary", "amqp"),
+    "a schema id": (lambda draw: b"\x00" + draw.randbytes(4), "binary", "schema_id"),
+    "an RFC 3339 time": (lambda draw: b"2026-01-01T00:00:%02d.5Z" % draw.randrange(60), "string", "rfc3339"),
+    "a W3C traceparent": (lambda draw: f"00-{draw.randbytes(16).hex()}-{draw.randbytes(8).hex()}-01".encode(), "string", "traceparent"),
+    "a JSON object, array or string": (lambda draw: b'"%d"' % draw.randrange(100), "string", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHAPED)
+def test_shapes_are_named_and_so_is_what_reads_them(name):
+    make, type, function = SHAPED[name]
+    draw = random.Random(name)
+    column = pa.array([[{"key": "k", "value": make(draw)}] for _ in range(ROWS)], HEADERS)
+    made = lha.scan(column, "kafka")
+    first = made["k"].guesses[0]
+    assert first.type == type
+    assert f"all 400 of the shape of {name.partition(': ')[0]}" in first.evidence
+    assert (f"; lha.{function} reads what is in it" in made.code("arrow")) == bool(function)
+    if function and function != "amqp":
+        read = getattr(lha, function)(lha.select(column, "kafka", {"k": type}).field("k"))
+        assert read.null_count == 0
+
+
+# Code, text, JSON. -----------------------------------------------------------------------------------------------------
+
+
+def run(made: Scan, column: Any) -> list[dict[str, Any]]:
+    variables: dict[str, Any] = {"column": column}
+    exec(made.code("arrow"), variables)
+    rows: list[dict[str, Any]] = variables["headers"].to_pylist()
+    return rows
+
+
+def test_the_code_reads_the_topic_without_a_fault(orders, found):
+    rows = run(found, orders)
+    assert {row["error"] is None for row in rows} == {True}
+    assert [row["amount_cents"] for row in rows] == [
+        row["amount_cents"] for row in lha.select(orders, "kafka", {"amount_cents": "int64"}).to_pylist()
+    ]
+    assert max(len(row["route"]) for row in rows) == found["route"].statistics.most == 3
+
+
+@pytest.mark.parametrize(
+    ("format", "headers"),
+    [
+        ("kip82-int", [(7, b"\x00\x00\x00\x05"), (-1, b"x"), (-1, b"y")]),
+        (
+            "iggy",
+            [(lh.Int32(7), lh.Int8(5)), (lh.Binary(b"\xff'\""), lh.String("x")), (lh.Float64(0.5), lh.Bool(True))],
+        ),
+        ("kafka", [('"); import os #', b"v"), ("two\nlines\\", b"v"), ("it's", b"v"), ("", b"v"), ("\u202e", b"v")]),
+    ],
+)
+def test_the_code_finds_keys_of_every_form(format, headers):
+    column = pa.array([lh.encode(headers, format)] * 20)
+    made = lha.scan(column, format)
+    rows = run(made, column)
+    assert len(made.keys) == len({str(key) for key, _ in headers})
+    assert rows[0].pop("error") is None
+    assert all(value not in (None, []) for value in rows[0].values())
+    assert len(made.code("arrow").splitlines()) == len(made.keys) + 6
+
+
+def test_json_holds_all_of_it(found):
+    made = json.loads(json.dumps(found.to_dict()))
+    assert (made["rows"], made["null_rows"] + made["empty_rows"], made["more_keys"]) == (10_000, 300, 0)
+    keys = {key["key"]: key for key in made["keys"]}
+    route = keys["route"]
+    assert (route["headers"], route["rows"], route["repeated_rows"], route["most_in_a_row"]) == (3824, 1928, 1279, 3)
+    assert route["bytes"] == {"min": 4, "median": 4, "max": 4, "total": 15_296}
+    assert keys["note"]["share_null"] == pytest.approx(502 / 940, abs=1e-6)
+    assert keys["retry"]["examples"][0] == {
+        "hex": "00000000",
+        "text": "\x00\x00\x00\x00",
+        "read": "0",
+        "bytes": 4,
+        "count": 8395,
+    }
+    assert made["code"] == found.code()
+
+
+def test_the_text_is_a_table(found):
+    lines = repr(found).splitlines()
+    assert lines[0] == "Scan of 10,000 rows in kafka: 15 keys"
+    assert lines[1].split() == ["key", "rows", "null", "repeated", "bytes", "position", "type"]
+    assert lines[-1] == "300 of 10,000 rows have no headers"
+    assert any(line.startswith("retry") and line.endswith("4      7         int32, strong") for line in lines)
+
+
+def test_nothing_at_all():
+    made = lha.scan(pa.array([], pa.binary()), "kafka")
+    assert repr(made) == "Scan of 0 rows in kafka: 0 keys"
+    assert made.code().count("\n") == 6
+    assert made.to_dict()["keys"] == []
+    assert "<h2>Keys</h2>" in made.html()
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "text"),
+    [(0, 9, "0 %"), (9, 9, "100 %"), (1, 3, "33 %"), (1, 250, "0.4 %"), (1, 9999, "<0.1 %"), (9998, 9999, ">99.9 %"),
+     (997, 1000, "99.7 %"), (0, 0, "-")],
+)  # fmt: skip
+def test_a_share_is_never_rounded_to_none_or_all(part, whole, text):
+    assert percent(part, whole) == text

@@ -1,0 +1,281 @@
+"""`letterhead scan`: what it prints on a pipe and on a terminal, its JSON, its page, and every way in which it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import runner
+from letterhead import arrow as lha
+from terminal import read_to_end
+
+HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+MAIN = "import sys; from letterhead.cli import main; sys.exit(main())"
+# The terminal's code for "clear the screen", markup, and an element that would run.
+HOSTILE = '\x1b[2J\u202e[red]<script src="https://example.com/x.js">'
+
+
+@pytest.fixture
+def run(capfdbinary, monkeypatch):
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Any:
+    def write(rows: list[Any], **others: pa.Array) -> Path:
+        path = tmp_path / "some.parquet"
+        lists = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in rows]
+        pq.write_table(pa.table({"headers": pa.array(lists, HEADERS), **others}), path)
+        return path
+
+    return write
+
+
+def rows_of(count: int) -> list[Any]:
+    return [
+        [
+            ("tenant", b"acme" if n % 2 else b"globex"),
+            ("retry", (n % 4).to_bytes(4, "big")),
+            ("route", b"a"),
+            ("route", None),
+        ]
+        for n in range(count)
+    ] + [None]
+
+
+def terminal(*args: str | Path, columns: int) -> tuple[int, str]:
+    """Run the command in a process of its own on a pseudo-terminal."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "LINES": "40", "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    process = subprocess.Popen(
+        [sys.executable, "-c", MAIN, "scan", *map(str, args)],
+        stdin=follower, stdout=follower, stderr=follower, env=environment,
+    )  # fmt: skip
+    os.close(follower)
+    printed = read_to_end(leader)
+    return process.wait(timeout=60), printed.decode().replace("\r\n", "\n")
+
+
+class Page(HTMLParser):
+    """What is in a page, which has to be well formed."""
+
+    VOID = ("meta", "line", "rect")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+# On a pipe and on a terminal. ------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_keys_then_evidence_then_code(run, written):
+    result = run("scan", written(rows_of(100)))
+    assert result.lines == [
+        "Scan of 101 rows in kafka: 3 keys",
+        "1 of 101 rows have no headers",
+        "key      rows   null   repeated   bytes   position   may be",
+        "─" * 82,
+        "tenant   99 %    0 %        0 %   4/4/6          0   string, likely",
+        "retry    99 %    0 %        0 %       4          1   int32, strong",
+        "route    99 %   50 %      100 %       1        2-3   string or binary or int8, tie",
+        "key      may be              evidence",
+        "─" * 96,
+        "tenant   string   likely     all 100 values are UTF-8; only 2 distinct",
+        "         binary   possible   it reads whatever there is: values of 4 to 6 bytes",
+        "retry    int32    strong     all 100 values are 4 bytes; as int32 0 to 3; as float32 75 of 100",
+        "                             are denormal, no number, or beyond 1e±20; as int32:le 0 to",
+        "                             50,331,648",
+        "route    string   tie        all 100 values are UTF-8; only 1 distinct",
+        "         binary   tie        it reads whatever there is: values of 1 byte",
+        "         int8     tie        all 100 values are 1 byte; as int8 always 97",
+        "import letterhead as lh",
+        "from letterhead import spark as lhs",
+        "columns = {",
+        '    "tenant": "string",  # likely',
+        '    "retry": "int32",  # strong',
+        '    "route": lh.All("string"),  # tie with binary, int8',
+        "}",
+        'headers = df.transform(lhs.select_headers("headers", "kafka", columns, errors="column"))',
+    ]
+    assert (result.code, result.err) == (0, "")
+
+
+def test_all_shows_the_unlikely_types_too(run, written):
+    path = written(rows_of(100))
+    assert "unlikely" not in run("scan", path).out
+    assert "unlikely" in run("scan", path, "--all").out
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_a_terminal_of_any_width(samples, columns):
+    code, printed = terminal(samples / "orders-0.parquet", columns=columns)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", printed[printed.index("Scan of") :].split("import letterhead")[0])
+    assert code == 0
+    assert max(map(len, plain.splitlines())) <= columns
+    assert all(key in plain for key in ("traceparent", "__value_schema_id", "amount_cents", "señal-📦"))
+    assert re.search(r"amount_cents +97 % +0 % +0 % +8", plain)
+    assert ("in total" in plain) == ("77,600" in plain) == (columns == 160)
+    assert "…" not in plain.split("may be")[0]
+
+
+def test_no_control_character_of_a_key_or_value_gets_out(run, written, tmp_path):
+    path = written([[(HOSTILE, HOSTILE.encode())]] * 3)
+    result = run("scan", path, "--html", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    for text in (result.out, page):
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", text)
+    assert "\\x1b[2J\\u202e[red]<script" in result.out
+    assert "\\x1b[2J\\u202e[red]<script" in Page(page).text
+    assert [tag for tag, _ in Page(page).tags if tag == "script"] == []
+
+
+# JSON and the page. ----------------------------------------------------------------------------------------------------
+
+
+def test_json_is_what_the_library_gives(run, samples):
+    result = run("scan", samples / "orders-0.parquet", "--json")
+    whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
+    assert json.loads(result.out) == whole.to_dict()
+    assert (result.code, result.err) == (0, "")
+
+
+def test_the_page_is_whole_and_asks_nobody_for_anything(run, samples, tmp_path):
+    file = tmp_path / "page.html"
+    assert run("scan", samples / "orders-0.parquet", "--html", file, "--json").code == 0
+    text = file.read_text()
+    page = Page(text)
+    tags = [tag for tag, _ in page.tags]
+    assert not {"script", "link", "img", "iframe", "object"} & set(tags)
+    assert not re.search(r"https?:|url\(|@import|\bon[a-z]+=", text)
+    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+    places = [f"#{attributes['id']}" for tag, attributes in page.tags if tag == "section"]
+    assert links == places
+    assert len(links) == 15
+    # Sizes and positions of each key; note has no more than one size, and it is 0.
+    assert sum(attributes.get("class") == "plot" for tag, attributes in page.tags if tag == "svg") == 30
+    assert sum(attributes.get("class") == "bar" for tag, attributes in page.tags if tag == "svg") > 45
+    assert "all 9,700 values are 8 bytes; as int64 516 to 4,999,974" in page.text
+    assert '"amount_cents": "int64",  # strong' in page.text
+    assert "Headers of orders-0.parquet" in page.text
+
+
+# What is scanned. ------------------------------------------------------------------------------------------------------
+
+
+def test_bytes_of_an_envelope_are_read_and_can_be_found_out(run, samples):
+    store = samples / "store-latest-0.parquet"
+    named = run("scan", store, "--column", "value", "--format", "streams-timestamped", "--json")
+    assert json.loads(named.out)["rows"] == pq.read_metadata(store).num_rows
+    assert run("scan", store, "-c", "value", "-f", "auto").code == 2
+    blocks = run("scan", store, "-c", "value", "-f", "auto").err
+    assert "these bytes fit streams and streams-timestamped: name one of them" in blocks
+
+
+def test_damaged_rows_are_counted_and_end_it_with_1(run, tmp_path):
+    good = lh.encode([("k", b"v")], "kafka")
+    path = tmp_path / "cells.parquet"
+    pq.write_table(pa.table({"cell": pa.array([good, b"\x01", good], pa.binary())}), path)
+    result = run("scan", path, "-c", "cell")
+    assert result.code == 1
+    assert "1 of 3 rows are damaged, and what can be read of them counts: negative_count 1" in result.out
+
+
+def test_a_sample_is_spread_evenly_and_said(run, written):
+    path = written([[("n", str(n).encode())] for n in range(25_000)])
+    result = run("scan", path, "--sample", "50")
+    assert "a sample of 25,000 rows, evenly spaced" in result.lines
+    document = json.loads(run("scan", path, "--sample", "50", "--json").out)
+    assert document["rows"] == 50
+    [first] = [guess for guess in document["keys"][0]["guesses"] if guess["type"] == "int64:text"]
+    assert "0 to 24,500" in first["evidence"]
+    assert json.loads(run("scan", path, "--sample", "99999", "--json").out)["rows"] == 25_000
+
+
+def test_more_keys_than_asked_for_are_said(run, written):
+    result = run("scan", written([[(f"k{n}", b"v"), ("all", b"v")] for n in range(30)]), "--max-keys", "4")
+    assert "and 27 more keys, whose 27 headers are not in the table" in result.lines
+    assert "    # 27 more keys" in result.lines
+
+
+def test_no_rows_and_no_headers(run, written):
+    assert run("scan", written([])).lines == ["Scan of 0 rows in kafka: 0 keys"]
+    assert run("scan", written([None, []])).lines[1] == "2 of 2 rows have no headers"
+
+
+def test_help(run):
+    assert " scan " in run("--help").out
+    result = run("scan", "--help")
+    assert "Examples:" in result.out
+    assert "Exit codes: 0 all is well" in result.out
+    assert all(
+        option in result.out for option in ("--column", "--format", "--sample", "--html", "--json", "--max-keys")
+    )
+
+
+# Refusals. -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--column", "nothing"], "has no column 'nothing': it has headers, number"),
+        (["--column", "number"], "column 'number' of {path} is int64: bytes (binary) or a list of headers are needed"),
+        (["--format", "kafak"], "unknown format 'kafak': did you mean 'kafka'?"),
+        (["--format", "auto"], "is headers already: name the --format that they came in"),
+        (["--format", "kip82-int"], "and what fits is list<element: struct<key: int32"),
+        (["--html", "/nowhere/page.html"], "cannot write /nowhere/page.html: no such file or directory"),
+        (["--sample", "0"], "Invalid value for '--sample'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(run, written, args, said):
+    path = written([[("k", b"v")]], number=pa.array([1], pa.int64()))
+    result = run("scan", path, *args)
+    assert result.code == 2
+    assert said.format(path=path) in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_files_that_are_none(run, tmp_path):
+    assert "cannot read" in run("scan", tmp_path / "none.parquet").err
+    (tmp_path / "text.parquet").write_text("no")
+    assert "not a Parquet file" in run("scan", tmp_path / "text.parquet").err
+
+
+def test_without_numpy_it_says_what_to_install(written):
+    path = written([[("k", b"v")]])
+    code = f"import sys; sys.modules['numpy'] = None; {MAIN}"
+    result = subprocess.run([sys.executable, "-c", code, "scan", str(path)], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "letterhead: a scan needs numpy: pip install numpy\n"

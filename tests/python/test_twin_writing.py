@@ -1,0 +1,192 @@
+"""The Rust core and its twin where they write: the same bytes, the same losses, the same refusals in the same words."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+import strategies
+from alike import outcome
+from implementations import messages, plain_key
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead.losses import Kinds, plain_kinds
+from letterhead.reference import ops
+from letterhead.reference.formats import FORMATS
+from letterhead.values import of_message
+from list_columns import list_column, list_rows
+from strategies import BLOCKS, ENVELOPES, ONE, WRITTEN, few
+
+on_loss_options: Any = st.sampled_from(["raise", "drop", "report"])
+null_headers_options: Any = st.sampled_from(["empty", "empty", "raise"])
+layouts = strategies.layouts()
+
+
+@st.composite
+def write_options(draw: st.DrawFn, target: str, keys: list[Any]) -> dict[str, Any]:
+    """Draw what a writer may be told; of kinds, what makes sense for the target."""
+    return {
+        "kinds": draw(strategies.kinds_for(target, keys)),
+        "on_loss": draw(on_loss_options),
+        "null_headers": draw(null_headers_options),
+        "canonical": draw(st.booleans()) and FORMATS[target].traits.canonical is not None,
+    }
+
+
+def given_kinds(kinds: Any) -> Kinds | None:
+    """Give kinds of plain keys as a user does."""
+    if not isinstance(kinds, dict):
+        return kinds  # type: ignore[no-any-return]
+    return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in kinds.items()}
+
+
+def keys_of(rows: Any) -> list[Any]:
+    """Give the plain keys of rows of headers, be they tuples or structs, or messages that have some."""
+    keys: list[Any] = []
+    for row in rows:
+        for header in (row["headers"] if isinstance(row, dict) else row) or ():
+            if isinstance(header, dict):
+                key = header["key"]
+                if "key_kind" in header:
+                    key = None if None in (key, header["key_kind"]) else ops.keys.plain(header["key_kind"], key)
+            else:
+                key = header and header[0]
+            if key is not None and not (isinstance(key, tuple) and key[0] not in strategies.ALL_KINDS):
+                keys.append(key)
+    return keys
+
+
+def written(column: Any) -> list[Any]:
+    """Give written cells as the twin has them: plain, or with what was lost."""
+    return [loss_row(row) for row in column.to_pylist()]
+
+
+def loss_row(row: Any) -> Any:
+    if isinstance(row, dict) and row.get("losses") is not None:
+        return {**row, "losses": [lh.Loss(**loss) for loss in row["losses"]]}
+    return row
+
+
+# --- encode ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", BLOCKS)
+@few
+@given(st.data(), st.booleans(), layouts)
+def test_encode_lists(format: str, data: st.DataObject, typed: bool, layout: tuple[int, int | None]) -> None:
+    rows = data.draw(list_rows(format, typed=typed) | loose_rows(format) if typed else list_rows(format, typed=typed))
+    options = data.draw(write_options(format, keys_of(rows)))
+    column = list_column(rows, format, typed=typed, layout=layout)
+    told = {**options, "kinds": given_kinds(options["kinds"])}
+    native = outcome(lambda: written(lha.encode(column, format, **told)))
+    assert native == outcome(lambda: ops.encode_rows(rows, format, **options))
+
+
+@st.composite
+def loose_rows(draw: st.DrawFn, format: str) -> list[Any]:
+    """Draw headers as structs that are mostly whole."""
+    form = FORMATS[format].traits.keys
+    own = strategies.headers(format) | strategies.loose_headers().map(
+        lambda headers: [header for header in headers if ops.keys.is_of(header[0], form)]
+    )
+    return [row and [struct(header, form) for header in row] for row in draw(st.lists(st.none() | own, max_size=4))]
+
+
+def struct(header: tuple[Any, ...], form: str) -> dict[str, Any]:
+    key, kind, value = header
+    if form != "typed":
+        return {"key": key, "kind": kind, "value": value}
+    key_kind, bits = ops.keys.typed(key)
+    return {"key_kind": key_kind, "key": bits, "kind": kind, "value": value}
+
+
+@pytest.mark.parametrize("format", ENVELOPES)
+@few
+@given(st.data(), layouts)
+def test_encode_envelopes(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
+    form = FORMATS[format].traits.keys
+    has_kinds = FORMATS[format].traits.kinds is not None
+    fitting = strategies.loose_headers().map(
+        lambda headers: [h for h in headers if ops.keys.is_of(h[0], form) and (has_kinds or h[1] is None)]
+    )
+    one = strategies.messages(format) | strategies.loose_messages(format, strategies.headers(format) | fitting)
+    rows: list[Any] = data.draw(st.lists(st.none() | one, max_size=4))
+    options = data.draw(write_options(format, keys_of(filter(None, rows))))
+    column = strategies.lay(messages(rows, format), layout)
+    told = {**options, "kinds": given_kinds(options["kinds"])}
+    native = outcome(lambda: written(lha.encode(column, format, **told)))
+    assert native == outcome(lambda: ops.encode_rows(rows, format, **options))
+
+
+@pytest.mark.parametrize("format", WRITTEN)
+@few
+@given(st.data())
+def test_encode_one_message(format: str, data: st.DataObject) -> None:
+    message = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
+    if FORMATS[format].envelope is None:
+        message = data.draw(st.none() | st.just(message))
+    options = data.draw(write_options(format, keys_of([message or []])))
+    options["on_loss"] = "raise" if options["on_loss"] == "raise" else "drop"
+    told = {**options, "kinds": plain_kinds(given_kinds(options["kinds"]))}
+    native = outcome(lambda: _native.encode(message, format, **told))
+    assert native == outcome(lambda: ops.encode(message, format, **options))
+
+
+def test_a_sign_before_an_unsigned_number_is_read_alike_whatever_its_width() -> None:
+    for kind in ("uint8", "uint64", "uint128"):
+        for text in (b"-0", b"-1", b"0", str(2**128 - 1).encode(), str(2**128).encode()):
+            headers, options = [("a", None, text)], {"kinds": {"a": f"{kind}:text"}}
+            native = outcome(partial(lh.encode, [("a", text)], "iggy", **options))
+            assert native == outcome(partial(ops.encode, headers, "iggy", **options))
+
+
+# --- convert ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", ONE)
+@few
+@given(st.data(), st.booleans(), st.booleans(), st.sampled_from(["raise", "null", "column"]), layouts)
+def test_convert_columns(
+    format: str, data: st.DataObject, lenient: bool, strict_kinds: bool, errors: Any, layout: tuple[int, int | None]
+) -> None:
+    target = data.draw(st.sampled_from(WRITTEN))
+    rows = data.draw(st.lists(strategies.cells(format) | strategies.loose_cells(format), max_size=4))
+    options = data.draw(write_options(target, keys_in(rows, format)))
+    column = strategies.lay(pa.array(rows, pa.binary()), layout)
+    told = {**options, "kinds": given_kinds(options["kinds"])}
+    read: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds, "errors": errors}
+    native = outcome(lambda: written(lha.convert(column, format, target=target, **told, **read)))
+    assert native == outcome(lambda: ops.convert_rows(rows, format, target=target, **options, **read))
+
+
+@pytest.mark.parametrize("format", ONE)
+@few
+@given(st.data(), st.booleans(), st.booleans())
+def test_convert_one_message(format: str, data: st.DataObject, lenient: bool, strict_kinds: bool) -> None:
+    cell = data.draw(strategies.good_cells(format) | strategies.loose_cells(format) | strategies.mutated_cells(format))
+    read = {"lenient": lenient, "strict_kinds": strict_kinds}
+    for target in WRITTEN:
+        options = data.draw(write_options(target, keys_in([cell], format)))
+        told = {**options, "kinds": given_kinds(options["kinds"])}
+        native = outcome(partial(converted, lh.convert, cell, format, target=target, **told, **read))
+        assert native == outcome(partial(converted, ops.convert, cell, format, target=target, **options, **read))
+
+
+def converted(convert: Any, *given: Any, **options: Any) -> Any:
+    """Convert, and give a report with what gives values their kinds again."""
+    made = convert(*given, **options)
+    if options["on_loss"] != "report":
+        return made
+    return {**made._asdict(), "kinds": {plain_key(key): kind for key, kind in made.losses.kinds.items()}}
+
+
+def keys_in(rows: list[Any], format: str) -> list[Any]:
+    """Give the keys of cells, as far as they can be read."""
+    fields = ops.decode_rows(rows, format, errors="column")
+    return keys_of(row for row in fields if row)

@@ -1,0 +1,58 @@
+"""Time limits that say where everything stood: a test that takes too long prints the threads of its JVMs first.
+
+Once, before this project, a job stopped for minutes with the machine idle, and no stack was taken. The threads of Python
+are printed when the test is ended.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key  # standard error before it was captured
+
+
+def limit_all(items: list[pytest.Item], directory: Path, limit: float) -> None:
+    """Give the tests below a directory a limit in seconds, unless they have a ``timeout`` mark of their own."""
+    for item in items:
+        if directory in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(limit))
+
+
+@contextmanager
+def watched(item: pytest.Item) -> Iterator[None]:
+    """Print the stacks of the JVMs shortly before pytest-timeout ends the test and prints Python's."""
+    limit = item.get_closest_marker("timeout").args[0]
+    screen = item.config.stash[fault_handler_stderr_fd_key]
+    watch = threading.Timer(max(limit - 10, 1), print_jvm_stacks, [item.nodeid, screen])
+    watch.daemon = True
+    watch.start()
+    # Where no thread of Python gets to run, as in C code that never lets go, this still ends the process.
+    faulthandler.dump_traceback_later(limit + 60, exit=True, file=screen)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        watch.cancel()
+
+
+def print_jvm_stacks(test: str, screen: int) -> None:
+    """Print what every thread of every Java process below this one is doing."""
+    import psutil
+
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if process.name() != "java":
+                continue
+            stacks = subprocess.run(
+                ["jstack", str(process.pid)], check=False, capture_output=True, text=True, timeout=8
+            ).stdout
+        except (OSError, psutil.Error, subprocess.SubprocessError) as error:
+            stacks = repr(error)
+        os.write(screen, f"\n{test} is at its time limit; JVM {process.pid}:\n{stacks}\n".encode())
