@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -52,6 +54,8 @@ def measure(benchmark: Any) -> Callable[..., None]:
         writes: Callable[[Any], int] | None = None,
         buffers: str = RELEASED,
         rounds: int = 100,
+        per: str = "header",
+        beside: Callable[[], Any] | None = None,
     ) -> None:
         """Assert `check(run())`, then time `run`.
 
@@ -61,8 +65,10 @@ def measure(benchmark: Any) -> Callable[..., None]:
             The work, and the assertions on its result.
         job, source, side
             Which work, on which data, by whom. Rows of one `job` and `source` are compared with each other.
-        rows, headers
+        rows
             In one call.
+        headers
+            In one run, which may be several calls.
         reads
             Bytes of input that one call reads.
         writes
@@ -71,6 +77,11 @@ def measure(benchmark: Any) -> Callable[..., None]:
             How the output's memory came about.
         rounds
             Calls to time; the median is what is reported.
+        per
+            What the time is divided by: `header` or `row`.
+        beside
+            Letterhead's own work, timed before each round: what else the machine does then slows both, and the ratio is
+            the median of those within a round.
         """
         result = run()
         check(result)
@@ -84,11 +95,21 @@ def measure(benchmark: Any) -> Callable[..., None]:
             reads=reads,
             writes=None if writes is None else writes(result),
             buffers=buffers,
+            per=per,
         )
         del result
-        if data.QUICK:
-            benchmark.pedantic(run, rounds=1, iterations=1)
-        else:
-            benchmark.pedantic(run, rounds=rounds, iterations=1, warmup_rounds=2)
+        taken: list[float] = []
+
+        def time_beside() -> None:
+            if beside is not None:
+                began = perf_counter()
+                beside()
+                taken.append(perf_counter() - began)
+
+        rounds, warm = (1, 0) if data.QUICK else (rounds, 2)
+        benchmark.pedantic(run, setup=time_beside, rounds=rounds, iterations=1, warmup_rounds=warm)
+        if beside is not None:
+            pairs = zip(benchmark.stats.stats.data, taken[warm:], strict=True)
+            benchmark.extra_info["ratio"] = median(theirs / ours for theirs, ours in pairs)
 
     return measure

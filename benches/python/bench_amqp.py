@@ -1,0 +1,160 @@
+"""Decode columns of AMQP primitives, beside a Python UDF as Spark's worker runs it: one row after the other.
+
+The other side is what `SQL_ARROW_BATCHED_UDF` of `pyspark.worker` does with a batch, with Spark's own converters: cells
+become Python objects, the function is called for each, and the results become a column. No process or socket is in
+either time. The function is the decoder that people write by hand, with the checks that letterhead makes.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as T
+from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.util import fail_on_stopiteration
+
+from benches import data
+from conftest import OBJECTS, RELEASED, Sizes
+from letterhead import arrow as lha
+
+CALLS = 1 if data.QUICK else 10
+"""Batches in a run: one alone would be over before the caches know it."""
+
+
+def string(n: int) -> bytes:
+    text = f"device-{n % 50_000}".encode()
+    return bytes([0xA1, len(text)]) + text
+
+
+COLUMNS: dict[str, tuple[str, T.DataType, Callable[[int], bytes]]] = {
+    "string": ("string", T.StringType(), string),
+    "timestamp": ("timestamp_ms", T.TimestampType(), lambda n: b"\x83" + struct.pack(">q", 1_700_000_000_000 + n)),
+    "long": ("int64", T.LongType(), lambda n: b"\x81" + struct.pack(">q", n * 1_000_000)),
+    "long, written in two ways": (
+        "int64", T.LongType(), lambda n: b"\x55" + bytes([n % 100]) if n % 3 else b"\x81" + struct.pack(">q", n << 20)
+    ),
+    "double": ("float64", T.DoubleType(), lambda n: b"\x82" + struct.pack(">d", n / 7)),
+    "boolean": ("bool", T.BooleanType(), lambda n: b"\x41" if n % 2 else b"\x42"),
+    "uuid": ("uuid", T.StringType(), lambda n: b"\x98" + uuid.UUID(int=n * 12_345_678_901).bytes),
+}  # fmt: skip
+
+
+def decode(cell: bytes | None) -> Any:
+    """Decode one value, as people do: by a chain of conditions on its first byte."""
+    if cell is None:
+        return None
+    code = cell[0]
+    if code in (0xA1, 0xA3):
+        if len(cell) < 2 or cell[1] != len(cell) - 2:
+            raise ValueError("wrong length")
+        return cell[2:].decode()
+    if code == 0x55:
+        if len(cell) != 2:
+            raise ValueError("wrong length")
+        return struct.unpack_from(">b", cell, 1)[0]
+    if code in (0x81, 0x82, 0x83):
+        if len(cell) != 9:
+            raise ValueError("wrong length")
+        if code == 0x82:
+            return struct.unpack_from(">d", cell, 1)[0]
+        number = struct.unpack_from(">q", cell, 1)[0]
+        return number if code == 0x81 else datetime.datetime.fromtimestamp(number / 1000, datetime.UTC)
+    if code in (0x41, 0x42):
+        if len(cell) != 1:
+            raise ValueError("wrong length")
+        return code == 0x41
+    if code == 0x98:
+        return str(uuid.UUID(bytes=cell[1:]))
+    raise ValueError(f"unknown code {code}")
+
+
+def as_a_worker_does(function: Callable[[Any], Any], returns: T.DataType) -> Callable[[pa.Array], pa.Array]:
+    """Give what Spark's worker makes of a Python UDF of one binary column."""
+    call = fail_on_stopiteration(function)
+    given = ArrowTableToRowsConversion._create_converter(T.BinaryType(), none_on_identity=True, binary_as_bytes=True)
+    back = LocalDataToArrowConversion._create_converter(returns, none_on_identity=True)
+    type = to_arrow_type(returns, timezone="UTC")
+
+    def run(column: pa.Array) -> pa.Array:
+        cells = ArrowTableToRowsConversion._to_pylist(column)
+        if given is not None:
+            cells = [given(cell) for cell in cells]
+        results = [call(*row) for row in list(zip(cells))]
+        return pa.array(results if back is None else [back(result) for result in results], type=type)
+
+    return run
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_column(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
+    type, _, batches, expected = given(name, sizes.batch)
+    run(measure, name, "letterhead", batches, lambda: decoded(batches, type), expected, RELEASED)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_column_in_one_big_batch(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
+    type, _, batches, expected = given(name, sizes.big, calls=1)
+    run(
+        measure,
+        name,
+        "letterhead, one big batch",
+        batches,
+        lambda: decoded(batches, type),
+        expected,
+        RELEASED,
+        rounds=5,
+    )
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_row_by_row(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
+    type, returns, batches, expected = given(name, sizes.batch)
+    worker = as_a_worker_does(decode, returns)
+    run(
+        measure, name, "Python UDF, in Spark's worker", batches, lambda: [worker(batch) for batch in batches], expected,
+        OBJECTS, rounds=9, beside=lambda: decoded(batches, type),
+    )  # fmt: skip
+
+
+def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:
+    return [lha.amqp(batch, type, dialect="spark") for batch in batches]
+
+
+def given(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:
+    """Make batches, and what is in them."""
+    type, returns, write = COLUMNS[name]
+    cells = [[write(call * rows + n) for n in range(rows)] for call in range(calls)]
+    arrow = to_arrow_type(returns, timezone="UTC")
+    return (
+        type,
+        returns,
+        [pa.array(batch, pa.binary()) for batch in cells],
+        [pa.array(map(decode, batch), arrow) for batch in cells],
+    )
+
+
+def run(
+    measure: Callable[..., None],
+    name: str,
+    side: str,
+    batches: list[pa.Array],
+    work: Callable[[], list[pa.Array]],
+    expected: list[pa.Array],
+    buffers: str,
+    **options: Any,
+) -> None:
+    def check(made: list[pa.Array]) -> None:
+        assert all(batch.equals(one) for batch, one in zip(made, expected, strict=True))
+
+    measure(
+        work, check, job="decode AMQP", source=name, side=side, rows=len(batches[0]),
+        headers=sum(map(len, batches)), reads=batches[0].nbytes, writes=lambda made: made[0].nbytes, buffers=buffers,
+        **options,
+    )  # fmt: skip
