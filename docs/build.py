@@ -1,7 +1,9 @@
 """Fill in what the package itself knows, when the documentation is built, so that the two cannot drift apart.
 
 * `<!-- codes -->`: the table of error codes, from `letterhead.errors.CODES`;
-* `<!-- formats -->`: the table of formats, from the native module;
+* `<!-- formats -->`: the table of formats, from the native module; `<!-- carries -->`: what each of them carries;
+* `<!-- kinds -->`: the table of kinds and their codes, from the native module;
+* `<!-- profiles -->`: the headers of every convention, from `letterhead.profiles`;
 * `<!-- run: letterhead … -->`: the command and what it prints. `<!-- run, exit 1: … -->` where it has to fail.
 """
 
@@ -22,8 +24,9 @@ RUN = re.compile(r"<!-- run(?:, exit (?P<exit>\d+))?: (?P<command>letterhead .+?
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the marks of one page."""
-    markdown = markdown.replace("<!-- codes -->", codes()) if "<!-- codes -->" in markdown else markdown
-    markdown = markdown.replace("<!-- formats -->", formats()) if "<!-- formats -->" in markdown else markdown
+    marks = {"codes": codes, "formats": formats, "carries": carries, "kinds": kinds, "profiles": profiles}
+    for mark, made in marks.items():
+        markdown = markdown.replace(f"<!-- {mark} -->", made()) if f"<!-- {mark} -->" in markdown else markdown
     return RUN.sub(lambda mark: run(mark["command"], int(mark["exit"] or 0)), markdown)
 
 
@@ -34,6 +37,18 @@ def codes() -> str:
     return table(["code", "meaning"], [[f"`{code}`", meaning] for code, meaning in CODES.items()])
 
 
+def profiles() -> str:
+    """Make a table for each convention."""
+    from letterhead.profiles import PROFILES
+
+    parts = []
+    for made in PROFILES.values():
+        rows = [[f"`{row.column}`", f"`{row.header}`", f"`{row.type}`", row.note] for row in made.rows]
+        head = f"### {made.name}\n\n{made.title}. Source: {made.source}."
+        parts.append(f"{head}\n\n{table(['column', 'header', 'type', 'value'], rows)}")
+    return "\n\n".join(parts)
+
+
 def formats() -> str:
     """Make the table of formats."""
     from letterhead import _native
@@ -41,6 +56,54 @@ def formats() -> str:
     return table(
         ["format", "is", "from", "bytes"],
         [[f"`{row['name']}`", row["is_"], row["source"], row["layout"]] for row in _native.formats()],
+    )
+
+
+def carries() -> str:
+    """Make the table of what formats carry: those that hold one message, and are not read only."""
+    from letterhead import _native
+
+    keys = {"text": "text", "int": "int32", "typed": "any kind"}
+    rows = []
+    for row in _native.formats():
+        if row["is_target"]:
+            least, most = row["part_len"]
+            lengths = "any" if (least, most) == (0, 2**31 - 1) else f"{least} to {most} bytes"
+            has = [
+                each["name"]
+                for each in _native.kinds()
+                if each["iggy" if "iggy" in row["name"] else "kip82"] is not None
+            ]
+            kinds = f"{len(has)}" if row["kinds"] else "–"
+            fields = ", ".join(f"`{name}`" for name, _ in row["fields"] if name != "headers") or "–"
+            rows.append(
+                [f"`{row['name']}`", keys[row["keys"]], kinds, "yes" if row["nulls"] else "no", lengths, fields]
+            )
+    return table(
+        ["format", "keys", "kinds", "null values", "length of a key or value", "fields beside the headers"], rows
+    )
+
+
+def kinds() -> str:
+    """Make the table of kinds."""
+    from letterhead import _native
+
+    def code(number: int | None) -> str:
+        return "–" if number is None else str(number)
+
+    return table(
+        ["kind", "KIP-82", "Iggy", "bytes", "Arrow", "Spark"],
+        [
+            [
+                f"`{row['name']}`",
+                code(row["kip82"]),
+                code(row["iggy"]),
+                str(row["width"] or "any"),
+                row["arrow"],
+                row["spark"],
+            ]
+            for row in _native.kinds()
+        ],
     )
 
 
