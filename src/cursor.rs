@@ -127,15 +127,22 @@ impl<'a> Cursor<'a> {
                 mode.label(start, start + len, field, || value.to_string());
                 Ok((value, len))
             }
-            Varint::Read { .. } => Err(mode.hard(Code::VarintLostBits, Some(start), || {
-                format!("the varint of the {field} has bits that 32 bits cannot hold")
-            })),
-            Varint::TooLong => Err(mode.hard(Code::VarintTooLong, Some(start), || {
-                format!("the varint of the {field} goes on after its fifth byte")
-            })),
-            Varint::Truncated => {
-                Err(mode.hard(Code::Truncated, Some(start), || format!("the bytes end inside the {field}")))
+            other => Err(bad_varint(&other, start, field, (32, "fifth"), mode)),
+        }
+    }
+
+    /// A zig-zag varint of 64 bits.
+    #[inline]
+    pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64, Stop> {
+        let start = self.at();
+        match varint::read_64(self.rest()) {
+            Varint::Read { bits, len, lost: false } => {
+                self.at += len;
+                let value = varint::unzigzag_64(bits);
+                mode.label(start, self.at(), field, || value.to_string());
+                Ok(value)
             }
+            other => Err(bad_varint(&other, start, field, (64, "tenth"), mode)),
         }
     }
 
@@ -265,7 +272,19 @@ macro_rules! numbers {
     )*};
 }
 
-numbers! { u8 i8 i32 u32 i64 u64 u128 }
+numbers! { u8 i8 i16 i32 u32 i64 u64 u128 }
+
+#[cold]
+fn bad_varint<T, M: Mode>(found: &Varint<T>, at: usize, field: &str, (width, last): (u32, &str), mode: &mut M) -> Stop {
+    match found {
+        Varint::Read { .. } => mode.hard(Code::VarintLostBits, Some(at), || {
+            format!("the varint of the {field} has bits that {width} bits cannot hold")
+        }),
+        Varint::TooLong => mode
+            .hard(Code::VarintTooLong, Some(at), || format!("the varint of the {field} goes on after its {last} byte")),
+        Varint::Truncated => mode.hard(Code::Truncated, Some(at), || format!("the bytes end inside the {field}")),
+    }
+}
 
 #[cold]
 fn negative<M: Mode>(value: i32, at: usize, field: &'static str, mode: &mut M) -> Stop {

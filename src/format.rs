@@ -6,6 +6,7 @@
 use crate::batch::iggy_batch::IggyBatch;
 use crate::batch::iggy_polled_2023::IggyPolled2023;
 use crate::batch::kip82_messages::Kip82Messages;
+use crate::batch::record_batch::RecordBatch;
 use crate::block::Bare;
 use crate::block::iggy::Iggy;
 use crate::block::iggy_2023::Iggy2023;
@@ -93,6 +94,7 @@ formats! {
     Kip82MessagesWrapper Kip82Messages<Wrapped>;
     IggyPolled2023 IggyPolled2023;
     IggyBatch IggyBatch;
+    RecordBatch RecordBatch;
     }
 }
 

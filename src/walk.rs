@@ -159,7 +159,7 @@ pub enum Role {
     Deletes,
     Magic,
     Attributes,
-    /// Computed from the others.
+    /// Computed from the others, or of the batch: without a counterpart in another format.
     Derived,
 }
 
@@ -259,16 +259,22 @@ impl Noting for Labelled {
 }
 
 /// What takes the messages of a batch. Faults of a message's frame are with the mode when it is handed over.
-pub trait Messages {
+pub trait Messages<'a> {
+    /// The same, of messages that live for another time.
+    type Within<'b>: Messages<'b>;
+
     fn message<M: Noting>(
         &mut self,
-        fields: &[FieldValue<'_>],
-        block: Option<Cursor<'_>>,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop>;
 
     /// A message that broke, in a frame that goes on after it: what is wrong is with the mode.
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop>;
+
+    /// Has messages handed over that lie in bytes of their own, which are gone when it returns.
+    fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
 }
 
 /// The bytes of many messages.
@@ -282,8 +288,8 @@ pub trait Batch {
     type Message: Envelope;
 
     /// Hands every message of a cell over, in order; a hard fault ends the cell.
-    fn messages<M: Noting, V: Messages>(
-        cell: &[u8],
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        cell: &'a [u8],
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,

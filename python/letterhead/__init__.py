@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from letterhead import arrow as arrow
     from letterhead import iggy as iggy
     from letterhead import kip82 as kip82
+    from letterhead import read as read
     from letterhead import spark as spark
     from letterhead import state as state
     from letterhead import testing as testing
@@ -97,7 +98,7 @@ __all__ = [
 ]
 
 # Imported when first asked for: they bring pyarrow and pyspark, which not everyone who reads one header has.
-_LAZY = ("amqp", "arrow", "iggy", "kip82", "spark", "state", "testing")
+_LAZY = ("amqp", "arrow", "iggy", "kip82", "read", "spark", "state", "testing")
 
 
 def __getattr__(name: str) -> Any:

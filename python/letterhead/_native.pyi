@@ -142,6 +142,9 @@ def messages_column(
     dialect: _Dialect = "arrow",
     max_offset: int | None = None,
 ) -> Column | Stream: ...
+def record_batches(
+    data: Buffer, start: int = 0, most: int | None = None
+) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
 def select_column(
     column: object,
     format: str,

@@ -16,7 +16,7 @@ use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Value};
-use crate::walk::{Block, Envelope, FieldType, FieldValue, Presence, Sink};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, Sink};
 
 /// Keys as they grow, in the form of their format.
 enum Keys {
@@ -74,7 +74,10 @@ pub struct ListSink<'s, E> {
     has_value: Validity,
     lists: Vec<i32>,
     has_list: Validity,
-    fields: Vec<Column>,
+    /// Whether headers are kept, and not only looked at.
+    with_headers: bool,
+    /// Columns of the other fields, with their places among them.
+    fields: Vec<(usize, Column)>,
     has_message: Validity,
     mark: Mark,
     text_keys: bool,
@@ -95,8 +98,8 @@ struct Mark {
 impl<'s, E: Envelope> ListSink<'s, E> {
     /// `cell_bytes` is what the input holds: no column of the result can take more.
     pub fn new(cell_bytes: usize, text_keys: bool, source: Source<'s>) -> Self {
-        let fields: Vec<_> =
-            E::FIELDS.iter().filter_map(|field| schema::field_type(field.of)).map(Column::new).collect();
+        let types = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of));
+        let fields: Vec<_> = types.map(Column::new).enumerate().collect();
         let keys = match E::Block::KEYS {
             KeyForm::Int => Keys::Int(Vec::new()),
             KeyForm::Typed if !text_keys => Keys::Typed { kinds: Runs::default(), bits: Runs::default() },
@@ -111,6 +114,7 @@ impl<'s, E: Envelope> ListSink<'s, E> {
             has_value: Validity::default(),
             lists: vec![0],
             has_list: Validity::default(),
+            with_headers: true,
             mark: Mark { field_bytes: vec![0; fields.len()], ..Mark::default() },
             fields,
             has_message: Validity::default(),
@@ -119,9 +123,48 @@ impl<'s, E: Envelope> ListSink<'s, E> {
         }
     }
 
+    /// Keeps these fields and no others, before any row. Headers that are not kept are walked all the same.
+    pub fn keep(mut self, asked: impl Fn(&Field) -> bool) -> Self {
+        self.with_headers = E::FIELDS.iter().any(|field| field.of == FieldType::Headers && asked(field));
+        let others: Vec<_> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
+        self.fields.retain(|(place, _)| asked(others[*place]));
+        self.mark.field_bytes.truncate(self.fields.len());
+        self
+    }
+
+    /// Where runs lie from here on.
+    pub fn read_from(&mut self, source: Source<'s>) {
+        self.source = source;
+    }
+
+    pub fn source(&self) -> Source<'s> {
+        self.source
+    }
+
+    /// The same columns for runs of another source, between two rows.
+    pub fn rebind<'b>(self, source: Source<'b>) -> ListSink<'b, E> {
+        ListSink {
+            source,
+            cell_bytes: self.cell_bytes,
+            keys: self.keys,
+            kinds: self.kinds,
+            values: self.values,
+            has_value: self.has_value,
+            lists: self.lists,
+            has_list: self.has_list,
+            with_headers: self.with_headers,
+            fields: self.fields,
+            has_message: self.has_message,
+            mark: self.mark,
+            text_keys: self.text_keys,
+            format: PhantomData,
+        }
+    }
+
+    #[inline]
     fn push_fields(&mut self, values: &[FieldValue<'_>]) {
-        for (column, value) in self.fields.iter_mut().zip(values) {
-            column.push(match value {
+        for (place, column) in &mut self.fields {
+            column.push(match &values[*place] {
                 FieldValue::Null => None,
                 FieldValue::Bool(flag) => Some(Value::Bool(*flag)),
                 FieldValue::Int64(number) => Some(Value::Int(*number)),
@@ -168,7 +211,7 @@ impl<'s, E: Envelope> ListSink<'s, E> {
     }
 
     fn end_list(&mut self, valid: bool, has_message: bool) {
-        for column in &mut self.fields {
+        for (_, column) in &mut self.fields {
             // An envelope that could not be opened handed over no fields.
             if column.count() == self.mark.rows {
                 column.push(None);
@@ -188,7 +231,7 @@ impl<'s, E: Envelope> ListSink<'s, E> {
         self.has_value.truncate(self.mark.headers);
     }
 
-    /// The fields of the envelope in the order of its table, and whether there is a message at all.
+    /// The fields that are kept in the order of the envelope's table, and whether there is a message at all.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let nulls = self.has_value.finish();
         let mut columns = self.keys.finish();
@@ -198,20 +241,20 @@ impl<'s, E: Envelope> ListSink<'s, E> {
         let element = schema::nullable("element", headers.data_type().clone());
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.lists));
         let lists: ArrayRef = Arc::new(ListArray::new(element, offsets, Arc::new(headers), self.has_list.finish()));
-        let mut fields = self.fields.into_iter().map(Column::finish);
-        let mut lists = Some(lists);
-        let columns = E::FIELDS.iter().filter_map(|field| match field.of {
-            FieldType::Headers => lists.take(),
-            _ => fields.next(),
-        });
-        (columns.collect(), self.has_message)
+        let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
+        if self.with_headers {
+            let place = E::FIELDS.iter().position(|field| field.of == FieldType::Headers).unwrap_or(E::FIELDS.len());
+            let before = columns.iter().take_while(|(other, _)| *other < place).count();
+            columns.insert(before, (place, lists));
+        }
+        (columns.into_iter().map(|(_, column)| column).collect(), self.has_message)
     }
 }
 
 impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
     #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        if !self.push_key(&header, mode)? {
+        if !self.with_headers || !self.push_key(&header, mode)? {
             return Ok(());
         }
         if let Some(kinds) = &mut self.kinds {
@@ -243,7 +286,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
         mark.key_bytes = self.keys.byte_len();
         mark.kind_bytes = self.kinds.as_ref().map_or(0, Runs::byte_len);
         mark.value_bytes = self.values.byte_len();
-        for (bytes, column) in mark.field_bytes.iter_mut().zip(&self.fields) {
+        for (bytes, (_, column)) in mark.field_bytes.iter_mut().zip(&self.fields) {
             *bytes = column.byte_len();
         }
     }
@@ -279,7 +322,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
         self.lists.truncate(self.mark.rows + 1);
         self.has_list.truncate(self.mark.rows);
         self.has_message.truncate(self.mark.rows);
-        for (bytes, column) in self.mark.field_bytes.iter().zip(&mut self.fields) {
+        for (bytes, (_, column)) in self.mark.field_bytes.iter().zip(&mut self.fields) {
             column.truncate(self.mark.rows, *bytes);
         }
     }
@@ -290,7 +333,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let fields = self.fields.iter().map(Column::byte_len).max().unwrap_or(0);
+        let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
         let (kinds, keys) = self.keys.byte_len();
         let kinds = self.kinds.as_ref().map_or(0, Runs::byte_len).max(kinds);
         keys.max(kinds).max(self.values.byte_len()).max(self.keys.count()).max(fields)

@@ -15,6 +15,7 @@ use super::source::Source;
 use super::{Input, Output, Verb, cells_of, check_keys, struct_of};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
+use crate::header::Header;
 use crate::kind::Dialect;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
@@ -35,27 +36,33 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// The fields asked for, by their places in what the sink makes: the row, then the fields of a message.
+    fn asks_for(&self, name: &str) -> bool {
+        self.columns.as_ref().is_none_or(|names| names.iter().any(|asked| asked == name))
+    }
+
+    /// What the sinks make, the row first, and the places of the columns asked for among it.
     fn places<B: Batch>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::envelope_fields::<B::Message>(self.options.text_keys));
+        let made = known.iter().filter(|field| field.name() == ROW || self.asks_for(field.name()));
+        let made: Vec<_> = made.map(Arc::clone).collect();
         let places = match &self.columns {
-            None => (0..known.len()).collect(),
+            None => (0..made.len()).collect(),
             Some(names) => {
                 let place = |name: &String| {
-                    let found = known.iter().position(|field| field.name() == name);
+                    let found = made.iter().position(|field| field.name() == name);
                     found.ok_or_else(|| unknown_name("column", name, known.iter().map(|field| field.name().as_str())))
                 };
                 names.iter().map(place).collect::<Result<Vec<_>, _>>()?
             }
         };
-        Ok((known, places))
+        Ok((made, places))
     }
 
     fn fields<B: Batch>(&self) -> Result<Vec<FieldRef>, Error> {
         check_keys(&self.wants, B::NAME, <B::Message as Envelope>::Block::KEYS)?;
-        let (known, places) = self.places::<B>()?;
-        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&known[place])).collect();
+        let (made, places) = self.places::<B>()?;
+        let mut fields: Vec<_> = places.into_iter().map(|place| Arc::clone(&made[place])).collect();
         fields.extend(self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))));
         if self.on_error == OnError::Column {
             fields.push(schema::nullable("error", schema::faults_type()));
@@ -81,11 +88,10 @@ impl Verb for Messages {
         let fields = self.fields::<B>()?;
         let (_, places) = self.places::<B>()?;
         let cells = cells_of::<B::Message>(input.column)?;
-        let mut each = Rows::<B> {
+        let mut each = Rows::<'_, '_, B> {
             verb: self,
             rows: Vec::new(),
-            list: ListSink::new(0, self.options.text_keys, Source::default()),
-            select: Some(SelectSink::new(&self.wants, self.dialect, <B::Message as Envelope>::Block::ORDER)),
+            both: Both::new(self),
             faults: FaultColumn::default(),
             row: 0,
             max_offset: input.max_offset,
@@ -122,13 +128,12 @@ impl Verb for Messages {
     }
 }
 
-/// The rows that messages become.
-struct Rows<'v, B: Batch> {
+/// The rows that messages become. They live as long as the bytes of the messages: those of a cell, or of a set in it that
+/// was compressed.
+struct Rows<'v, 'a, B: Batch> {
     verb: &'v Messages,
     rows: Vec<i64>,
-    list: ListSink<'static, B::Message>,
-    /// There but while a message is read.
-    select: Option<SelectSink<'static>>,
+    both: Both<'a, B::Message>,
     faults: FaultColumn,
     row: usize,
     max_offset: usize,
@@ -137,12 +142,12 @@ struct Rows<'v, B: Batch> {
     batch: PhantomData<B>,
 }
 
-impl<B: Batch> Rows<'_, B> {
-    fn cell(&mut self, cell: &[u8]) {
+impl<'a, B: Batch> Rows<'_, 'a, B> {
+    fn cell(&mut self, cell: &'a [u8]) {
         let mut mode = Exact::default();
-        let verb = self.verb;
+        self.both.list.read_from(Source::new(cell));
         // What ends a cell is in the mode, in `full` or in `failed`.
-        let _ = B::messages(cell, verb.options, &mut mode, self);
+        let _ = B::messages(cell, self.verb.options, &mut mode, self);
         let faults = std::mem::take(&mut mode.faults);
         if !faults.is_empty() && !self.full && self.failed.is_none() {
             // It is the end of the cell either way.
@@ -156,26 +161,24 @@ impl<B: Batch> Rows<'_, B> {
             self.failed = faults.into_iter().next();
             return Err(Stop);
         }
-        let mut select = self.select.take().unwrap_or_else(|| self.no_select());
-        self.list.begin_row();
-        self.list.null_row();
-        select.begin_row();
-        select.null_row();
-        self.select = Some(select);
-        self.faults.push(&faults);
-        self.rows.push(self.row as i64);
+        self.both.begin_row();
+        self.both.null_row();
+        self.end_row(&faults);
         Ok(())
     }
 
-    fn no_select(&self) -> SelectSink<'static> {
-        SelectSink::new(&self.verb.wants, self.verb.dialect, <B::Message as Envelope>::Block::ORDER)
+    fn end_row(&mut self, faults: &[Fault]) {
+        if self.verb.on_error == OnError::Column {
+            self.faults.push(faults);
+        }
+        self.rows.push(self.row as i64);
     }
 
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
-        let mut known: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
-        known.extend(self.list.finish().0);
-        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&known[*place])).collect();
-        columns.extend(self.select.map(SelectSink::finish).unwrap_or_default());
+        let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
+        made.extend(self.both.list.finish().0);
+        let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
+        columns.extend(self.both.select.finish());
         if on_error == OnError::Column {
             columns.push(self.faults.finish());
         }
@@ -184,19 +187,25 @@ impl<B: Batch> Rows<'_, B> {
 }
 
 /// Both sinks of a message at once.
-struct Both<'s, 'a, E> {
-    list: &'s mut ListSink<'static, E>,
-    select: &'s mut SelectSink<'a>,
+struct Both<'a, E: Envelope> {
+    list: ListSink<'a, E>,
+    select: SelectSink<'a>,
 }
 
-impl<'a, E: Envelope> Sink<'a> for Both<'_, 'a, E> {
-    fn header<M: Mode>(&mut self, header: crate::header::Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        self.select.header(header.clone(), mode)?;
-        self.list.header(header, mode)
+impl<'a, E: Envelope> Both<'a, E> {
+    fn new(verb: &Messages) -> Self {
+        let list = ListSink::new(0, verb.options.text_keys, Source::default());
+        Both {
+            list: list.keep(|field| verb.asks_for(field.name)),
+            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER),
+        }
     }
-}
 
-impl<E: Envelope> Both<'_, '_, E> {
+    /// The same columns for messages that lie in other bytes.
+    fn rebind<'b>(self, source: Source<'b>) -> Both<'b, E> {
+        Both { list: self.list.rebind(source), select: self.select.rebind() }
+    }
+
     fn begin_row(&mut self) {
         self.list.begin_row();
         self.select.begin_row();
@@ -218,23 +227,30 @@ impl<E: Envelope> Both<'_, '_, E> {
     }
 }
 
-impl<B: Batch> Each for Rows<'_, B> {
+impl<'a, E: Envelope> Sink<'a> for Both<'a, E> {
+    #[inline]
+    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        self.select.header(header.clone(), mode)?;
+        self.list.header(header, mode)
+    }
+}
+
+impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
+    type Within<'b> = Rows<'v, 'b, B>;
+
     fn message<M: Noting>(
         &mut self,
-        fields: &[FieldValue<'_>],
-        block: Option<Cursor<'_>>,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
-        let select = self.select.take().unwrap_or_else(|| self.no_select());
-        let mut select = select.rebind();
-        let mut sink = Both { list: &mut self.list, select: &mut select };
-        sink.begin_row();
+        self.both.begin_row();
         let exact = mode.noted();
         let mut faults = Vec::new();
-        if !exact.faults.is_empty() || walk_fast::<B>(fields, block, self.verb.options, &mut sink).is_err() {
-            sink.abort_row();
+        if !exact.faults.is_empty() || walk_fast::<B>(fields, block, self.verb.options, &mut self.both).is_err() {
+            self.both.abort_row();
             let framed = std::mem::take(&mut exact.broken);
-            let ended = walk_exactly::<B>(fields, block, self.verb.options, exact, &mut sink);
+            let ended = walk_exactly::<B>(fields, block, self.verb.options, exact, &mut self.both);
             // A block that breaks leaves the frame, and so the messages after this one, as they were.
             let broken = std::mem::replace(&mut exact.broken, framed);
             faults = std::mem::take(&mut exact.faults);
@@ -244,28 +260,24 @@ impl<B: Batch> Each for Rows<'_, B> {
                     return Err(Stop);
                 }
                 OnError::Null if broken => {
-                    sink.abort_row();
-                    sink.null_row();
+                    self.both.abort_row();
+                    self.both.null_row();
                 }
                 OnError::Null | OnError::Column if ended.is_err() => {
-                    sink.abort_row();
-                    sink.null_row();
+                    self.both.abort_row();
+                    self.both.null_row();
                 }
                 OnError::Null | OnError::Column => {}
             }
         }
-        if self.list.max_offset().max(select.max_offset()) > self.max_offset
+        if self.both.list.max_offset().max(self.both.select.max_offset()) > self.max_offset
             || self.faults.would_pass(&faults, self.max_offset)
         {
-            self.list.abort_row();
-            select.abort_row();
-            self.select = Some(select.rebind());
+            self.both.abort_row();
             self.full = true;
             return Err(Stop);
         }
-        self.select = Some(select.rebind());
-        self.faults.push(&faults);
-        self.rows.push(self.row as i64);
+        self.end_row(&faults);
         Ok(())
     }
 
@@ -276,6 +288,28 @@ impl<B: Batch> Each for Rows<'_, B> {
         let faults = std::mem::take(&mut exact.faults);
         self.broken(faults)
     }
+
+    fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+        let outer = self.both.list.source();
+        let mut inner = Rows {
+            verb: self.verb,
+            rows: std::mem::take(&mut self.rows),
+            both: std::mem::replace(&mut self.both, Both::new(self.verb)).rebind(Source::new(bytes)),
+            faults: std::mem::take(&mut self.faults),
+            row: self.row,
+            max_offset: self.max_offset,
+            full: self.full,
+            failed: self.failed.take(),
+            batch: PhantomData,
+        };
+        let handed = hand(&mut inner);
+        self.rows = inner.rows;
+        self.both = inner.both.rebind(outer);
+        self.faults = inner.faults;
+        self.full = inner.full;
+        self.failed = inner.failed;
+        handed
+    }
 }
 
 /// One message into both sinks, which are left as they are when it is not whole.
@@ -283,7 +317,7 @@ fn walk_fast<'a, B: Batch>(
     fields: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
-    sink: &mut Both<'_, 'a, B::Message>,
+    sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
     let mut mode = Fast::new(OnLoss::Raise);
     sink.list.fields(fields);
@@ -303,7 +337,7 @@ fn walk_exactly<'a, B: Batch>(
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     mode: &mut Exact,
-    sink: &mut Both<'_, 'a, B::Message>,
+    sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
     sink.list.fields(fields);
     let presence = match block {

@@ -63,8 +63,8 @@ impl Batch for IggyBatch {
     const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
     type Message = Frame;
 
-    fn messages<M: Noting, V: Messages>(
-        cell: &[u8],
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        cell: &'a [u8],
         _options: ReadOptions,
         mode: &mut M,
         each: &mut V,
@@ -137,7 +137,7 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<M: Noting, V: Messages>(cursor: &mut Cursor<'_>, mode: &mut M, each: &mut V) -> Result<(), Stop> {
+fn read_batch<'a, M: Noting, V: Messages<'a>>(cursor: &mut Cursor<'a>, mode: &mut M, each: &mut V) -> Result<(), Stop> {
     // What is wrong with the batch is wrong with its first message.
     mode.begin_message();
     let (base, count, count_at, mut frames) = open_batch(cursor, mode)?;

@@ -42,8 +42,8 @@ impl Batch for IggyPolled2023 {
                                   iggy-2023 block, u32 payload_len, payload; repeated to the end";
     type Message = PolledMessage;
 
-    fn messages<M: Noting, V: Messages>(
-        cell: &[u8],
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        cell: &'a [u8],
         _options: ReadOptions,
         mode: &mut M,
         each: &mut V,

@@ -18,8 +18,8 @@ use std::marker::PhantomData;
 use crate::codec::{Codec, CodecFault, decompress};
 use crate::cursor::Cursor;
 use crate::envelope::kip82_message::{
-    CODEC_BITS, FRAME_LEN, Fields, Int, Kip82Message, LOG_APPEND_BIT, Layout, Message, Typed, Wrapped, open_frame,
-    open_message,
+    ATTRIBUTES, CODEC_BITS, FRAME_LEN, Fields, Framed, Int, Kip82Message, LOG_APPEND_BIT, Layout, MAGIC_FIELD as MAGIC,
+    Message, OFFSET, TIMESTAMP, Typed, VALUE, Wrapped, open_frame, open_message,
 };
 use crate::error::Code;
 use crate::mode::{Exact, Mode, Stop};
@@ -28,26 +28,49 @@ use crate::walk::{Batch, FieldValue, Messages, Noting, Opened, ReadOptions};
 /// A set of messages in one of the layouts.
 pub struct Kip82Messages<L>(PhantomData<L>);
 
-/// What the names of the sets are.
+/// How the messages of a set are handed over.
 pub trait SetLayout: Layout {
+    /// Fields in the order of the table of whose set it is.
+    type Handed<'a>: AsRef<[FieldValue<'a>]>;
+
+    /// `set` is the attributes of the compressed set that a message is in.
+    fn handed<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Handed<'a>;
+}
+
+/// A layout of the drafts, with the names of its sets.
+pub trait DraftLayout: SetLayout {
     const SET_NAME: &'static str;
     const SET_SOURCE: &'static str;
     const SET_LAYOUT: &'static str;
 }
 
-impl SetLayout for Typed {
+macro_rules! handed_as_they_are {
+    ($($layout:ty)*) => {$(
+        impl SetLayout for $layout {
+            type Handed<'a> = Fields<'a>;
+
+            fn handed<'a>(fields: Fields<'a>, _set: Option<u8>) -> Fields<'a> {
+                fields
+            }
+        }
+    )*};
+}
+
+handed_as_they_are! { Typed Int Wrapped }
+
+impl DraftLayout for Typed {
     const SET_NAME: &'static str = "kip82-messages";
     const SET_SOURCE: &'static str = "KIP-82 draft, typed string keys: message set";
     const SET_LAYOUT: &'static str = "kip82-message, repeated to the end; a compressed one holds a set of its own";
 }
 
-impl SetLayout for Int {
+impl DraftLayout for Int {
     const SET_NAME: &'static str = "kip82-messages-int";
     const SET_SOURCE: &'static str = "KIP-82 draft, integer keys: message set";
     const SET_LAYOUT: &'static str = "kip82-message-int, repeated to the end; a compressed one holds a set of its own";
 }
 
-impl SetLayout for Wrapped {
+impl DraftLayout for Wrapped {
     const SET_NAME: &'static str = "kip82-messages-wrapper";
     const SET_SOURCE: &'static str = "KIP-82 alternative, value message wrapper: message set";
     const SET_LAYOUT: &'static str =
@@ -55,23 +78,16 @@ impl SetLayout for Wrapped {
 }
 
 /// The most bytes that a compressed set may become.
-const MAX_DECOMPRESSED: usize = 64 << 20;
+pub const MAX_DECOMPRESSED: usize = 64 << 20;
 
-// Places of fields, in the order of the envelope's table without its headers.
-const OFFSET: usize = 0;
-const MAGIC: usize = 2;
-const ATTRIBUTES: usize = 3;
-const TIMESTAMP: usize = 4;
-const VALUE: usize = 6;
-
-impl<L: SetLayout> Batch for Kip82Messages<L> {
+impl<L: DraftLayout> Batch for Kip82Messages<L> {
     const NAME: &'static str = L::SET_NAME;
     const SOURCE: &'static str = L::SET_SOURCE;
     const LAYOUT: &'static str = L::SET_LAYOUT;
     type Message = Kip82Message<L>;
 
-    fn messages<M: Noting, V: Messages>(
-        cell: &[u8],
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        cell: &'a [u8],
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
@@ -83,19 +99,28 @@ impl<L: SetLayout> Batch for Kip82Messages<L> {
             }
             mode.begin_message();
             let frame = open_frame(&mut cursor, mode)?;
-            let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
-            match open_message::<L, M>(frame, mode) {
-                Err(Stop) => each.unreadable(mode)?,
-                Ok(Message { opened, value_at }) => match number(opened.fields[ATTRIBUTES]) as u8 & CODEC_BITS {
-                    0 => each.message(&opened.fields, opened.block, mode)?,
-                    codec => match decompressed(&opened, codec, attributes_at, value_at, mode) {
-                        Err(Stop) => each.unreadable(mode)?,
-                        Ok(set) => expand::<L, M, V>(&set, &opened, value_at, mode, each)?,
-                    },
-                },
-            }
+            read_framed::<L, M, V>(frame, mode, each)?;
         }
         Ok(())
+    }
+}
+
+/// Hands over the message in a frame, or those of the set in it.
+pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
+    frame: Framed<'a>,
+    mode: &mut M,
+    each: &mut V,
+) -> Result<(), Stop> {
+    let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
+    match open_message::<L, M>(frame, mode) {
+        Err(Stop) => each.unreadable(mode),
+        Ok(Message { opened, value_at }) => match number(opened.fields[ATTRIBUTES]) as u8 & CODEC_BITS {
+            0 => each.message(L::handed(opened.fields, None).as_ref(), opened.block, mode),
+            codec => match decompressed(&opened, codec, attributes_at, value_at, mode) {
+                Err(Stop) => each.unreadable(mode),
+                Ok(set) => each.within(&set, |each| expand::<L, M, _>(&set, &opened, value_at, mode, each)),
+            },
+        },
     }
 }
 
@@ -103,7 +128,7 @@ impl<L: SetLayout> Batch for Kip82Messages<L> {
 const ATTRIBUTES_WITHIN: usize = 5;
 
 /// Whether the cell ends inside the next message.
-fn is_cut_off(cursor: &Cursor<'_>) -> bool {
+pub fn is_cut_off(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.peek_rest();
     let size = rest.get(8..FRAME_LEN).and_then(|size| size.first_chunk()).map(|size| i32::from_be_bytes(*size));
     match size.map(usize::try_from) {
@@ -123,41 +148,60 @@ fn decompressed<M: Noting>(
 ) -> Result<Vec<u8>, Stop> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
-        _ => return Err(mode.hard(Code::UnknownCodec, Some(attributes_at), || format!("codec {codec} is unknown"))),
+        _ => return Err(unknown_codec(codec, attributes_at, mode)),
     };
     let value = if let FieldValue::Binary(value) = outer.fields[VALUE] { value } else { &[] };
-    let magic = number(outer.fields[MAGIC]);
-    decompress(codec, value, magic == 0, MAX_DECOMPRESSED).map_err(|fault| {
-        let code = match fault {
-            CodecFault::Corrupt(_) => Code::BadCompression,
-            CodecFault::TooLarge { .. } => Code::DecompressedTooLarge,
-        };
-        mode.hard(code, Some(value_at), || fault.to_string())
-    })
+    let legacy = number(outer.fields[MAGIC]) == 0;
+    decompress(codec, value, legacy, MAX_DECOMPRESSED).map_err(|fault| bad_compression(fault, value_at, mode))
+}
+
+pub fn unknown_codec<M: Mode>(codec: u8, at: usize, mode: &mut M) -> Stop {
+    mode.hard(Code::UnknownCodec, Some(at), || format!("codec {codec} is unknown"))
+}
+
+/// Notes why bytes that stand there could not be decompressed.
+pub fn bad_compression<M: Mode>(fault: CodecFault, at: usize, mode: &mut M) -> Stop {
+    let code = match fault {
+        CodecFault::Corrupt(_) => Code::BadCompression,
+        CodecFault::TooLarge { .. } => Code::DecompressedTooLarge,
+    };
+    mode.hard(code, Some(at), || fault.to_string())
 }
 
 /// Hands over the messages of a compressed one.
-fn expand<L: Layout, M: Noting, V: Messages>(
-    set: &[u8],
+fn expand<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
+    set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     value_at: usize,
     mode: &mut M,
     each: &mut V,
 ) -> Result<(), Stop> {
-    // Places inside the set mean nothing to who has the cell: its faults stand where the set does.
-    let mut inner = Exact::new(mode.noted().on_loss);
-    inner.place = Some(value_at);
-    // What is wrong with the outer message is wrong with the first one in it, which takes its number.
-    inner.faults = std::mem::take(&mut mode.noted().faults);
-    inner.messages = mode.noted().messages - 1;
-    let done = expand_set::<L, V>(set, outer, &mut inner, each);
-    mode.noted().messages = inner.messages;
-    mode.noted().faults = std::mem::take(&mut inner.faults);
+    mode.noted().messages -= 1;
+    in_place_of(mode, value_at, |inner| {
+        // What is wrong with the outer message is wrong with the first one in it, which takes its number.
+        expand_set::<L, V>(set, outer, inner, each)
+    })
+}
+
+/// Reads what was compressed: places in it mean nothing to who has the cell, so its faults stand where it does.
+pub fn in_place_of<M: Noting>(
+    mode: &mut M,
+    at: usize,
+    read: impl FnOnce(&mut Exact) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let outer = mode.noted();
+    let mut inner = Exact::new(outer.on_loss);
+    inner.place = Some(at);
+    inner.faults = std::mem::take(&mut outer.faults);
+    inner.messages = outer.messages;
+    let done = read(&mut inner);
+    outer.messages = inner.messages;
+    outer.faults = inner.faults;
     done
 }
 
-fn expand_set<L: Layout, V: Messages>(
-    set: &[u8],
+fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
+    set: &'a [u8],
     outer: &Opened<'_, Fields<'_>>,
     mode: &mut Exact,
     each: &mut V,
@@ -167,7 +211,8 @@ fn expand_set<L: Layout, V: Messages>(
         0 => 0,
         _ => number(outer.fields[OFFSET]).wrapping_sub(last_offset(set)),
     };
-    let appended = magic > 0 && number(outer.fields[ATTRIBUTES]) as u8 & LOG_APPEND_BIT != 0;
+    let attributes = number(outer.fields[ATTRIBUTES]) as u8;
+    let appended = magic > 0 && attributes & LOG_APPEND_BIT != 0;
     let mut cursor = Cursor::new(set);
     let mut empty = true;
     while cursor.remaining() > 0 {
@@ -185,9 +230,9 @@ fn expand_set<L: Layout, V: Messages>(
         };
         inner.fields[OFFSET] = FieldValue::Int64(number(inner.fields[OFFSET]).wrapping_add(base));
         if appended {
-            inner.fields[TIMESTAMP] = outer.fields[TIMESTAMP];
+            inner.fields[TIMESTAMP] = FieldValue::Int64(number(outer.fields[TIMESTAMP]));
         }
-        each.message(&inner.fields, inner.block, mode)?;
+        each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.block, mode)?;
     }
     if empty && !mode.faults.is_empty() {
         // There is no message to tell of what is wrong with the outer one.

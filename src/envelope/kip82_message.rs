@@ -83,12 +83,13 @@ const BIT_4: u8 = 0x10;
 pub const FRAME_LEN: usize = 12;
 const CRC_LEN: usize = 4;
 
-const OFFSET: usize = 0;
-const MAGIC_FIELD: usize = 2;
-const ATTRIBUTES: usize = 3;
-const TIMESTAMP: usize = 4;
-const KEY: usize = 5;
-const VALUE: usize = 6;
+// Places of fields, in the order of the table without its headers.
+pub const OFFSET: usize = 0;
+pub const MAGIC_FIELD: usize = 2;
+pub const ATTRIBUTES: usize = 3;
+pub const TIMESTAMP: usize = 4;
+pub const KEY: usize = 5;
+pub const VALUE: usize = 6;
 const TOMBSTONE: usize = 7;
 
 /// Fields but the headers, in the order of the table.

@@ -45,11 +45,13 @@ impl Visitor for Inspect<'_> {
 /// Walks the block of every message.
 struct Walked<B>(ReadOptions, PhantomData<B>);
 
-impl<B: Batch> Messages for Walked<B> {
+impl<'a, B: Batch> Messages<'a> for Walked<B> {
+    type Within<'b> = Self;
+
     fn message<M: Noting>(
         &mut self,
-        _fields: &[FieldValue<'_>],
-        block: Option<Cursor<'_>>,
+        _fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
         if let Some(cursor) = block {
@@ -63,6 +65,10 @@ impl<B: Batch> Messages for Walked<B> {
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
         mode.enter_header(None);
         Ok(())
+    }
+
+    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+        hand(self)
     }
 }
 

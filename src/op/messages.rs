@@ -50,11 +50,13 @@ struct Each<'t, B, T> {
     batch: PhantomData<B>,
 }
 
-impl<B: Batch, T: Take> Messages for Each<'_, B, T> {
+impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
+    type Within<'b> = Self;
+
     fn message<M: Noting>(
         &mut self,
-        fields: &[FieldValue<'_>],
-        block: Option<Cursor<'_>>,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
         let mut sink = MessageSink::default();
@@ -71,5 +73,9 @@ impl<B: Batch, T: Take> Messages for Each<'_, B, T> {
 
     fn unreadable<M: Noting>(&mut self, _mode: &mut M) -> Result<(), Stop> {
         Err(Stop)
+    }
+
+    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+        hand(self)
     }
 }

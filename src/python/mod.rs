@@ -5,6 +5,7 @@ mod columns;
 mod errors;
 mod gate;
 mod given;
+mod log;
 mod made;
 mod message;
 mod scalar;
@@ -26,6 +27,8 @@ mod _native {
     use super::columns::{
         convert_column, decode_column, encode_column, messages_column, schema, select_column, validate_column,
     };
+    #[pymodule_export]
+    use super::log::record_batches;
     #[pymodule_export]
     use super::message::{convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]

@@ -3,12 +3,14 @@
 use std::hash::Hasher;
 
 use letterhead::ask::Asked;
+use letterhead::batch::record_batch::crc32c;
 use letterhead::codec::{Codec, compress};
 use letterhead::envelope::kip82_message::crc32;
 use letterhead::format::Format;
 use letterhead::kind::{Kind, Kinds, Scalar};
 use letterhead::mode::OnLoss;
 use letterhead::value::{ByteOrder, Spelling};
+use letterhead::varint;
 use letterhead::walk::{FieldType, Is, Role, WriteOptions};
 use proptest::collection::vec;
 use proptest::option;
@@ -99,6 +101,7 @@ impl Recipe {
             Format::Kip82MessagesWrapper => message_set(&self.messages, &self.frame, Format::Kip82MessageWrapper),
             Format::IggyPolled2023 => polled(&self.messages, &self.frame),
             Format::IggyBatch => batches(&self.messages, &self.frame),
+            Format::RecordBatch => record_batches(&self.messages, &self.frame),
             one => cell(&self.messages[0].message(one), one),
         }
     }
@@ -159,6 +162,8 @@ fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
     if frame.codec == Codec::None {
         return messages.iter().flat_map(|message| cell(message, one)).collect();
     }
+    // Zstandard came with the format after these.
+    let codec = if frame.codec == Codec::Zstd { Codec::Gzip } else { frame.codec };
     let mut set = vec![];
     for (offset, mut message) in messages.into_iter().enumerate() {
         (message.fields[0], message.fields[2]) = (Held::Number(offset as i128), Held::Number(frame.magic.into()));
@@ -167,8 +172,8 @@ fn message_set(messages: &[Parts], frame: &Frame, one: Format) -> Vec<u8> {
         }
         set.extend(cell(&message, one));
     }
-    let codec = Codec::ALL.iter().position(|codec| *codec == frame.codec).expect("it is one of them");
-    let value = compress(frame.codec, &set).expect("memory takes it");
+    let value = compress(codec, &set).expect("memory takes it");
+    let codec = Codec::ALL.iter().position(|other| *other == codec).expect("it is one of them");
     let fields = vec![
         Held::Number(1000),
         Held::Null,
@@ -272,7 +277,73 @@ fn reseal(format: Format, cell: &mut [u8]) {
         }
         Format::Kip82Messages | Format::Kip82MessagesInt | Format::Kip82MessagesWrapper => seal_set(cell),
         Format::IggyBatch => seal_batch(cell),
+        Format::RecordBatch => seal_record_batches(cell),
         _ => {}
+    }
+}
+
+/// One batch or two of records; with a state, of a transaction. Now and then a message set of an older format.
+fn record_batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
+    if frame.in_two && frame.prefix > 0 {
+        let magic = frame.magic % 2;
+        let old = messages.iter().map(|parts| Parts { heads: vec![], magic: Some(magic), ..parts.clone() });
+        return message_set(&old.collect::<Vec<_>>(), &Frame { magic, ..frame.clone() }, Format::Kip82Message);
+    }
+    let mut out = vec![];
+    let middle = if frame.in_two { messages.len() / 2 } else { 0 };
+    for messages in [&messages[..middle], &messages[middle..]] {
+        let Some(first) = messages.first() else { continue };
+        let records = messages.iter().zip(0i32..).flat_map(|(parts, delta)| record(parts, delta)).collect::<Vec<_>>();
+        let records = compress(frame.codec, &records).expect("memory takes it");
+        let codec = Codec::ALL.iter().position(|codec| *codec == frame.codec).expect("it is one of them") as u8;
+        let appended = if first.appended { 8 } else { 0 };
+        let (producer, epoch, sequence) = if frame.with_state { (7i64, 1i16, i32::MAX) } else { (-1, -1, -1) };
+        out.extend(i64::from(first.offset).to_be_bytes());
+        out.extend((49 + records.len() as i32).to_be_bytes());
+        out.extend([0, 0, 0, 0, 2, 0, 0, 0, 0, 0, codec | appended | if frame.with_state { 0x30 } else { 0 }]);
+        out.extend((messages.len() as i32 - 1).to_be_bytes());
+        out.extend([i64::from(first.millis), i64::from(first.millis) + 5].map(i64::to_be_bytes).concat());
+        out.extend(producer.to_be_bytes());
+        out.extend(epoch.to_be_bytes());
+        out.extend(sequence.to_be_bytes());
+        out.extend((messages.len() as i32).to_be_bytes());
+        out.extend(records);
+    }
+    seal_record_batches(&mut out);
+    out
+}
+
+fn record(parts: &Parts, delta: i32) -> Vec<u8> {
+    let mut body = vec![0];
+    varint::write(varint::zigzag_64(i64::from(parts.millis) >> delta), &mut body);
+    varint::write(varint::zigzag(delta), &mut body);
+    for run in [&parts.key, &parts.payload] {
+        varint::write(varint::zigzag(run.as_ref().map_or(-1, |run| run.len() as i32)), &mut body);
+        body.extend(run.as_deref().unwrap_or_default());
+    }
+    let block = cell(&parts.message(Format::Kafka), Format::Kafka);
+    // Here the count is never left out.
+    body.extend(if block.is_empty() { vec![0] } else { block });
+    let mut out = vec![];
+    varint::write_count(body.len(), &mut out);
+    out.extend(body);
+    out
+}
+
+/// Writes the checksums of record batches, as far as they can be told apart.
+fn seal_record_batches(mut rest: &mut [u8]) {
+    while rest.len() >= 17 {
+        let size = u32::from_be_bytes(*rest[8..].first_chunk().expect("four bytes")) as usize;
+        let Some((batch, after)) = rest.split_at_mut_checked(12usize.saturating_add(size)) else { return };
+        match batch.get(16) {
+            Some(2) if batch.len() >= 21 => {
+                let crc = crc32c(&batch[21..]);
+                batch[17..21].copy_from_slice(&crc.to_be_bytes());
+            }
+            Some(0 | 1) => seal_set(batch),
+            _ => {}
+        }
+        rest = after;
     }
 }
 
@@ -341,7 +412,8 @@ pub fn parts() -> impl Strategy<Value = Parts> {
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
-    let codec = select(vec![Codec::None, Codec::None, Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4]);
+    let codec =
+        select(vec![Codec::None, Codec::None, Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4, Codec::Zstd]);
     (codec, 0u8..3, any::<bool>(), select(vec![0, 16, 40]), any::<bool>())
         .prop_map(|(codec, magic, with_state, prefix, in_two)| Frame { codec, magic, with_state, prefix, in_two })
 }

@@ -7,6 +7,7 @@ mod iggy_messages;
 mod kafka;
 mod kip82;
 mod message_sets;
+mod record_batches;
 
 use std::fs;
 use std::path::Path;

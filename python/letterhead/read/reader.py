@@ -1,0 +1,75 @@
+"""An Arrow stream that owns what it reads from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Reader"]
+
+
+class Reader(AbstractContextManager["Reader"]):
+    """A stream of record batches that is read once, from its beginning to its end.
+
+    Any Arrow library takes it (``__arrow_c_stream__``). Nothing is opened before the first batch is asked for; what is
+    open is closed with the last batch, by :meth:`close` or at the end of a ``with``.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        The schema of every batch.
+    batches : callable
+        Gives a new generator of the batches. Closing the generator closes what it has open.
+    """
+
+    def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
+        self.schema = schema
+        self._make = batches
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._closed = False
+        self._pid = os.getpid()
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        if self._closed:
+            raise ValueError("the reader is closed")
+        if os.getpid() != self._pid:
+            raise RuntimeError("the reader was opened before a fork: open one in the new process")
+        if self._batches is None:
+            self._batches = self._make()
+        return next(self._batches)
+
+    def read_all(self) -> pa.Table:
+        """Read what is left into a table.
+
+        Returns
+        -------
+        pyarrow.Table
+            One chunk for every batch.
+        """
+        import pyarrow as pa
+
+        return pa.Table.from_batches(list(self), self.schema)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
+
+    def close(self) -> None:
+        """Close what is open. A closed reader gives no batches."""
+        self._closed = True
+        close = getattr(self._batches, "close", None)
+        # What a parent has open is the parent's to close.
+        if close is not None and os.getpid() == self._pid:
+            close()
+
+    def __exit__(self, *raised: Any) -> None:
+        self.close()

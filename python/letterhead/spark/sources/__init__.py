@@ -1,0 +1,27 @@
+"""Data sources of Spark: log segments, state directories and topics, by the names of their formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make the data sources of letterhead known to a session: needs Spark 4.
+
+    Parameters
+    ----------
+    spark : SparkSession
+        Classic or Connect. Afterwards ``spark.read.format(...)`` takes ``"letterhead-segments"``,
+        ``"letterhead-state"`` and ``"letterhead-kafka"``.
+    """
+    from letterhead.spark.sources.kafka import KafkaSource
+    from letterhead.spark.sources.segments import SegmentsSource
+    from letterhead.spark.sources.state import StateSource
+
+    for source in (SegmentsSource, StateSource, KafkaSource):
+        spark.dataSource.register(source)
