@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias, overload
 
+from _typeshed import ReadableBuffer
+
 from letterhead.values import Value
 
 __version__: str
@@ -143,7 +145,7 @@ def messages_column(
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def record_batches(
-    data: Buffer, start: int = 0, most: int | None = None
+    data: ReadableBuffer, start: int = 0, most: int | None = None
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
 def select_column(
     column: object,

@@ -14,7 +14,8 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::run::Share;
 use super::source::{MOST, Source};
-use crate::value::Value;
+use crate::kind::Scalar;
+use crate::value::{ByteOrder, Value};
 
 /// Runs of bytes behind offsets.
 pub struct Runs {
@@ -109,24 +110,27 @@ impl Runs {
         self.bytes.len()
     }
 
-    /// Back to this many runs, which held this many bytes.
-    #[inline]
-    pub fn truncate(&mut self, runs: usize, bytes: usize) {
+    /// Back to this many runs, and to no bytes of another one.
+    pub fn truncate(&mut self, runs: usize) {
         self.offsets.truncate(runs + 1);
-        self.bytes.truncate(bytes);
+        // Of the runs that stay none passes the largest offset.
+        let end = self.offsets.last().map_or(0, |end| *end as usize);
+        self.bytes.truncate(end);
     }
 
     fn parts(mut self) -> (OffsetBuffer<i32>, Buffer) {
         give_back(&mut self.bytes);
         give_back(&mut self.offsets);
+        debug_assert!(self.offsets[0] == 0 && self.offsets.is_sorted());
         // SAFETY: the offsets begin with 0 and are lengths of what only grew between them.
         let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(self.offsets)) };
         (offsets, Buffer::from_vec(self.bytes))
     }
 
-    /// The runs as text; they were validated one by one, and are validated here once more as a whole.
+    /// The runs as text, each of which was seen to be UTF-8.
     pub fn finish_text(self, nulls: Option<NullBuffer>) -> ArrayRef {
         let (offsets, bytes) = self.parts();
+        debug_assert!(StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()).is_ok());
         // SAFETY: every run was seen to be UTF-8 before it was pushed, and the last offset is the number of bytes.
         Arc::new(unsafe { StringArray::new_unchecked(offsets, bytes, nulls) })
     }
@@ -283,8 +287,51 @@ impl Column {
         }
     }
 
-    /// Back to an earlier length, with the bytes it had then.
-    pub fn truncate(&mut self, len: usize, bytes: usize) {
+    /// Whether the bytes of a value of this type are those of this column, if there are as many as it takes.
+    pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
+        matches!(
+            (scalar, &self.data),
+            (Scalar::Int8, Data::Int8(_))
+                | (Scalar::Int16, Data::Int16(_))
+                | (Scalar::Int32, Data::Int32(_))
+                | (Scalar::Int64, Data::Int64(_))
+                | (Scalar::Float32, Data::Float32(_))
+                | (Scalar::Float64, Data::Float64(_))
+                | (Scalar::String, Data::Text(_))
+                | (Scalar::Binary, Data::Bytes(_))
+        )
+    }
+
+    /// Appends a value by its bytes: what `push` does with the value they spell, for a type whose bytes it takes. False,
+    /// and nothing appended, when they spell none.
+    #[inline]
+    pub fn push_bytes(&mut self, bytes: &[u8], order: ByteOrder) -> bool {
+        macro_rules! push {
+            ($numbers:ident, $of:ty) => {
+                match bytes.try_into() {
+                    Err(_) => return false,
+                    Ok(bytes) if order == ByteOrder::Big => $numbers.push(<$of>::from_be_bytes(bytes)),
+                    Ok(bytes) => $numbers.push(<$of>::from_le_bytes(bytes)),
+                }
+            };
+        }
+        match &mut self.data {
+            Data::Int8(numbers) => push!(numbers, i8),
+            Data::Int16(numbers) => push!(numbers, i16),
+            Data::Int32(numbers) => push!(numbers, i32),
+            Data::Int64(numbers) => push!(numbers, i64),
+            Data::Float32(numbers) => push!(numbers, f32),
+            Data::Float64(numbers) => push!(numbers, f64),
+            Data::Text(runs) if std::str::from_utf8(bytes).is_ok() => runs.push(bytes),
+            Data::Bytes(runs) => runs.push(bytes),
+            _ => return false,
+        }
+        self.valid.push(true);
+        true
+    }
+
+    /// Back to an earlier length.
+    pub fn truncate(&mut self, len: usize) {
         self.valid.truncate(len);
         match &mut self.data {
             Data::Bool(bits) => bits.truncate(len),
@@ -299,7 +346,7 @@ impl Column {
             Data::Decimal(numbers) => numbers.truncate(len),
             Data::Float32(numbers) => numbers.truncate(len),
             Data::Float64(numbers) => numbers.truncate(len),
-            Data::Text(runs) | Data::Bytes(runs) => runs.truncate(len, bytes),
+            Data::Text(runs) | Data::Bytes(runs) => runs.truncate(len),
         }
     }
 
@@ -337,6 +384,8 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Dialect;
+    use crate::value::{Spelling, Type};
 
     #[test]
     fn validity_rolls_back_to_any_length() {
@@ -376,6 +425,28 @@ mod tests {
                     let reversed: Vec<u8> = run.iter().rev().copied().collect();
                     assert_eq!(runs.bytes, [run, run, &reversed].concat(), "{at} {len}");
                     assert_eq!(runs.offsets, [0, len as i32, 2 * len as i32, 3 * len as i32]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_the_same_by_its_bytes() {
+        for scalar in Scalar::ALL {
+            for dialect in [Dialect::Arrow, Dialect::Spark] {
+                let of = scalar.arrow(dialect);
+                if !Column::new(of.clone()).takes_bytes_of(*scalar) {
+                    continue;
+                }
+                for order in [ByteOrder::Big, ByteOrder::Little] {
+                    let read = Type { scalar: *scalar, spelling: Spelling::Bytes(order) };
+                    for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
+                        let (mut by_bytes, mut by_value) = (Column::new(of.clone()), Column::new(of.clone()));
+                        let value = read.read(&bytes, dialect);
+                        assert_eq!(by_bytes.push_bytes(&bytes, order), value.is_ok(), "{scalar:?} {bytes:?}");
+                        value.into_iter().for_each(|value| by_value.push(Some(value)));
+                        assert_eq!(&by_bytes.finish(), &by_value.finish(), "{scalar:?} {order:?} {bytes:?}");
+                    }
                 }
             }
         }

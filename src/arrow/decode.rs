@@ -34,7 +34,6 @@ impl Keys {
     }
 
     /// Bytes of kinds and of keys.
-    #[inline]
     fn byte_len(&self) -> (usize, usize) {
         match self {
             Keys::Text(runs) => (0, runs.byte_len()),
@@ -43,13 +42,13 @@ impl Keys {
         }
     }
 
-    fn truncate(&mut self, count: usize, (kind_bytes, bytes): (usize, usize)) {
+    fn truncate(&mut self, count: usize) {
         match self {
-            Keys::Text(runs) => runs.truncate(count, bytes),
+            Keys::Text(runs) => runs.truncate(count),
             Keys::Int(numbers) => numbers.truncate(count),
             Keys::Typed { kinds, bits } => {
-                kinds.truncate(count, kind_bytes);
-                bits.truncate(count, bytes);
+                kinds.truncate(count);
+                bits.truncate(count);
             }
         }
     }
@@ -89,10 +88,6 @@ pub struct ListSink<'s, E> {
 struct Mark {
     rows: usize,
     headers: usize,
-    key_bytes: (usize, usize),
-    kind_bytes: usize,
-    value_bytes: usize,
-    field_bytes: Vec<usize>,
 }
 
 impl<'s, E: Envelope> ListSink<'s, E> {
@@ -115,7 +110,7 @@ impl<'s, E: Envelope> ListSink<'s, E> {
             lists: vec![0],
             has_list: Validity::default(),
             with_headers: true,
-            mark: Mark { field_bytes: vec![0; fields.len()], ..Mark::default() },
+            mark: Mark::default(),
             fields,
             has_message: Validity::default(),
             text_keys,
@@ -128,7 +123,6 @@ impl<'s, E: Envelope> ListSink<'s, E> {
         self.with_headers = E::FIELDS.iter().any(|field| field.of == FieldType::Headers && asked(field));
         let others: Vec<_> = E::FIELDS.iter().filter(|field| field.of != FieldType::Headers).collect();
         self.fields.retain(|(place, _)| asked(others[*place]));
-        self.mark.field_bytes.truncate(self.fields.len());
         self
     }
 
@@ -139,6 +133,10 @@ impl<'s, E: Envelope> ListSink<'s, E> {
 
     pub fn source(&self) -> Source<'s> {
         self.source
+    }
+
+    pub fn keeps_headers(&self) -> bool {
+        self.with_headers
     }
 
     /// The same columns for runs of another source, between two rows.
@@ -223,11 +221,11 @@ impl<'s, E: Envelope> ListSink<'s, E> {
     }
 
     fn drop_headers(&mut self) {
-        self.keys.truncate(self.mark.headers, self.mark.key_bytes);
+        self.keys.truncate(self.mark.headers);
         if let Some(kinds) = &mut self.kinds {
-            kinds.truncate(self.mark.headers, self.mark.kind_bytes);
+            kinds.truncate(self.mark.headers);
         }
-        self.values.truncate(self.mark.headers, self.mark.value_bytes);
+        self.values.truncate(self.mark.headers);
         self.has_value.truncate(self.mark.headers);
     }
 
@@ -254,7 +252,7 @@ impl<'s, E: Envelope> ListSink<'s, E> {
 impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
     #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        if !self.with_headers || !self.push_key(&header, mode)? {
+        if !self.push_key(&header, mode)? {
             return Ok(());
         }
         if let Some(kinds) = &mut self.kinds {
@@ -280,15 +278,7 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
 impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
     #[inline]
     fn begin_row(&mut self) {
-        let mark = &mut self.mark;
-        mark.rows = self.has_list.count();
-        mark.headers = self.keys.count();
-        mark.key_bytes = self.keys.byte_len();
-        mark.kind_bytes = self.kinds.as_ref().map_or(0, Runs::byte_len);
-        mark.value_bytes = self.values.byte_len();
-        for (bytes, (_, column)) in mark.field_bytes.iter_mut().zip(&self.fields) {
-            *bytes = column.byte_len();
-        }
+        self.mark = Mark { rows: self.has_list.count(), headers: self.keys.count() };
     }
 
     fn expect(&mut self, share: Share) {
@@ -322,8 +312,8 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
         self.lists.truncate(self.mark.rows + 1);
         self.has_list.truncate(self.mark.rows);
         self.has_message.truncate(self.mark.rows);
-        for (bytes, (_, column)) in self.mark.field_bytes.iter().zip(&mut self.fields) {
-            column.truncate(self.mark.rows, *bytes);
+        for (_, column) in &mut self.fields {
+            column.truncate(self.mark.rows);
         }
     }
 

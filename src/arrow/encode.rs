@@ -15,14 +15,15 @@ pub struct CellSink<'a, E> {
     writer: Writer<'a, E>,
     cells: Runs,
     valid: Validity,
-    mark: (usize, usize),
+    /// How many cells there were before the row at hand.
+    mark: usize,
 }
 
 impl<E: Envelope> CellSink<'_, E> {
     /// Refuses options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let writer = Writer::new(options, origin)?;
-        Ok(CellSink { writer, cells: Runs::default(), valid: Validity::default(), mark: (0, 0) })
+        Ok(CellSink { writer, cells: Runs::default(), valid: Validity::default(), mark: 0 })
     }
 
     pub fn finish(self) -> ArrayRef {
@@ -46,7 +47,7 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
     #[inline]
     fn begin_row(&mut self) {
         self.writer.clear();
-        self.mark = (self.cells.count(), self.cells.byte_len());
+        self.mark = self.cells.count();
     }
 
     #[inline]
@@ -63,8 +64,8 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
 
     fn abort_row(&mut self) {
         self.writer.clear();
-        self.cells.truncate(self.mark.0, self.mark.1);
-        self.valid.truncate(self.mark.0);
+        self.cells.truncate(self.mark);
+        self.valid.truncate(self.mark);
     }
 
     fn null_row(&mut self) {

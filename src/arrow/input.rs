@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray};
-use arrow_array::{LargeListArray, ListArray, StringViewArray, StructArray};
+use arrow_array::{LargeListArray, ListArray, OffsetSizeTrait, StringViewArray, StructArray};
 use arrow_schema::DataType;
 
 use super::source::Source;
@@ -67,14 +67,12 @@ impl<'a> Bytes<'a> {
     #[inline]
     pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
         match self {
-            Bytes::Small(array) => array.is_valid(row).then(|| {
-                let offsets = array.value_offsets();
-                Cursor::within(array.value_data(), offsets[row] as usize..offsets[row + 1] as usize)
-            }),
-            Bytes::Large(array) => array.is_valid(row).then(|| {
-                let offsets = array.value_offsets();
-                Cursor::within(array.value_data(), offsets[row] as usize..offsets[row + 1] as usize)
-            }),
+            Bytes::Small(array) => {
+                array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
+            }
+            Bytes::Large(array) => {
+                array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
+            }
             Bytes::View(array) => array.is_valid(row).then(|| Cursor::new(array.value(row))),
         }
     }
@@ -87,6 +85,12 @@ impl<'a> Bytes<'a> {
             Bytes::View(array) => array.data_buffers().iter().map(|buffer| buffer.len()).sum(),
         }
     }
+}
+
+/// Where the run of a row lies.
+#[inline(always)]
+fn run<O: OffsetSizeTrait>(offsets: &[O], row: usize) -> Range<usize> {
+    offsets[row].as_usize()..offsets[row + 1].as_usize()
 }
 
 fn span<O: Copy + TryInto<usize>>(offsets: &[O]) -> usize {
@@ -158,14 +162,8 @@ impl<'a> Lists<'a> {
     #[inline]
     pub fn get(self, row: usize) -> Option<Range<usize>> {
         match self {
-            Lists::Small(array) => array.is_valid(row).then(|| {
-                let offsets = array.value_offsets();
-                offsets[row] as usize..offsets[row + 1] as usize
-            }),
-            Lists::Large(array) => array.is_valid(row).then(|| {
-                let offsets = array.value_offsets();
-                offsets[row] as usize..offsets[row + 1] as usize
-            }),
+            Lists::Small(array) => array.is_valid(row).then(|| run(array.value_offsets(), row)),
+            Lists::Large(array) => array.is_valid(row).then(|| run(array.value_offsets(), row)),
         }
     }
 }

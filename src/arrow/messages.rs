@@ -230,8 +230,12 @@ impl<'a, E: Envelope> Both<'a, E> {
 impl<'a, E: Envelope> Sink<'a> for Both<'a, E> {
     #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
-        self.select.header(header.clone(), mode)?;
-        self.list.header(header, mode)
+        if self.list.keeps_headers() {
+            // Few messages are selected from and kept whole.
+            self.select.header(header.clone(), mode)?;
+            return self.list.header(header, mode);
+        }
+        self.select.header(header, mode)
     }
 }
 

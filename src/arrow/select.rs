@@ -68,6 +68,8 @@ struct Slot<'a> {
     /// Its key where that is text.
     text: Option<Vec<u8>>,
     found: Vec<Found<'a>>,
+    /// The order of values whose bytes the column takes as they are; nearly all are read that way.
+    plain: Option<ByteOrder>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
@@ -79,7 +81,6 @@ struct Slot<'a> {
 struct Mark {
     rows: usize,
     values: usize,
-    bytes: usize,
 }
 
 /// Typed columns as they grow.
@@ -100,15 +101,20 @@ impl<'a> SelectSink<'a> {
             WantedKey::Typed(Kind::Named(Scalar::String), bytes) => Some(bytes.clone()),
             WantedKey::Int(_) | WantedKey::Typed(..) => None,
         };
-        let slot = |want: &Want| Slot {
+        let plain = |want: &Want, column: &Column| match want.of.spelling {
+            Spelling::Bytes(order) if column.takes_bytes_of(want.of.scalar) => Some(order),
+            _ => None,
+        };
+        let slot = |want: &Want, column: Column| Slot {
             want: want.clone(),
             text: text(want),
             found: Vec::new(),
-            column: Column::new(want.of.scalar.arrow(dialect)),
+            plain: plain(want, &column),
+            column,
             lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             mark: Mark::default(),
         };
-        let slots: Vec<_> = wants.iter().map(slot).collect();
+        let slots: Vec<_> = wants.iter().map(|want| slot(want, Column::new(want.of.scalar.arrow(dialect)))).collect();
         let glance_at = |(place, slot): (usize, &Slot<'_>)| Some((glance(slot.text.as_deref()?), place));
         let glances = slots.iter().enumerate().filter_map(glance_at).collect();
         SelectSink { slots, glances, dialect, order }
@@ -169,7 +175,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
     fn begin_row(&mut self) {
         for slot in &mut self.slots {
             slot.found.clear();
-            slot.mark = Mark { rows: slot.rows(), values: slot.column.count(), bytes: slot.column.byte_len() };
+            slot.mark = Mark { rows: slot.rows(), values: slot.column.count() };
         }
     }
 
@@ -210,8 +216,9 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 impl<'a> Slot<'a> {
     fn rebind<'b>(mut self) -> Slot<'b> {
         self.found.clear();
-        let found = self.found.into_iter().map(|_| unreachable!("it was cleared")).collect();
-        Slot { want: self.want, text: self.text, found, column: self.column, lists: self.lists, mark: self.mark }
+        let found = std::mem::take(&mut self.found).into_iter().map(|_| unreachable!("it was cleared")).collect();
+        let Slot { want, text, plain, column, lists, mark, .. } = self;
+        Slot { want, text, found, plain, column, lists, mark }
     }
 
     #[inline]
@@ -245,9 +252,14 @@ impl<'a> Slot<'a> {
         if self.lists.is_some() {
             return self.end_list(headers, dialect, order, mode);
         }
-        let value = match self.found.first() {
-            Some(found) => self.read(*found, dialect, order, mode)?.flatten(),
-            None => None,
+        let value = match (self.found.first(), self.plain) {
+            (Some(Found { kind: None, value: Some(bytes), .. }), Some(order))
+                if self.column.push_bytes(bytes, order) =>
+            {
+                return Ok(());
+            }
+            (Some(found), _) => self.read(*found, dialect, order, mode)?.flatten(),
+            (None, _) => None,
         };
         self.column.push(value);
         Ok(())
@@ -273,7 +285,7 @@ impl<'a> Slot<'a> {
             }
         }
         if !whole {
-            self.column.truncate(self.mark.values, self.mark.bytes);
+            self.column.truncate(self.mark.values);
         }
         if let Some((ends, valid)) = &mut self.lists {
             ends.push(self.column.count() as i32);
@@ -339,7 +351,7 @@ impl<'a> Slot<'a> {
 
     fn abort_row(&mut self) {
         self.found.clear();
-        self.column.truncate(self.mark.values, self.mark.bytes);
+        self.column.truncate(self.mark.values);
         if let Some((ends, valid)) = &mut self.lists {
             ends.truncate(self.mark.rows + 1);
             valid.truncate(self.mark.rows);
