@@ -34,6 +34,7 @@ from letterhead.state import (
     keys,
 )
 from letterhead.state.context import ChangelogList, StoreContext
+from letterhead.state.keys import session_key, window_key
 from letterhead.state.layers.base import chain
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
@@ -325,8 +326,10 @@ class Damaged:
                 self.bottom.put(b"b", BROKEN)
             case "window":
                 self.bottom.put(b"b", BROKEN, 5)
+                return window_key(b"b", 5)
             case "session":
                 self.bottom.put(SessionKey(b"b", 5, 6), BROKEN)
+                return session_key(b"b", 5, 6)
             case _:
                 key = (20 // 10).to_bytes(8, "big") + b"k"  # the version that ends at 20
                 self.bottom._write([(key, b"\0" * 20)])

@@ -34,6 +34,7 @@ from letterhead.state import (
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
+from letterhead.state.keys import session_key, window_key
 from letterhead.state.layers.adapters import (
     PlainToHeadersStoreAdapter,
     SessionToHeadersStoreAdapter,
@@ -385,6 +386,35 @@ def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:
     assert (found.value, found.timestamp) == (b"v", 0)
     with pytest.raises(DamagedRowError, match=r"store s: key 62: key length -1 is negative \(byte 2\)"):
         len(found.headers)
+
+
+@pytest.mark.parametrize("persistent", [False, True], ids=["memory", "RocksDB"])
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("window", window_key(b"k", 10)), ("session", session_key(b"k", 10, 20))],
+    ids=["window", "session"],
+)
+def test_a_damaged_window_or_session_is_named_with_its_times(
+    name: str, key: bytes, persistent: bool, tmp_path: Path
+) -> None:
+    family = Family(name, persistent=persistent)
+    opened = Opened(family.builder().with_logging_disabled(), directory=tmp_path)
+    store, bottom = opened.store, chain(opened.store)[-1]
+
+    def put(stored: bytes) -> None:
+        bottom.put(b"k", stored, 10) if name == "window" else bottom.put(SessionKey(b"k", 10, 20), stored)
+
+    put(b"\x10\x02")  # a block of 8 bytes is announced, and one is there
+    with pytest.raises(DamagedRowError, match=f"^store s: key {key.hex()}: ") as raised:
+        family.get(store)
+    assert raised.value.key == key
+    with store.fetch_range(None, None, 0, 100) if name == "window" else store.fetch(b"k") as rows:
+        assert list(rows) == []
+        assert [error.key for error in rows.damaged] == [key]
+    put(b"\x06\x02\x01\x00" + bytes(8) + b"v")  # one header, whose key has the length -1
+    with pytest.raises(DamagedRowError, match=rf"^store s: key {key.hex()}: key length -1 is negative \(byte 2\)$"):
+        len(family.get(store).headers)
+    store.close()
 
 
 # Change-logging.

@@ -195,14 +195,15 @@ class DraftHeaders(ABC, Generic[K]):
 
         Returns
         -------
-        DraftHeaders
-            The copy.
+        Headers or IntHeaders
+            The copy, of the same class.
         """
         made = type(self).__new__(type(self))
         made._block = self._block
         made._held = None if self._held is None else core.Headers(self._held)
         made._frozen = False
         made._serializers = dict(self._serializers if serializers is None else serializers)
+        made._take_from(self)
         return made
 
     def frozen(self) -> Self:
@@ -298,6 +299,9 @@ class DraftHeaders(ABC, Generic[K]):
     def _checked(self, key: Any) -> K:
         """Refuse a key that may not be put here."""
         return self._of_form(key)
+
+    def _take_from(self, other: Self) -> None:
+        """Take what only headers of this layout have from those that these are a copy of."""
 
     @abstractmethod
     def _of_form(self, key: Any) -> K:

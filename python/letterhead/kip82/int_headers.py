@@ -160,23 +160,9 @@ class IntHeaders(DraftHeaders[int]):
         made._writes = keys
         return made
 
-    def copy(self, *, serializers: Mapping[int, HeaderSerializer] | None = None) -> Self:
-        """Make a copy that can be changed; it is not read yet if these are not.
-
-        Parameters
-        ----------
-        serializers : mapping of int to HeaderSerializer, optional
-            What the copy has instead of the same serializers.
-
-        Returns
-        -------
-        IntHeaders
-            The copy.
-        """
-        made = super().copy(serializers=serializers)
-        made._writes = self._writes
-        made._in_order = self._in_order
-        return made
+    def _take_from(self, other: Self) -> None:
+        self._writes = other._writes
+        self._in_order = other._in_order
 
     def _parse(self, block: bytes) -> core.Headers:
         read = super()._parse(block)

@@ -21,6 +21,9 @@ __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "
 
 AnyHeaders: TypeAlias = Headers | IntHeaders
 
+_HEADERS: dict[Layout, type[AnyHeaders]] = {"typed": Headers, "int": IntHeaders, "wrapper": IntHeaders}
+"""What holds the headers of a layout."""
+
 
 class TopicPartition(NamedTuple):
     """A partition of a topic."""
@@ -75,7 +78,7 @@ class _Record:
             if headers is not None:
                 raise TypeError("a MessageWrapper brings its headers: give them to the wrapper")
             value, headers = value.value, value.headers
-        of = Headers if self.layout == "typed" else IntHeaders
+        of = _HEADERS[self.layout]
         self._hold("key", _bytes_or_none(self.key, "the key"))
         self._hold("value", _bytes_or_none(value, "the value"))
         self._hold("headers", headers if isinstance(headers, of) else of(headers))
@@ -386,7 +389,6 @@ class ConsumerRecord(_Record):
             The record.
         """
         check_layout(layout)
-        of = Headers if layout == "typed" else IntHeaders
         return cls(
             topic,
             message.key,
@@ -394,7 +396,7 @@ class ConsumerRecord(_Record):
             partition=partition,
             offset=message.offset,
             timestamp=message.timestamp,
-            headers=of(message.headers, serializers=serializers),
+            headers=_HEADERS[layout](message.headers, serializers=serializers),
             layout=layout,
             tombstone=is_delete(message),
         )

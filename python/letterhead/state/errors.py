@@ -108,7 +108,7 @@ class DamagedRowError(StateStoreError):
     store : str
         Name of the store.
     key : bytes
-        Key of the row, as it is stored.
+        Key of the row, as it is stored: that of a window or a session has its times at the end, as in a changelog.
     error : HeaderError
         What is wrong, and where in the value.
 

@@ -16,15 +16,17 @@ end of a session: it says in which segment the row is.
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from letterhead.state.errors import PrefixError
-from letterhead.state.interfaces import MAX_TIME, SessionKey
+from letterhead.state.interfaces import MAX_TIME, SessionKey, WindowedKey
 
 __all__ = [
     "KeySchema",
     "Range",
+    "RowKey",
     "SessionKeys",
+    "TimeOrderedKeys",
     "TimeOrderedSessionKeys",
     "TimeOrderedWindowKeys",
     "WindowKeys",
@@ -32,12 +34,16 @@ __all__ = [
     "session_end",
     "session_key",
     "session_parts",
+    "stored_key",
     "window_key",
     "window_parts",
     "window_start",
 ]
 
 MAX_SEQUENCE = 0x7FFFFFFF
+
+RowKey: TypeAlias = bytes | WindowedKey | SessionKey
+"""The key of a row as a store of bytes gives it."""
 
 
 class Range(NamedTuple):
@@ -90,6 +96,19 @@ def session_end(stored: bytes) -> int:
     """Give the end in the stored key of a session."""
     end: int = _SESSION.unpack_from(stored, _tail(stored, 16))[0]
     return end
+
+
+def stored_key(row: RowKey) -> bytes:
+    """Make the stored key of a row of any store; the sequence of a window is not in its key, and taken for 0.
+
+    Examples
+    --------
+    >>> stored_key(b"k").hex(), stored_key(SessionKey(b"k", 5, 9)).hex()
+    ('6b', '6b00000000000000090000000000000005')
+    """
+    if isinstance(row, WindowedKey):
+        return window_key(row.key, row.start)
+    return session_key(*row) if isinstance(row, SessionKey) else row
 
 
 def increment(prefix: bytes) -> bytes:
@@ -192,8 +211,32 @@ class SessionKeys(KeySchema):
         return session.end >= time_from and session.start <= time_to and _within(session.key, key_from, key_to)
 
 
-class TimeOrderedWindowKeys:
-    """Windows by time: rows and entries of the index, from and to the form that changelogs have."""
+class TimeOrderedKeys:
+    """Rows by time and entries of the index, from and to the form that changelogs have."""
+
+    @staticmethod
+    def row(stored: bytes) -> bytes:
+        """Make the key of a row."""
+        raise NotImplementedError
+
+    @staticmethod
+    def of_row(row: bytes) -> bytes:
+        """Undo :meth:`row`."""
+        raise NotImplementedError
+
+    @staticmethod
+    def index(stored: bytes) -> bytes:
+        """Make the key of an entry of the index."""
+        return b"\1" + stored
+
+    @staticmethod
+    def rows_from(time: int) -> bytes:
+        """Give a key before all rows of a time and later ones."""
+        return b"\0" + struct.pack(">q", max(0, time))
+
+
+class TimeOrderedWindowKeys(TimeOrderedKeys):
+    """Windows by time."""
 
     @staticmethod
     def row(stored: bytes) -> bytes:
@@ -205,19 +248,9 @@ class TimeOrderedWindowKeys:
         """Undo :meth:`row`."""
         return row[9:-4] + row[1:9] + row[-4:]
 
-    @staticmethod
-    def index(stored: bytes) -> bytes:
-        """Make the key of an entry of the index."""
-        return b"\1" + stored
 
-    @staticmethod
-    def rows_from(time: int) -> bytes:
-        """Give a key before all rows of a time and later ones."""
-        return b"\0" + struct.pack(">q", max(0, time))
-
-
-class TimeOrderedSessionKeys:
-    """Sessions by time: rows and entries of the index, from and to the form that changelogs have."""
+class TimeOrderedSessionKeys(TimeOrderedKeys):
+    """Sessions by time."""
 
     @staticmethod
     def row(stored: bytes) -> bytes:
@@ -228,16 +261,6 @@ class TimeOrderedSessionKeys:
     def of_row(row: bytes) -> bytes:
         """Undo :meth:`row`."""
         return row[17:] + row[1:17]
-
-    @staticmethod
-    def index(stored: bytes) -> bytes:
-        """Make the key of an entry of the index."""
-        return b"\1" + stored
-
-    @staticmethod
-    def rows_from(time: int) -> bytes:
-        """Give a key before all rows of a time and later ones."""
-        return b"\0" + struct.pack(">q", max(0, time))
 
 
 _WINDOW = struct.Struct(">qi")

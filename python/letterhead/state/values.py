@@ -8,6 +8,7 @@ from letterhead.errors import DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.message import decode
 from letterhead.state.errors import DamagedRowError
+from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.raw import shifted
 
 __all__ = [
@@ -21,7 +22,7 @@ __all__ = [
 
 V = TypeVar("V")
 
-Origin: TypeAlias = tuple[str, bytes]
+Origin: TypeAlias = tuple[str, RowKey]
 """Where a value comes from: the name of the store and the key of the row."""
 
 Block: TypeAlias = tuple[bytes, int, int, Origin | None]
@@ -37,7 +38,7 @@ class LazyHeaders(Headers):
         The stored value.
     start, end : int
         Where its block of headers is.
-    origin : tuple of str and bytes, optional
+    origin : tuple of str and bytes, WindowedKey or SessionKey, optional
         Name of the store and key of the row, for the error if the block is damaged.
 
     Raises
@@ -100,7 +101,8 @@ class LazyHeaders(Headers):
             error = shifted(error, start)
             if origin is None:
                 raise error from None
-            raise DamagedRowError(*origin, error) from error
+            store, row = origin
+            raise DamagedRowError(store, stored_key(row), error) from error
         assert isinstance(read, Headers)
         return read._items
 

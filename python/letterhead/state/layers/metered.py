@@ -19,6 +19,7 @@ from letterhead.state.context import Record, RecordContext, StoreContext, change
 from letterhead.state.converters import converter_for
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
+from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
 from letterhead.state.serdes import (
@@ -229,19 +230,19 @@ class Metered(Layer, Generic[K, V]):
 
     # What is read.
 
-    def _value(self, raw_key: bytes, stored: bytes | None) -> Any:
+    def _value(self, row: RowKey, stored: bytes | None) -> Any:
         if stored is None:
             return None
         try:
             if self.keeps_headers:
-                return self._read_row(stored, (self.name, raw_key))
+                return self._read_row(stored, (self.name, row))
             return self._value_serde.deserialize(self._topic, self.context.current().headers, stored)
         except DamagedRowError:  # of headers that the deserializer asked for
             self.metrics.damaged_rows += 1
             raise
         except DecodeError as error:
             self.metrics.damaged_rows += 1
-            raise DamagedRowError(self.name, raw_key, error) from error
+            raise DamagedRowError(self.name, stored_key(row), error) from error
 
     def _key(self, raw_key: bytes, value: Any) -> Any:
         if self._keys_are_bytes:

@@ -32,7 +32,7 @@ class ReadOnlySessionStore(Metered[K, V]):
         """Give the aggregation of a session; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
-        found: V | None = self._value(raw_key, self.inner.fetch_session(raw_key, start, end))
+        found: V | None = self._value(SessionKey(raw_key, start, end), self.inner.fetch_session(raw_key, start, end))
         self._timers["fetch"].add(perf_counter_ns() - began)
         return found
 
@@ -98,7 +98,7 @@ class ReadOnlySessionStore(Metered[K, V]):
         return self._rows("fetch", began, found, self._row)
 
     def _row(self, row: SessionKey, stored: bytes) -> tuple[SessionKey, V]:
-        value = self._value(row.key, stored)
+        value = self._value(row, stored)
         return SessionKey(self._key(row.key, value), row.start, row.end), value
 
 
@@ -132,7 +132,7 @@ class SessionStore(ReadOnlySessionStore[K, V]):
         self._timers["remove"].add(perf_counter_ns() - began)
 
     def _change(self, key: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
-        value, before = self._value(key.key, new), self._value(key.key, old)
+        value, before = self._value(key, new), self._value(key, old)
         session = SessionKey(self._key(key.key, value or before), key.start, key.end)
         headers = value.headers if self.keeps_headers and value is not None else Headers()
         return Record(session, Change(value, before), key.end, headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter_ns
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
@@ -15,20 +15,25 @@ __all__ = ["VersionedKeyValueStore", "VersionedKeyValueStoreWithHeaders"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+R = TypeVar("R")
 
 
-class _Versioned(Metered[K, V]):
+class _Versioned(Metered[K, V], Generic[K, V, R]):
+    """What the two stores have in common; they differ in what a version is."""
+
     family = "versioned"
     operations: ClassVar[tuple[str, ...]] = ("put", "delete", "get", "get_as_of", "versions")
 
-    def _deleted(self, key: Any, timestamp: int) -> Any:
+    def delete(self, key: K, timestamp: int) -> R | None:
+        """Say that from a time on a key has no value; gives what was valid then."""
         began = perf_counter_ns()
         raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw, timestamp)), _not_null(key))
         found = self._record(raw_key, before)
         self._timers["delete"].add(perf_counter_ns() - began)
         return found
 
-    def _read(self, key: Any, as_of: int | None) -> Any:
+    def get(self, key: K, as_of: int | None = None) -> R | None:
+        """Give the latest version of a key, or the one that was valid at a time; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
         stored = self.inner.get(raw_key) if as_of is None else self.inner.get_as_of(raw_key, as_of)
@@ -36,22 +41,23 @@ class _Versioned(Metered[K, V]):
         self._timers["get" if as_of is None else "get_as_of"].add(perf_counter_ns() - began)
         return found
 
-    def _versions(
-        self, key: Any, time_from: int | None, time_to: int | None, ascending: bool
-    ) -> StoreIterator[Any, Any]:
+    def versions(
+        self, key: K, time_from: int | None = None, time_to: int | None = None, *, ascending: bool = False
+    ) -> StoreIterator[K, R]:
+        """Give the versions of a key that were valid at some time between two, the latest first unless told otherwise."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
 
-        def row(raw: bytes, stored: VersionedBytes) -> tuple[Any, Any]:
+        def row(raw: bytes, stored: VersionedBytes) -> tuple[K, R | None]:
             return key, self._record(raw, stored, stored.valid_to)
 
         return self._rows("versions", began, self.inner.versions(raw_key, time_from, time_to, ascending), row)
 
-    def _record(self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None) -> Any:
+    def _record(self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None) -> R | None:
         raise NotImplementedError
 
 
-class VersionedKeyValueStore(_Versioned[K, V]):
+class VersionedKeyValueStore(_Versioned[K, V, VersionedRecord[V]], Generic[K, V]):
     """A store that remembers what the value of a key was at earlier times.
 
     Only :meth:`versions` says until when a version is valid.
@@ -86,30 +92,16 @@ class VersionedKeyValueStore(_Versioned[K, V]):
         self._timers["put"].add(perf_counter_ns() - began)
         return valid_to
 
-    def delete(self, key: K, timestamp: int) -> VersionedRecord[V] | None:
-        """Say that from a time on a key has no value; gives what was valid then."""
-        found: VersionedRecord[V] | None = self._deleted(key, timestamp)
-        return found
-
-    def get(self, key: K, as_of: int | None = None) -> VersionedRecord[V] | None:
-        """Give the latest version of a key, or the one that was valid at a time; ``None`` if there is none."""
-        found: VersionedRecord[V] | None = self._read(key, as_of)
-        return found
-
-    def versions(
-        self, key: K, time_from: int | None = None, time_to: int | None = None, *, ascending: bool = False
-    ) -> StoreIterator[K, VersionedRecord[V]]:
-        """Give the versions of a key that were valid at some time between two, the latest first unless told otherwise."""
-        return self._versions(key, time_from, time_to, ascending)
-
-    def _record(self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None) -> Any:
+    def _record(
+        self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None
+    ) -> VersionedRecord[V] | None:
         if stored is None:
             return None
         value = self._value(raw_key, stored.value)
         return None if value is None else VersionedRecord(value, stored.timestamp, valid_to)
 
 
-class VersionedKeyValueStoreWithHeaders(_Versioned[K, V]):
+class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHeaders[V]], Generic[K, V]):
     """A store that remembers what the value of a key and its headers were at earlier times.
 
     Only :meth:`versions` says until when a version is valid.
@@ -153,23 +145,9 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V]):
         self._timers["put"].add(perf_counter_ns() - began)
         return valid_to
 
-    def delete(self, key: K, timestamp: int) -> VersionedRecordWithHeaders[V] | None:
-        """Say that from a time on a key has no value; gives what was valid then."""
-        found: VersionedRecordWithHeaders[V] | None = self._deleted(key, timestamp)
-        return found
-
-    def get(self, key: K, as_of: int | None = None) -> VersionedRecordWithHeaders[V] | None:
-        """Give the latest version of a key, or the one that was valid at a time; ``None`` if there is none."""
-        found: VersionedRecordWithHeaders[V] | None = self._read(key, as_of)
-        return found
-
-    def versions(
-        self, key: K, time_from: int | None = None, time_to: int | None = None, *, ascending: bool = False
-    ) -> StoreIterator[K, VersionedRecordWithHeaders[V]]:
-        """Give the versions of a key that were valid at some time between two, the latest first unless told otherwise."""
-        return self._versions(key, time_from, time_to, ascending)
-
-    def _record(self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None) -> Any:
+    def _record(
+        self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None
+    ) -> VersionedRecordWithHeaders[V] | None:
         if stored is None:
             return None
         value = self._value(raw_key, stored.value)

@@ -53,7 +53,8 @@ class WindowStore(Metered[K, V]):
         """Give the value of a window; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
-        found: V | None = self._value(raw_key, self.inner.fetch(raw_key, start))
+        row = WindowedKey(raw_key, start, start)  # for an error, which does not say the end
+        found: V | None = self._value(row, self.inner.fetch(raw_key, start))
         self._timers["fetch"].add(perf_counter_ns() - began)
         return found
 
@@ -98,11 +99,11 @@ class WindowStore(Metered[K, V]):
         return self._rows("all", perf_counter_ns(), self.inner.backward_all(), self._row)
 
     def _row(self, row: WindowedKey, stored: bytes) -> tuple[WindowedKey, V]:
-        value = self._value(row.key, stored)
+        value = self._value(row, stored)
         return WindowedKey(self._key(row.key, value), row.start, row.end), value
 
     def _change(self, key: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
-        value, before = self._value(key.key, new), self._value(key.key, old)
+        value, before = self._value(key, new), self._value(key, old)
         timestamp = context.timestamp if value is None else getattr(value, "timestamp", context.timestamp)
         window = WindowedKey(self._key(key.key, value or before), key.start, key.end)
         return Record(window, Change(value, before), timestamp, context.headers)

@@ -9,11 +9,12 @@ from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.keys import increment
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
+from letterhead.state.reads import KeyValueReads
 
 __all__ = ["InMemoryKeyValueStore"]
 
 
-class InMemoryKeyValueStore(InMemoryStore):
+class InMemoryKeyValueStore(InMemoryStore, KeyValueReads):
     """A key-value store in memory.
 
     An iterator has the keys that were there when it was made, and reads a row when it comes to it: one that was removed
@@ -66,22 +67,6 @@ class InMemoryKeyValueStore(InMemoryStore):
         """Read a row."""
         self._check_open()
         return self._rows.get(key)
-
-    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the rows from one key to another, both included; ``None`` is no bound."""
-        return self._scan(start, end)
-
-    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(start, end, backward=True)
-
-    def all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows."""
-        return self._scan(None, None)
-
-    def reverse_all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows from the last to the first."""
-        return self._scan(None, None, backward=True)
 
     def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
         """Read the rows whose keys begin with some bytes.

@@ -10,11 +10,12 @@ from letterhead.state.keys import session_parts
 from letterhead.state.memory.expiry import Expiry
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
+from letterhead.state.reads import SessionReads
 
 __all__ = ["InMemorySessionStore"]
 
 
-class InMemorySessionStore(InMemoryStore):
+class InMemorySessionStore(InMemoryStore, SessionReads):
     """A session store in memory.
 
     Parameters
@@ -63,28 +64,6 @@ class InMemorySessionStore(InMemoryStore):
         starts = None if keys is None else keys.get(key)
         return None if starts is None else starts.get(start)
 
-    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of a key that end no earlier, and start no later."""
-        return self._scan(key, key, earliest_end, None, latest_start)
-
-    def backward_find_sessions(
-        self, key: bytes, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key, key, earliest_end, None, latest_start, backward=True)
-
-    def find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of all keys between two; ``None`` is no bound."""
-        return self._scan(key_from, key_to, earliest_end, None, latest_start)
-
-    def backward_find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key_from, key_to, earliest_end, None, latest_start, backward=True)
-
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
         """Read the sessions that end between two times, both included.
 
@@ -95,15 +74,7 @@ class InMemorySessionStore(InMemoryStore):
         """
         if earliest_end > latest_end:
             raise ValueError("inconsistent range")
-        return self._scan(None, None, earliest_end, latest_end, MAX_TIME)
-
-    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of a key."""
-        return self._scan(key, key, None, None, MAX_TIME)
-
-    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key, key, None, None, MAX_TIME, backward=True)
+        return self._scan(None, None, earliest_end, MAX_TIME, latest_end=latest_end)
 
     def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
         """Read all sessions of all keys between two; ``None`` is no bound.
@@ -114,7 +85,7 @@ class InMemorySessionStore(InMemoryStore):
             If the first key is larger than the last, and there are sessions.
         """
         self._check_range(key_from, key_to)
-        return self._scan(key_from, key_to, None, None, MAX_TIME)
+        return super().fetch_range(key_from, key_to)
 
     def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
         """Read the same rows from the last to the first.
@@ -125,7 +96,7 @@ class InMemorySessionStore(InMemoryStore):
             If the first key is larger than the last, and there are sessions.
         """
         self._check_range(key_from, key_to)
-        return self._scan(key_from, key_to, None, None, MAX_TIME, backward=True)
+        return super().backward_fetch_range(key_from, key_to)
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Put back what a changelog holds."""
@@ -154,10 +125,10 @@ class InMemorySessionStore(InMemoryStore):
         self,
         key_from: bytes | None,
         key_to: bytes | None,
-        earliest_end: int | None,
-        latest_end: int | None,
+        earliest_end: int,
         latest_start: int,
         *,
+        latest_end: int | None = None,
         backward: bool = False,
     ) -> StoreIterator[SessionKey, bytes]:
         self._expire()

@@ -24,11 +24,9 @@ class InMemoryVersionedStore(InMemoryStore, VersionedStore):
         Whether values have headers.
     """
 
-    def __init__(
-        self, name: str, history_retention: int, segment_interval: int | None = None, *, headers: bool = True
-    ) -> None:
-        VersionedStore.__init__(self, name, history_retention, segment_interval, headers=headers)
+    def _clear(self) -> None:
         self._rows: SortedMap[bytes, bytes] = SortedMap()
+        self._find_segments()
 
     def _read(self, key: bytes) -> bytes | None:
         return self._rows.get(key)
@@ -44,10 +42,6 @@ class InMemoryVersionedStore(InMemoryStore, VersionedStore):
         for key in self._rows.between(first, end):
             if key < end:
                 del self._rows[key]
-
-    def _clear(self) -> None:
-        self._rows.clear()
-        self._find_segments()
 
     def _key_from(self, key: bytes) -> bytes | None:
         found = self._rows.between(key, None)

@@ -10,11 +10,12 @@ from letterhead.state.keys import MAX_SEQUENCE, window_parts
 from letterhead.state.memory.expiry import Expiry
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
+from letterhead.state.reads import WindowReads
 
 __all__ = ["InMemoryWindowStore"]
 
 
-class InMemoryWindowStore(InMemoryStore):
+class InMemoryWindowStore(InMemoryStore, WindowReads):
     """A window store in memory.
 
     Parameters
@@ -63,42 +64,6 @@ class InMemoryWindowStore(InMemoryStore):
         rows = self._rows.get(start) if self._expiry.is_live(start) else None
         return None if rows is None else rows.get(key)
 
-    def fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of a key whose windows start between two times, both included."""
-        return self._scan(key, key, time_from, time_to)
-
-    def backward_fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key, key, time_from, time_to, backward=True)
-
-    def fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys between two; ``None`` is no bound."""
-        return self._scan(key_from, key_to, time_from, time_to)
-
-    def backward_fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key_from, key_to, time_from, time_to, backward=True)
-
-    def fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys whose windows start between two times."""
-        return self._scan(None, None, time_from, time_to)
-
-    def backward_fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(None, None, time_from, time_to, backward=True)
-
-    def all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows."""
-        return self._scan(None, None, None, None)
-
-    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows from the last to the first."""
-        return self._scan(None, None, None, None, backward=True)
-
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Put back what a changelog holds."""
         self._check_open()
@@ -128,18 +93,10 @@ class InMemoryWindowStore(InMemoryStore):
         return True
 
     def _scan(
-        self,
-        key_from: bytes | None,
-        key_to: bytes | None,
-        time_from: int | None,
-        time_to: int | None,
-        *,
-        backward: bool = False,
+        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, *, backward: bool = False
     ) -> StoreIterator[WindowedKey, bytes]:
         self._expire()
-        first = self._expiry.oldest()
-        if time_from is not None:
-            first = max(first, time_from)
+        first = max(time_from, self._expiry.oldest())
         starts = self._rows.between(first, time_to)
         if key_from is not None and key_to is not None and key_from > key_to:
             starts = []

@@ -367,20 +367,8 @@ class StoredFamilies:
         ----------
         family : str
             Name of the family.
-        first, last : bytes, optional
-            Keys to begin and to end with; ``None`` is no bound.
-        backward : bool, default False
-            From the last to the first.
-
-        Returns
-        -------
-        iterator of (key, value)
-            The rows.
-
-        Raises
-        ------
-        ProcessorStateError
-            When the rows are read, if a file is damaged.
+        first, last, backward
+            As :func:`~letterhead.state.rocksdb.rows.read_rows` takes them, whose result and errors these are.
         """
         return read_rows(self._families[family], self._name, first, last, backward=backward)
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from letterhead.state.base import ValueFormat
 from letterhead.state.errors import PrefixError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.keys import increment
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import HEADERS, PLAIN, TIMESTAMPED
-from letterhead.state.rocksdb.rows import Rows
-from letterhead.state.rocksdb.store import PersistentStore
+from letterhead.state.reads import KeyValueReads
+from letterhead.state.rocksdb.database import RocksDBOptions
+from letterhead.state.rocksdb.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
+from letterhead.state.rocksdb.store import OneDatabaseStore
 
 __all__ = ["RocksDBKeyValueStore"]
 
 LAYOUTS = {"plain": PLAIN, "timestamped": TIMESTAMPED, "headers": HEADERS}
 
 
-class RocksDBKeyValueStore(PersistentStore):
+class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads):
     """A key-value store in RocksDB.
 
     Parameters
@@ -35,8 +34,6 @@ class RocksDBKeyValueStore(PersistentStore):
 
     def __init__(self, name: str, *, format: ValueFormat = "headers", options: RocksDBOptions | None = None) -> None:
         super().__init__(name, format, options)
-        self._database: Database | None = None
-        self._rows: Rows
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Write a row; ``None`` removes it."""
@@ -72,22 +69,6 @@ class RocksDBKeyValueStore(PersistentStore):
             self._check_open()
         return self._rows.get(key)
 
-    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the rows from one key to another, both included; ``None`` is no bound."""
-        return self._scan(start, end)
-
-    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(start, end, backward=True)
-
-    def all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows."""
-        return self._scan(None, None)
-
-    def reverse_all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows from the last to the first."""
-        return self._scan(None, None, backward=True)
-
     def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
         """Read the rows whose keys begin with some bytes."""
         self._check_open()
@@ -113,19 +94,8 @@ class RocksDBKeyValueStore(PersistentStore):
             return self._iterate(iter(()))
         return self._iterate(self._rows.scan(start, end, backward=backward))
 
-    def _open_files(self, directory: Path) -> None:
-        path = directory / "rocksdb" / self.name
-        self._database = Database(self.name, path, LAYOUTS[self.format], self._options)
-        self._rows = self._database.rows
-
-    def _close_files(self) -> None:
-        if self._database is not None:
-            database, self._database = self._database, None
-            self.__dict__.pop("_rows", None)
-            database.close()
-
-    def _databases(self) -> list[Database]:
-        return [] if self._database is None else [self._database]
+    def _layout(self) -> Layout:
+        return LAYOUTS[self.format]
 
 
 def _before(rows: Iterator[tuple[bytes, bytes]], end: bytes | None) -> Iterator[tuple[bytes, bytes]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from letterhead.errors import DecodeError
 from letterhead.state.base import ValueFormat, check_time
@@ -16,12 +16,21 @@ from letterhead.state.rocksdb.layouts import Layout
 from letterhead.state.rocksdb.segments import Segments, segment_interval
 from letterhead.state.rocksdb.store import PersistentStore
 
-__all__ = ["SegmentedStore"]
+__all__ = ["Asked", "SegmentedStore"]
 
 K = TypeVar("K")
 
 
-class SegmentedStore(PersistentStore):
+class Asked(NamedTuple):
+    """Keys and times from one to another, both included; what the times are bounds of is for the keys to say."""
+
+    key_from: bytes | None
+    key_to: bytes | None
+    time_from: int
+    time_to: int
+
+
+class SegmentedStore(PersistentStore, Generic[K]):
     """A store whose rows are in segments of time. Rows come by segment, and in a segment by their stored keys.
 
     Parameters
@@ -110,17 +119,10 @@ class SegmentedStore(PersistentStore):
         segment = self._open_segments().of(time) if time >= self._oldest() else None
         return None if segment is None else segment.rows.get(self._row_key(stored))
 
-    def _fetch(
-        self,
-        make: Callable[[bytes], K],
-        key_from: bytes | None,
-        key_to: bytes | None,
-        time_from: int,
-        time_to: int,
-        *,
-        backward: bool = False,
+    def _scan(
+        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, *, backward: bool = False
     ) -> StoreIterator[K, bytes]:
-        """Read rows of some keys and times; what the times are bounds of is for the keys to say."""
+        """Read rows of some keys and times."""
         self._check_open()
         time_from, time_to = max(time_from, self._oldest()), min(time_to, MAX_TIME)
         by_start = self._keys.bounded_by_start
@@ -132,31 +134,29 @@ class SegmentedStore(PersistentStore):
         ):
             return self._iterate(iter(()))
         segments = self._open_segments().between(time_from, time_to if by_start else None, backward=backward)
-        return self._iterate(self._read(segments, make, key_from, key_to, time_from, time_to, backward))
+        return self._iterate(self._read(segments, Asked(key_from, key_to, time_from, time_to), backward))
 
     def _read(
-        self,
-        segments: list[Database],
-        make: Callable[[bytes], K],
-        key_from: bytes | None,
-        key_to: bytes | None,
-        time_from: int,
-        time_to: int,
-        backward: bool,
+        self, segments: list[Database], asked: Asked, backward: bool
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        first, last = self._between(key_from, key_to, time_from, time_to)
-        holds, suffix = self._keys.holds, self._keys.suffix
+        first, last = self._between(asked)
+        key_of, holds, suffix = self._key_of, self._keys.holds, self._keys.suffix
+        key_from, key_to, time_from, time_to = asked
         for segment in segments:
             for stored, value in each_row(segment, first, last, backward):
                 if len(stored) < suffix:
                     yield self._damaged(stored, suffix)
                 elif holds(stored, key_from, key_to, time_from, time_to):
-                    yield make(stored), value
+                    yield key_of(stored), value
 
-    def _between(self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
-        if key_from is not None and key_from == key_to:
-            return self._keys.fixed(key_from, time_from, time_to)
-        return self._keys.between(key_from, key_to, time_from, time_to)
+    def _between(self, asked: Asked) -> Range:
+        if asked.key_from is not None and asked.key_from == asked.key_to:
+            return self._keys.fixed(asked.key_from, asked.time_from, asked.time_to)
+        return self._keys.between(*asked)
+
+    def _key_of(self, stored: bytes) -> K:
+        """Make the key of a row as the store gives it."""
+        raise NotImplementedError
 
     def _damaged(self, stored: bytes, least: int) -> DamagedRowError:
         """Make the error for a key that is too short to say its time."""
@@ -212,6 +212,3 @@ def each_row(
         if row is None:
             return
         yield row
-
-
-ALL_TIMES = (0, MAX_TIME)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from letterhead.state.base import ValueFormat, check_time
 from letterhead.state.errors import UnsupportedOperationError
-from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator
+from letterhead.state.interfaces import SessionKey, StoreIterator
 from letterhead.state.keys import SessionKeys, session_key, session_parts
+from letterhead.state.reads import SessionReads
 from letterhead.state.rocksdb.database import RocksDBOptions
 from letterhead.state.rocksdb.layouts import PLAIN, SESSION_HEADERS
 from letterhead.state.rocksdb.segmented import SegmentedStore
@@ -13,7 +14,7 @@ from letterhead.state.rocksdb.segmented import SegmentedStore
 __all__ = ["RocksDBSessionStore"]
 
 
-class RocksDBSessionStore(SegmentedStore):
+class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads):
     """A session store in RocksDB.
 
     Parameters
@@ -29,6 +30,8 @@ class RocksDBSessionStore(SegmentedStore):
     options : RocksDBOptions, optional
         How to open the databases.
     """
+
+    _key_of = staticmethod(session_parts)
 
     def __init__(
         self,
@@ -58,28 +61,6 @@ class RocksDBSessionStore(SegmentedStore):
         """Read a row."""
         return self._get_stored(session_key(key, start, end))
 
-    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of a key that end no earlier, and start no later."""
-        return self._fetch(session_parts, key, key, earliest_end, latest_start)
-
-    def backward_find_sessions(
-        self, key: bytes, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._fetch(session_parts, key, key, earliest_end, latest_start, backward=True)
-
-    def find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of all keys between two; ``None`` is no bound."""
-        return self._fetch(session_parts, key_from, key_to, earliest_end, latest_start)
-
-    def backward_find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._fetch(session_parts, key_from, key_to, earliest_end, latest_start, backward=True)
-
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
         """Refuse: only stores in memory and time-ordered ones can find sessions by their end alone.
 
@@ -89,19 +70,3 @@ class RocksDBSessionStore(SegmentedStore):
             Always.
         """
         raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
-
-    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of a key."""
-        return self.find_sessions(key, 0, MAX_TIME)
-
-    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self.backward_find_sessions(key, 0, MAX_TIME)
-
-    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of all keys between two; ``None`` is no bound."""
-        return self.find_sessions_range(key_from, key_to, 0, MAX_TIME)
-
-    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self.backward_find_sessions_range(key_from, key_to, 0, MAX_TIME)

@@ -11,10 +11,11 @@ from letterhead.state.errors import ProcessorStateError
 from letterhead.state.interfaces import Context
 from letterhead.state.position import Position
 from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.rows import failed
+from letterhead.state.rocksdb.layouts import Layout
+from letterhead.state.rocksdb.rows import Rows, failed
 from letterhead.state.rocksdb.upgrade import UpgradingRows
 
-__all__ = ["PersistentStore"]
+__all__ = ["OneDatabaseStore", "PersistentStore"]
 
 
 class PersistentStore(BytesStore):
@@ -142,6 +143,31 @@ class PersistentStore(BytesStore):
         raise NotImplementedError
 
     def _databases(self) -> Iterable[Database]:
+        raise NotImplementedError
+
+
+class OneDatabaseStore(PersistentStore):
+    """A store with all its rows in one database: ``rocksdb/<store>``."""
+
+    _database: Database | None = None
+    _rows: Rows
+
+    def _open_files(self, directory: Path) -> None:
+        path = directory / "rocksdb" / self.name
+        self._database = Database(self.name, path, self._layout(), self._options)
+        self._rows = self._database.rows
+
+    def _close_files(self) -> None:
+        if self._database is not None:
+            database, self._database = self._database, None
+            self.__dict__.pop("_rows", None)
+            database.close()
+
+    def _databases(self) -> list[Database]:
+        return [] if self._database is None else [self._database]
+
+    def _layout(self) -> Layout:
+        """Give the families of the database."""
         raise NotImplementedError
 
 

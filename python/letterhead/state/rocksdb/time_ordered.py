@@ -12,15 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from letterhead.state.base import ValueFormat
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey
-from letterhead.state.keys import TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts
+from letterhead.state.keys import TimeOrderedKeys, TimeOrderedSessionKeys, TimeOrderedWindowKeys
 from letterhead.state.rocksdb.database import Database
 from letterhead.state.rocksdb.layouts import PLAIN, TIME_ORDERED_HEADERS, Layout
-from letterhead.state.rocksdb.segmented import SegmentedStore, each_row
+from letterhead.state.rocksdb.segmented import Asked, SegmentedStore, each_row
 from letterhead.state.rocksdb.session import RocksDBSessionStore
 from letterhead.state.rocksdb.window import RocksDBWindowStore
 
@@ -32,8 +32,8 @@ INDEX = b"\1"
 AFTER_INDEX = b"\2"
 
 
-class _TimeOrdered(SegmentedStore):
-    _by_time: type[TimeOrderedWindowKeys] | type[TimeOrderedSessionKeys]
+class _TimeOrdered(SegmentedStore[K], Generic[K]):
+    _by_time: type[TimeOrderedKeys]
 
     def __init__(self, *given: Any, with_index: bool = True, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -52,33 +52,20 @@ class _TimeOrdered(SegmentedStore):
         segment.rows.write(self._changes(stored, value))
 
     def _read(
-        self,
-        segments: list[Database],
-        make: Callable[[bytes], K],
-        key_from: bytes | None,
-        key_to: bytes | None,
-        time_from: int,
-        time_to: int,
-        backward: bool,
+        self, segments: list[Database], asked: Asked, backward: bool
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         def holds(stored: bytes) -> bool:
-            return self._keys.holds(stored, key_from, key_to, time_from, time_to)
+            return self._keys.holds(stored, *asked)
 
         if self.with_index:
-            first, last = self._between(key_from, key_to, time_from, time_to)
+            first, last = self._between(asked)
             lowest, highest = INDEX + (first or b""), AFTER_INDEX if last is None else INDEX + last
-            return self._read_index(segments, make, lowest, highest, holds, backward)
-        latest = time_to if self._keys.bounded_by_start else MAX_TIME
-        return self._read_times(segments, make, time_from, latest, holds, backward)
+            return self._read_index(segments, lowest, highest, holds, backward)
+        latest = asked.time_to if self._keys.bounded_by_start else MAX_TIME
+        return self._read_times(segments, asked.time_from, latest, holds, backward)
 
     def _read_index(
-        self,
-        segments: list[Database],
-        make: Callable[[bytes], K],
-        lowest: bytes,
-        highest: bytes,
-        holds: Callable[[bytes], bool],
-        backward: bool,
+        self, segments: list[Database], lowest: bytes, highest: bytes, holds: Callable[[bytes], bool], backward: bool
     ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
         least = 1 + self._keys.suffix
         for segment in segments:
@@ -93,12 +80,11 @@ class _TimeOrdered(SegmentedStore):
                 if value is None:
                     segment.rows.put(entry, None)  # Kafka Streams leaves entries behind whose row is gone
                 else:
-                    yield make(stored), value
+                    yield self._key_of(stored), value
 
     def _read_times(
         self,
         segments: list[Database],
-        make: Callable[[bytes], K],
         time_from: int,
         time_to: int,
         holds: Callable[[bytes], bool] | None,
@@ -117,7 +103,16 @@ class _TimeOrdered(SegmentedStore):
                         continue
                     break
                 if at >= time_from and (holds is None or holds(stored)):
-                    yield make(stored), value
+                    yield self._key_of(stored), value
+
+    def _scan_times(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[K, bytes]:
+        """Read the rows of some times, both included, in their order."""
+        self._check_open()
+        time_to = min(time_to, MAX_TIME)
+        if time_to < time_from:
+            return self._iterate(iter(()))
+        segments = self._open_segments().between(time_from, time_to, backward=backward)
+        return self._iterate(self._read_times(segments, time_from, time_to, None, backward))
 
     def _open_files(self, directory: Path) -> None:
         super()._open_files(directory)
@@ -136,7 +131,7 @@ class _TimeOrdered(SegmentedStore):
             segment.rows.write([(by_time.index(by_time.of_row(row)), b"") for row in rows])
 
 
-class RocksDBTimeOrderedWindowStore(_TimeOrdered, RocksDBWindowStore):
+class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStore):
     """A window store in RocksDB with its rows in the order of time.
 
     It keeps rows a millisecond longer than the other, as in Kafka Streams.
@@ -154,19 +149,14 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered, RocksDBWindowStore):
     def _oldest(self) -> int:
         return self._observed - self.retention
 
-    def _fetch_all(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[WindowedKey, bytes]:
-        self._check_open()
-        time_from, time_to = max(time_from, self._oldest()), min(time_to, MAX_TIME)
-        if time_to < time_from:
-            return self._iterate(iter(()))
-        segments = self._open_segments().between(time_from, time_to, backward=backward)
-        return self._iterate(self._read_times(segments, self._windowed, time_from, time_to, None, backward))
+    def _scan_times(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[WindowedKey, bytes]:
+        return super()._scan_times(max(time_from, self._oldest()), time_to, backward=backward)
 
     def _layout_of(self, format: ValueFormat) -> Layout:
         return TIME_ORDERED_HEADERS if format == "headers" else PLAIN
 
 
-class RocksDBTimeOrderedSessionStore(_TimeOrdered, RocksDBSessionStore):
+class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionStore):
     """A session store in RocksDB with its rows in the order of time.
 
     It keeps the headers, which the one of Kafka Streams loses, and finds sessions by their end up to the last
@@ -184,9 +174,4 @@ class RocksDBTimeOrderedSessionStore(_TimeOrdered, RocksDBSessionStore):
 
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
         """Read the sessions that end between two times, both included, in the order of their ends."""
-        self._check_open()
-        latest_end = min(latest_end, MAX_TIME)
-        if latest_end < earliest_end:
-            return self._iterate(iter(()))
-        segments = self._open_segments().between(earliest_end, latest_end)
-        return self._iterate(self._read_times(segments, session_parts, earliest_end, latest_end, None, False))
+        return self._scan_times(earliest_end, latest_end)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from letterhead.state.position import Position
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import PLAIN, VERSIONED_HEADERS
-from letterhead.state.rocksdb.rows import Rows
-from letterhead.state.rocksdb.store import PersistentStore
+from letterhead.state.rocksdb.database import RocksDBOptions
+from letterhead.state.rocksdb.layouts import PLAIN, VERSIONED_HEADERS, Layout
+from letterhead.state.rocksdb.store import OneDatabaseStore
 from letterhead.state.versioned import VersionedStore
 
 __all__ = ["RocksDBVersionedStore"]
 
 
-class RocksDBVersionedStore(PersistentStore, VersionedStore):
+class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
     """A versioned store in RocksDB.
 
     All segments are in one database. Those that are there are found when the store is opened, so that old versions can
@@ -46,8 +45,6 @@ class RocksDBVersionedStore(PersistentStore, VersionedStore):
     ) -> None:
         VersionedStore.__init__(self, name, history_retention, segment_interval, headers=headers)
         self._options = options or RocksDBOptions()
-        self._database: Database | None = None
-        self._rows: Rows
 
     def _read(self, key: bytes) -> bytes | None:
         return self._rows.get(key)
@@ -65,16 +62,8 @@ class RocksDBVersionedStore(PersistentStore, VersionedStore):
         return Position()  # Kafka Streams keeps none for a store of this kind
 
     def _open_files(self, directory: Path) -> None:
-        path = directory / "rocksdb" / self.name
-        self._database = Database(self.name, path, VERSIONED_HEADERS if self.headers else PLAIN, self._options)
-        self._rows = self._database.rows
+        super()._open_files(directory)
         self._find_segments()
 
-    def _close_files(self) -> None:
-        if self._database is not None:
-            database, self._database = self._database, None
-            self.__dict__.pop("_rows", None)
-            database.close()
-
-    def _databases(self) -> list[Database]:
-        return [] if self._database is None else [self._database]
+    def _layout(self) -> Layout:
+        return VERSIONED_HEADERS if self.headers else PLAIN

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from letterhead.state.base import ValueFormat
-from letterhead.state.interfaces import StoreIterator, WindowedKey, windowed
+from letterhead.state.interfaces import WindowedKey, windowed
 from letterhead.state.keys import MAX_SEQUENCE, WindowKeys, window_key, window_parts
+from letterhead.state.reads import WindowReads
 from letterhead.state.rocksdb.database import RocksDBOptions
 from letterhead.state.rocksdb.key_value import LAYOUTS
 from letterhead.state.rocksdb.layouts import Layout
-from letterhead.state.rocksdb.segmented import ALL_TIMES, SegmentedStore
+from letterhead.state.rocksdb.segmented import SegmentedStore
 
 __all__ = ["RocksDBWindowStore"]
 
 
-class RocksDBWindowStore(SegmentedStore):
+class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads):
     """A window store in RocksDB.
 
     Parameters
@@ -63,46 +64,7 @@ class RocksDBWindowStore(SegmentedStore):
         """Read a row."""
         return self._get_stored(window_key(key, start, self._sequence))
 
-    def fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of a key whose windows start between two times, both included."""
-        return self._fetch(self._windowed, key, key, time_from, time_to)
-
-    def backward_fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._fetch(self._windowed, key, key, time_from, time_to, backward=True)
-
-    def fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys between two; ``None`` is no bound."""
-        return self._fetch(self._windowed, key_from, key_to, time_from, time_to)
-
-    def backward_fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._fetch(self._windowed, key_from, key_to, time_from, time_to, backward=True)
-
-    def fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys whose windows start between two times."""
-        return self._fetch_all(time_from, time_to)
-
-    def backward_fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._fetch_all(time_from, time_to, backward=True)
-
-    def all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows."""
-        return self._fetch_all(*ALL_TIMES)
-
-    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows from the last to the first."""
-        return self._fetch_all(*ALL_TIMES, backward=True)
-
-    def _fetch_all(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[WindowedKey, bytes]:
-        return self._fetch(self._windowed, None, None, time_from, time_to, backward=backward)
-
-    def _windowed(self, stored: bytes) -> WindowedKey:
+    def _key_of(self, stored: bytes) -> WindowedKey:
         key, start, _ = window_parts(stored)
         return windowed(key, start, self.window_size)
 
