@@ -161,6 +161,16 @@ pub enum Error {
     Value(String),
 }
 
+impl Error {
+    /// The same, of one of several messages that were given together.
+    pub fn in_row(mut self, row: usize) -> Error {
+        if let Error::Headers(_, located) = &mut self {
+            located.row = Some(row);
+        }
+        self
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -144,6 +144,14 @@ def messages_column(
     dialect: _Dialect = "arrow",
     max_offset: int | None = None,
 ) -> Column | Stream: ...
+def record_batch(
+    messages: list[dict[str, Any]],
+    codec: str,
+    *,
+    on_loss: _OnLoss = "raise",
+    kinds: _Kinds | None = None,
+    null_headers: _NullHeaders = "empty",
+) -> bytes: ...
 def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...

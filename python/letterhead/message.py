@@ -14,7 +14,7 @@ from letterhead.headers import GivenKey, GivenValue, Header, HeaderKey, Headers
 from letterhead.losses import Converted, Kinds, Loss, Losses, plain_kinds
 from letterhead.values import of_message
 
-__all__ = ["Inspection", "Label", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
+__all__ = ["Inspection", "Label", "batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
 
 Data: TypeAlias = bytes | bytearray | memoryview
 GivenHeaders: TypeAlias = Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]
@@ -130,6 +130,72 @@ def messages(data: Data, format: str, *, lenient: bool = False, strict_kinds: bo
     """
     read, error = _native().messages(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
     return _each(read, error)
+
+
+def batch(
+    messages: Iterable[Envelope | Mapping[str, Any]],
+    format: str = "record-batch",
+    *,
+    codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none",
+    on_loss: Literal["raise", "drop"] = "raise",
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+) -> bytes:
+    """Write messages as one batch, as :func:`messages` reads them.
+
+    Parameters
+    ----------
+    messages : iterable of Envelope or mapping
+        The messages, with the format's fields. Without an offset a message has the one after the message before it, the
+        first one 0; a timestamp that is null is -1. Timestamp type, producer, ``transactional`` and ``control`` are those
+        of the whole batch, and every message has to have the same; sequences follow the first one's.
+    format : {"record-batch"}, default "record-batch"
+        Name of the format. The other batches are read only.
+    codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
+        How the records are compressed.
+    on_loss : {"raise", "drop"}, default "raise"
+        What to do with a header that the format cannot carry: refuse the batch, or write what is nearest.
+    kinds : {"be", "le", "text"}, optional
+        How a typed value is written, as in :func:`encode`.
+    null_headers : {"empty", "raise"}, default "empty"
+        Whether headers that are null are written as none or refused.
+
+    Returns
+    -------
+    bytes
+        A batch of message format 2, with its checksum: what a broker's log segment holds.
+
+    Raises
+    ------
+    EncodeError
+        If a message cannot be written: it names its place as the row. Offsets go up and stay within 31 bits of the first.
+    ConversionError
+        If something would be lost and ``on_loss="raise"``.
+    ValueError
+        If there is no message, or the format is not one to write.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> data = lh.batch([{"offset": 7, "value": b"v", "headers": {"tenant": b"acme"}}], codec="lz4")
+    >>> [(message.offset, message.headers["tenant"]) for message in lh.messages(data, "record-batch")]
+    [(7, b'acme')]
+    """
+    check_name("on_loss", on_loss, ("raise", "drop"))
+    native = _native()
+    row = _format(native, format)
+    if format != "record-batch":
+        is_read = "read only" if row["is_"] == "batch" else f"no batch but {_A[row['is_']]}: write it with encode"
+        raise ValueError(f"{format} is {is_read}")
+    types = dict(row["fields"])
+    given = [_fields(message, format, types) for message in messages]
+    written: bytes = native.record_batch(
+        given, codec, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers
+    )
+    return written
+
+
+_A = {"block": "a block", "envelope": "an envelope"}
 
 
 def convert(

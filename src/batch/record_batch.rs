@@ -32,12 +32,14 @@ use crate::block::kafka::Kafka;
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
 use crate::envelope::kip82_message::{self as legacy, CODEC_BITS, Framed, LOG_APPEND_BIT, Layout, bad_crc, open_frame};
+use crate::envelope::number_or;
 use crate::error::{Code, counted};
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder::Big;
+use crate::varint;
 use crate::walk::{
-    Batch, Envelope, Field, FieldType, FieldValue, Is, Messages, Noting, Opened, ReadOptions, Role, Sealed,
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Is, Messages, Noting, Opened, ReadOptions, Role, Sealed,
 };
 
 pub struct RecordBatch;
@@ -53,7 +55,22 @@ pub const CONTROL_BIT: i16 = 0x20;
 const MAGIC_WITHIN: usize = 4;
 
 /// What stands for nobody and nothing: no producer, no epoch, no sequence.
-const NONE: i64 = -1;
+pub const NONE: i64 = -1;
+
+/// A batch before its records.
+pub const HEADER_LEN: usize = 61;
+
+// Places of fields, in the order of the table without its headers.
+pub const OFFSET: usize = 0;
+pub const TIMESTAMP: usize = 1;
+pub const TIMESTAMP_TYPE: usize = 2;
+const KEY: usize = 3;
+const VALUE: usize = 4;
+pub const PRODUCER_ID: usize = 5;
+pub const PRODUCER_EPOCH: usize = 6;
+pub const SEQUENCE: usize = 7;
+pub const TRANSACTIONAL: usize = 8;
+pub const CONTROL: usize = 9;
 
 /// Fields but the headers, in the order of the table.
 type Fields<'a> = [FieldValue<'a>; 10];
@@ -347,7 +364,49 @@ impl Envelope for Record {
         open_record(&alone, cursor.split(len, "record", mode)?, mode)
     }
 
-    fn seal<M: Mode>(_: &[FieldValue<'_>], _: &[Header<'_>], mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed, Stop> {
-        Err(mode.hard(Code::NullField, None, || "records of a batch are read, not written".into()))
+    fn seal<M: Mode>(
+        fields: &[FieldValue<'_>],
+        headers: &[Header<'_>],
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed, Stop> {
+        let offset = number_or(fields[OFFSET], 0);
+        let Ok(offset_delta) = i32::try_from(offset) else {
+            return Err(mode.hard(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
+        };
+        let block = match Kafka::encoded_len(headers, mode)? {
+            // Here a count is never left out.
+            0 => 1,
+            len => len,
+        };
+        let (key, value) = (bytes_of(fields[KEY]), bytes_of(fields[VALUE]));
+        let mut head = vec![0];
+        varint::write(varint::zigzag_64(number_or(fields[TIMESTAMP], 0)), &mut head);
+        varint::write(varint::zigzag(offset_delta), &mut head);
+        let run_len = |run: Option<&[u8]>| run.map_or(1, |run| varint::count_len(run.len()) + run.len());
+        let len = head.len() + run_len(key) + run_len(value) + block;
+        if len > i32::MAX as usize {
+            return Err(mode.hard(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
+        }
+        varint::write_count(len, out);
+        out.extend_from_slice(&head);
+        for run in [key, value] {
+            match run {
+                None => varint::write(varint::zigzag(-1), out),
+                Some(run) => {
+                    varint::write_count(run.len(), out);
+                    out.extend_from_slice(run);
+                }
+            }
+        }
+        match headers {
+            [] => out.push(0),
+            _ => Kafka::encode_into(headers, out),
+        }
+        Ok(Sealed::Written)
     }
+}
+
+fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
+    if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
 }

@@ -13,7 +13,7 @@ use crate::mode::{Mode, Stop};
 use crate::walk::FieldValue;
 
 /// The number in a field, or what stands for null.
-fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
+pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
     match field {
         FieldValue::Int64(number) => number,
         _ => null,

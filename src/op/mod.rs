@@ -4,6 +4,7 @@ pub mod convert;
 pub mod gate;
 pub mod inspect;
 pub mod messages;
+pub mod record_batch;
 pub mod record_batches;
 pub mod values;
 pub mod write;

@@ -1,6 +1,6 @@
 //! record batches: where each of them stands in a log, and what its header says, without a look at its records.
 
-use crate::batch::record_batch::MAGIC;
+use crate::batch::record_batch::{HEADER_LEN, MAGIC};
 use crate::cursor::Number;
 use crate::envelope::kip82_message::FRAME_LEN;
 use crate::value::ByteOrder::Big;
@@ -38,7 +38,6 @@ const LAST_OFFSET_DELTA: usize = 23;
 const MAX_TIMESTAMP: usize = 35;
 const PRODUCER_ID: usize = 43;
 const COUNT: usize = 57;
-const HEADER_LEN: usize = 61;
 const OLD_ATTRIBUTES: usize = 17;
 const OLD_TIMESTAMP: usize = 18;
 /// Checksum, magic, attributes and two lengths; then also a timestamp.

@@ -28,7 +28,7 @@ mod _native {
         convert_column, decode_column, encode_column, messages_column, schema, select_column, validate_column,
     };
     #[pymodule_export]
-    use super::log::record_batches;
+    use super::log::{record_batch, record_batches};
     #[pymodule_export]
     use super::message::{convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]

@@ -140,12 +140,13 @@ def test_outputs_changelogs_and_state_are_those_of_the_driver(rocksdb, tmp_path,
     assert len({segment for rows in state.values() for store, segment in rows if store == "windows"}) < 10
 
 
+@pytest.mark.timeout(500)
 def test_a_query_that_was_killed_goes_on_from_its_checkpoint(rocksdb, tmp_path):
     killed_and_restarted(rocksdb, "key", tmp_path, kills=1)
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_query_that_is_killed_again_and_again_ends_as_one_that_was_not(rocksdb, tmp_path, scope):
     killed_and_restarted(rocksdb, scope, tmp_path, kills=4)
@@ -168,7 +169,7 @@ def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) ->
         try:
             # It ends at least one batch, so that there is a state, and begins another.
             batch = numbered(commits) + 2
-            limit = time.monotonic() + 90
+            limit = time.monotonic() + 200
             while numbered(offsets) < batch or numbered(commits) >= batch:
                 assert process.poll() is None, process.stdout and process.stdout.read()[-4000:]
                 assert time.monotonic() < limit
@@ -185,7 +186,7 @@ def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) ->
         begun.unlink()
         begun.with_name(f".{begun.name}.crc").unlink(missing_ok=True)
     query = app.start(spark, scope, directory)
-    assert query.awaitTermination(150)
+    assert query.awaitTermination(300)
     # Where a process died between the two logs, one batch takes two files.
     assert batches - 1 - kills <= numbered(commits) <= batches - 1
     assert len(query.recentProgress) < batches
