@@ -21,7 +21,7 @@ from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.losses import Converted, Loss, Losses
-from letterhead.message import convert, decode, encode, inspect, messages, select, validate
+from letterhead.message import batch, convert, decode, encode, inspect, messages, select, validate
 from letterhead.profiles import profile, spring_columns
 from letterhead.values import (
     Binary,
@@ -84,6 +84,7 @@ __all__ = [
     "UInt64",
     "UInt128",
     "Value",
+    "batch",
     "convert",
     "decode",
     "encode",
