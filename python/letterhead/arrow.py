@@ -10,7 +10,7 @@ otherwise an object with the same methods, which every Arrow library takes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from letterhead import _native
@@ -387,7 +387,7 @@ def select(
 
 
 def scan(
-    column: Column,
+    column: Column | Iterator[Column],
     format: str,
     *,
     errors: Literal["count", "raise"] = "count",
@@ -399,8 +399,10 @@ def scan(
 
     Parameters
     ----------
-    column : Arrow array or stream
-        Bytes in ``format``, or a list of headers, told apart by their Arrow type.
+    column : Arrow array or stream, or iterator of them
+        Bytes in ``format``, or a list of headers, told apart by their Arrow type. An iterator is read array by array, and
+        an array that has been read is let go: what is kept is bounded by the arrays' size and ``max_keys``. Streams that
+        are iterators, such as what the verbs here make of a stream outside pyarrow, are read so, too.
     format : str
         Name of the format: a block, an envelope, or a batch, of which every message is a row.
     errors : {"count", "raise"}, default "count"
@@ -439,6 +441,12 @@ def scan(
     ('int32', 'strong', 5, 5)
     >>> found.statistics.rows, found.statistics.bad_rows, found.statistics.faults
     (6, 1, {'count_too_large': 1})
+
+    Arrays that are never in memory together:
+
+    >>> arrays = (pa.array([lh.encode([("retry", n.to_bytes(4, "big"))], "kafka")]) for n in range(5))
+    >>> lha.scan(arrays, "kafka")["retry"].statistics.rows
+    5
     """
     from letterhead.scan.column import scan_column
 

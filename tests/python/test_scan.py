@@ -8,11 +8,14 @@ import json
 import random
 import struct
 import uuid
+import weakref
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nanoarrow as na
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -120,6 +123,62 @@ def test_polars_and_chunks_and_slices(orders, found):
     assert lha.scan(halves, "kafka").to_dict() == found.to_dict()
     tail = orders.chunk(0).slice(9990)
     assert lha.scan(tail, "kafka").to_dict() == lha.scan(pa.array(tail.to_pylist(), HEADERS), "kafka").to_dict()
+
+
+@pytest.mark.parametrize("form", ["bytes", "list"])
+def test_an_iterator_of_arrays_is_scanned_as_the_whole_column(orders, form):
+    column = orders if form == "list" else lha.encode(orders, "kafka")
+    parts = [column.slice(0, 3000), pl.Series(column.slice(3000, 4000)), column.slice(7000).combine_chunks()]
+    assert lha.scan(iter(parts), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
+    assert lha.scan(na.c_array_stream(column), "kafka").to_dict() == lha.scan(column, "kafka").to_dict()
+    # What the verbs make of a stream that is not of pyarrow.
+    blocks = pl.Series(lha.encode(orders, "kafka"))
+    assert lha.scan(lha.decode(blocks, "kafka"), "kafka").to_dict() == lha.scan(blocks, "kafka").to_dict()
+    assert lha.scan(iter([]), "kafka").statistics.rows == 0
+
+
+@pytest.mark.parametrize("form", ["bytes", "list"])
+def test_arrays_of_an_iterator_are_let_go_when_they_have_been_read(form):
+    blocks: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    def array_of(data: Any) -> Any:
+        places = pa.array(np.arange(0, len(data) + 1, 4, np.int32)).buffers()[1]
+        return pa.Array.from_buffers(pa.binary(), len(data) // 4, [None, places, pa.py_buffer(data)])
+
+    def arrays() -> Any:
+        for _ in range(30):
+            alive.append(sum(block() is not None for block in blocks))
+            # A block of one header with an empty value, over and over; or four bytes as a value each time.
+            data = np.frombuffer(bytes.fromhex("02026b00") * 1000, np.uint8).copy()
+            blocks.append(weakref.ref(data))
+            array = array_of(data)
+            del data
+            if form == "list":
+                keys = pa.array(["k"] * len(array))
+                headers = pa.StructArray.from_arrays([keys, array], fields=list(HEADERS.value_type))
+                array = pa.ListArray.from_arrays(pa.array(range(len(array) + 1), pa.int32()), headers, type=HEADERS)
+                del headers
+            yield array
+            del array
+
+    found = lha.scan(arrays(), "kafka")["k"].statistics
+    assert (found.headers, found.sizes.total) == (30_000, 0 if form == "bytes" else 120_000)
+    assert alive[0] == 0
+    assert max(alive) == 1
+
+
+def test_rows_of_an_iterator_are_counted_on():
+    good, bad = pa.array([lh.encode([("k", b"v")], "kafka")] * 3), pa.array([b"", b"\x01"])
+    with pytest.raises(lh.DecodeError, match="row 4") as raised:
+        lha.scan(iter([good, bad]), "kafka", errors="raise")
+    assert (raised.value.code, raised.value.row) == ("negative_count", 4)
+
+
+@pytest.mark.parametrize("column", [b"\x00", [b"\x00"], iter([b"\x00"]), None])
+def test_what_is_no_column_is_refused(column):
+    with pytest.raises(TypeError, match="a column is an Arrow array or stream, or an iterator of them, not "):
+        lha.scan(column, "kafka")
 
 
 def test_damaged_cells_are_counted_and_can_be_raised():

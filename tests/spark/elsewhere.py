@@ -54,6 +54,7 @@ def check(spark, samples: Path) -> None:
         assert acme.count() == expected["tenant"].count("acme"), engine
 
     check_edits(orders)
+    assert lhs.scan_headers(orders).to_dict() == lha.scan(table["headers"], "kafka").to_dict()
 
     latest = spark.read.parquet(str(samples / "store-latest-0.parquet"))
     back = (

@@ -5,10 +5,12 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import letterhead as lh
 from cells import TYPES, WIDTHS
+from letterhead import arrow as lha
 from letterhead import spark as lhs
 
 pytestmark = pytest.mark.spark35
@@ -137,6 +139,49 @@ def test_header_is_an_expression(spark, orders, ansi):
 
     with pytest.raises(Exception, match=r"header tenant: \d+ bytes where int64 takes 8 \(wrong_size\)"):
         orders.select(lhs.header("headers", "tenant", "int64")).collect()
+
+
+def test_headers_are_edited(orders):
+    """All steps, keys by name and by function, and a value from a column for each of the ways to write one."""
+    edits = lhs.edit_headers(
+        only=lambda key: ~key.startswith("ce_"),
+        drop=["blob"],
+        rename={"retry": "attempt"},
+        insert=[("at", ("offset", "int64")), ("at", ("offset", "int32:text")), ("via", "spark"), ("none", None)],
+    )
+    before = {row.offset: row.headers for row in orders.collect()}
+    found = orders.transform(edits).collect()
+    assert len(found) == 500
+    for row in found:
+        stay = [
+            ("attempt" if header.key == "retry" else header.key, header.value)
+            for header in before[row.offset] or ()
+            if header.key != "blob" and not header.key.startswith("ce_")
+        ]
+        new = [
+            ("at", row.offset.to_bytes(8, "big")),
+            ("at", str(row.offset).encode()),
+            ("via", b"spark"),
+            ("none", None),
+        ]
+        assert [tuple(header) for header in row.headers] == stay + new
+    with pytest.raises(Exception, match=r"header n: .* \(out_of_range\)"):
+        orders.transform(lhs.edit_headers(insert={"n": ("offset", "int8")})).collect()
+
+
+def test_headers_are_shown(orders, capsys):
+    lhs.show_headers(orders.where("offset = 1"), keep=["offset"], width=24)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["offset", "header", "key", "value", "bytes"]
+    assert lines[2].split() == ["1", "0", "traceparent", '"00-2a5067fd0af8b88cada…', "55"]
+    assert lines[9].split() == ["7", "retry", "00", "00", "00", "00", "4"]
+
+
+def test_headers_are_scanned(orders):
+    whole = pq.read_table(SAMPLES / "orders-0.parquet", filters=[("offset", "<", 500)])["headers"]
+    found = lhs.scan_headers(orders.repartition(3))
+    assert found.statistics.rows == 500
+    assert found.to_dict() == lha.scan(whole, "kafka").to_dict()
 
 
 def test_what_needs_a_later_spark_says_so(spark):

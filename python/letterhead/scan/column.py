@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
@@ -33,13 +34,15 @@ def scan_column(
 ) -> Scan:
     """Scan a column; :func:`letterhead.arrow.scan` says what the parameters are."""
     check_name("errors", errors, ("count", "raise"))
+    layouts = {row["name"]: row["is_"] for row in _native.formats()}
+    check_name("format", format, layouts)
     if max_keys < 1:
         raise ValueError(f"max_keys is {max_keys}, and a scan keeps one key at least")
     statistics = Statistics(max_keys=max_keys)
     options: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds}
     cells = 0
     for piece in _pieces(column):
-        made = _read(piece, format, options)
+        made = _read(piece, format, layouts[format] == "batch", options)
         if errors == "raise":
             _raise_first(made, format, cells)
         statistics.add(made.headers)
@@ -59,18 +62,29 @@ class _Read(NamedTuple):
 
 
 def _pieces(column: Any) -> Iterator[Any]:
-    whole = pa.chunked_array([pa.array(column)] if hasattr(column, "__arrow_c_array__") else column)
-    for chunk in whole.chunks or [pa.array([], whole.type)]:
-        rows = min(_ROWS, max(1, len(chunk) * _BYTES // max(chunk.nbytes, 1)))
-        for row in range(0, max(len(chunk), 1), rows):
-            yield chunk.slice(row, rows)
+    for array in _arrays(column):
+        rows = min(_ROWS, max(1, len(array) * _BYTES // max(array.nbytes, 1)))
+        for row in range(0, max(len(array), 1), rows):
+            yield array.slice(row, rows)
 
 
-def _read(piece: Any, format: str, options: dict[str, Any]) -> _Read:
+def _arrays(column: Any) -> Iterable[Any]:
+    """Give the arrays of a column; of an iterator, one is asked for when the one before it has been read."""
+    if hasattr(column, "__arrow_c_array__"):
+        return [pa.array(column)]
+    if isinstance(column, Iterator):
+        return chain.from_iterable(map(_arrays, column))
+    if not hasattr(column, "__arrow_c_stream__"):
+        raise TypeError(f"a column is an Arrow array or stream, or an iterator of them, not {type(column).__name__}")
+    whole = pa.chunked_array(column)
+    return whole.chunks or [pa.array([], whole.type)]
+
+
+def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> _Read:
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
         return _Read(piece, lha.validate(piece, format, **options), rows)
-    if {row["name"]: row for row in _native.formats()}.get(format, {}).get("is_") == "batch":
+    if is_batch:
         made = pa.array(lha.messages(piece, format, columns=["row", "headers"], errors="column", **options))
     else:
         made = pa.array(lha.decode(piece, format, errors="column", **options))

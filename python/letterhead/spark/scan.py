@@ -119,26 +119,21 @@ class Scanner:
         """Give one row for a partition: its statistics."""
         from letterhead import arrow as lha
 
-        scans = (
-            lha.scan(batch.column(0), self.format, max_keys=self.max_keys, **self.options).statistics
-            for batch in batches
-        )
-        yield from _added_up(scans)
+        cells = (batch.column(0) for batch in batches)
+        yield _part(lha.scan(cells, self.format, max_keys=self.max_keys, **self.options).statistics)
 
 
 def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give one row for many: what workers run on the rows of others."""
-    yield from _added_up(pickle.loads(part) for batch in batches for part in batch.column(0).to_pylist())
+    parts = (pickle.loads(part) for batch in batches for part in batch.column(0).to_pylist())
+    whole = next(parts, None)
+    if whole is not None:
+        for part in parts:
+            whole.merge(part)
+        yield _part(whole)
 
 
-def _added_up(parts: Iterator[Statistics]) -> Iterator[pa.RecordBatch]:
+def _part(statistics: Statistics) -> pa.RecordBatch:
     import pyarrow as pa
 
-    whole = None
-    for part in parts:
-        if whole is None:
-            whole = part
-        else:
-            whole.merge(part)
-    if whole is not None:
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(whole)], pa.binary())], ["part"])
+    return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(statistics)], pa.binary())], ["part"])

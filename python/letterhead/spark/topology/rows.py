@@ -6,6 +6,7 @@ changed here.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 
@@ -19,7 +20,35 @@ PAGE_ROWS = 64
 Page = list[tuple[bytes, bytes]]
 
 
-class SomeRows:
+class _Rows(ABC):
+    """What rows at hand can do by reading a range and writing one row."""
+
+    @abstractmethod
+    def put(self, key: bytes, value: bytes | None) -> None: ...
+
+    @abstractmethod
+    def scan(
+        self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]: ...
+
+    def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Write several rows."""
+        for key, value in changes:
+            self.put(key, value)
+
+    def key_from(self, key: bytes) -> bytes | None:
+        """Give the first key that is not smaller than one."""
+        row = next(self.scan(key), None)
+        return None if row is None else row[0]
+
+    def delete_range(self, first: bytes, end: bytes) -> None:
+        """Remove the rows from one key up to, and without, another."""
+        for key, _ in self.scan(first, end):
+            if key < end:
+                self.put(key, None)
+
+
+class SomeRows(_Rows):
     """Rows by key, all of them at hand.
 
     Parameters
@@ -63,11 +92,6 @@ class SomeRows:
             return
         self.changed = True
 
-    def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows."""
-        for key, value in changes:
-            self.put(key, value)
-
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
@@ -76,17 +100,6 @@ class SomeRows:
         if backward:
             keys.reverse()
         return iter([(key, self._rows[key]) for key in keys])
-
-    def key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller than one."""
-        row = next(self.scan(key), None)
-        return None if row is None else row[0]
-
-    def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key up to, and without, another."""
-        for key, _ in self.scan(first, end):
-            if key < end:
-                self.put(key, None)
 
     def estimate(self) -> int:
         """Say how many rows there are."""
@@ -99,7 +112,7 @@ class SomeRows:
         return made
 
 
-class PagedRows:
+class PagedRows(_Rows):
     """Rows by key, in pages: each holds the rows from its first key up to that of the next page.
 
     A page is read when a row of it is asked for, and written when the group is done, if a row of it was changed. So a
@@ -149,11 +162,6 @@ class PagedRows:
             page = self._pages[first] = page.copy()
         page.put(key, value)
 
-    def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows."""
-        for key, value in changes:
-            self.put(key, value)
-
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
@@ -166,17 +174,6 @@ class PagedRows:
         if backward:
             pages.reverse()
         return self._rows_of(pages, first, last, backward)
-
-    def key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller than one."""
-        row = next(self.scan(key), None)
-        return None if row is None else row[0]
-
-    def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key up to, and without, another."""
-        for key, _ in self.scan(first, end):
-            if key < end:
-                self.put(key, None)
 
     def estimate(self) -> int:
         """Estimate how many rows there are: pages that were not read count as half full."""
