@@ -8,10 +8,11 @@ from pathlib import Path
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.render import console, json_text
 from letterhead.cli.state.arguments import read_key, read_time
-from letterhead.cli.state.directory import Segment, find_stores, one_name
-from letterhead.cli.state.rows import Row, Store, failures, opened
+from letterhead.cli.state.rows import failures, one_name, opened
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DecodeError
+from letterhead.read.state_directory import Segment, find_stores
+from letterhead.read.state_rows import Row, Store
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import MAX_TIME, VersionedBytes
 from letterhead.state.keys import MAX_SEQUENCE, TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_key, window_key

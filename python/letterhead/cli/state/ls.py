@@ -13,11 +13,13 @@ from rich.text import Text
 
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, moment, printable, table
-from letterhead.cli.state.directory import Found, Segment, find_stores
-from letterhead.cli.state.rows import Store, failures, opened
+from letterhead.cli.render import console, counted, json_text, moment, table
+from letterhead.cli.state.rows import failures, opened
 from letterhead.cli.state.shown import folded
 from letterhead.errors import DecodeError
+from letterhead.read.state_directory import Found, Segment, StoreChoiceError, find_stores
+from letterhead.read.state_rows import Store
+from letterhead.shown import printable
 from letterhead.state.errors import ProcessorStateError
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import StoredFamilies
@@ -137,6 +139,8 @@ def _look_at(found: Found, said: str | None, quick: bool) -> Listed:
             )
     except ProcessorStateError as error:
         listed.error = str(error)
+    except StoreChoiceError:
+        raise
     except ValueError as error:
         listed.error = f"store {found.label}: family offsets: {error}"
     return listed

@@ -9,10 +9,11 @@ from pathlib import Path
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.render import console, counted, json_text
 from letterhead.cli.state.arguments import read_key
-from letterhead.cli.state.directory import Found, find_stores, one_name
-from letterhead.cli.state.rows import Range, Row, Store, failures, opened, warn
+from letterhead.cli.state.rows import Range, failures, one_name, opened, warn
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.errors import DecodeError
+from letterhead.read.state_directory import Found, find_stores
+from letterhead.read.state_rows import Row, Store
 from letterhead.state.errors import DamagedRowError, ProcessorStateError
 
 # Rows that stand in a table together. All rows of a store could be more than there is memory for.

@@ -12,10 +12,12 @@ from rich.text import Text
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, printable
-from letterhead.cli.state.directory import Found, Segment, find_stores
-from letterhead.cli.state.rows import Store, Stored, failures, opened
+from letterhead.cli.render import console, counted, json_text
+from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DecodeError
+from letterhead.read.state_directory import Found, Segment, find_stores
+from letterhead.read.state_rows import Store, Stored
+from letterhead.shown import printable
 from letterhead.state.errors import DamagedRowError, ProcessorStateError
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import StoredFamilies

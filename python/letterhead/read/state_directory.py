@@ -17,12 +17,17 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from letterhead.cli.exits import Failure
-from letterhead.cli.source import reason
+from letterhead.state.errors import StateStoreError, StoreNotFoundError
+
+__all__ = ["Found", "Segment", "StoreChoiceError", "find_stores", "holder"]
 
 TASK = re.compile(r"(.+__)?\d+_\d+")
 # From the directory of all applications to a segment.
 DEEPEST = 4
+
+
+class StoreChoiceError(StateStoreError, ValueError):
+    """What was said of the stores in a directory does not fit them, or does not say which are meant."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +80,28 @@ class Found:
         """What to call it."""
         return f"{self.task}/{self.name}" if self.task else self.name
 
+    def database(self, segment: Segment) -> str:
+        """What to call one of its databases."""
+        return f"{self.task}/{segment.directory.name}" if self.task else segment.directory.name
+
 
 def find_stores(given: Path, name: str | None = None) -> list[Found]:
     """Find the stores in a directory, or those of a name.
 
     Raises
     ------
-    Failure
+    StoreNotFoundError
         If there are none.
+    OSError
+        If a directory cannot be read.
     """
     top = given.resolve()
     if not top.exists():
-        raise Failure(f"there is no directory {given}: give a state, task or store directory")
+        raise StoreNotFoundError(f"there is no directory {given}: give a state, task or store directory")
     if not top.is_dir():
-        raise Failure(f"{given} is no directory: give a state, task or store directory")
+        raise StoreNotFoundError(f"{given} is no directory: give a state, task or store directory")
     stores: dict[tuple[Path, bool], list[Segment]] = {}
-    for path in _databases(top, given):
+    for path in _databases(top):
         start = _segment_start(path)
         place = path if start is None else path.parent
         stores.setdefault((place, start is not None), []).append(Segment(path, start))
@@ -105,25 +116,13 @@ def find_stores(given: Path, name: str | None = None) -> list[Found]:
         for (place, _), segments in stores.items()
     ]
     if not found:
-        raise Failure(f"there is no store in {given}: no directory in it holds a file CURRENT, as RocksDB's do")
+        raise StoreNotFoundError(
+            f"there is no store in {given}: no directory in it holds a file CURRENT, as RocksDB's do"
+        )
     if name is not None and name not in {store.name for store in found}:
         names = sorted({store.name for store in found})
-        raise Failure(f"there is no store {name} in {given}: there {_are(names)}")
+        raise StoreNotFoundError(f"there is no store {name} in {given}: there {_are(names)}")
     return sorted((store for store in found if name in (None, store.name)), key=lambda store: (store.task, store.name))
-
-
-def one_name(found: list[Found], given: Path) -> list[Found]:
-    """Refuse stores of several names; those of one name are the parts of one store.
-
-    Raises
-    ------
-    Failure
-        If there are several names.
-    """
-    names = sorted({store.name for store in found})
-    if len(names) > 1:
-        raise Failure(f"there are several stores in {given}: say which with --store: {', '.join(names)}")
-    return found
 
 
 def holder(directory: Path) -> int | None:
@@ -145,9 +144,9 @@ def holder(directory: Path) -> int | None:
 _FLOCK = "hhqqi4x"
 
 
-def _databases(top: Path, given: Path) -> list[Path]:
+def _databases(top: Path) -> list[Path]:
     def fail(error: OSError) -> None:
-        raise Failure(f"cannot read {error.filename or given}: {reason(error)}")
+        raise error
 
     found = []
     for place, directories, files in os.walk(top, onerror=fail):

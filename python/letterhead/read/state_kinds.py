@@ -11,9 +11,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from letterhead.cli.exits import Failure
-from letterhead.cli.state.directory import Found, Segment
 from letterhead.errors import DecodeError, unknown_name
+from letterhead.read.state_directory import Found, Segment, StoreChoiceError
 from letterhead.state.errors import UnexpectedColumnFamilyError
 from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.keys import TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts, window_parts
@@ -32,6 +31,8 @@ from letterhead.state.rocksdb.layouts import (
     Layout,
 )
 from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow
+
+__all__ = ["KINDS", "LAYOUTS", "VALUES", "Kind", "kind_of"]
 
 LAYOUTS: dict[tuple[str, str], Layout] = {
     ("key-value", "plain"): PLAIN,
@@ -115,7 +116,7 @@ def kind_of(store: Found, names: list[list[str]], said: str | None = None, value
     ------
     UnexpectedColumnFamilyError
         If there is a family that no store has.
-    Failure
+    StoreChoiceError
         If the user says what cannot be.
     """
     families = set().union(*names)
@@ -205,19 +206,19 @@ def _by_rows(store: Found, found: Kind, candidates: list[str]) -> Kind:
 
 def _as_said(store: Found, families: set[str], found: Kind, said: str) -> Kind:
     if said not in KINDS:
-        raise Failure(str(unknown_name("kind", said, KINDS)))
+        raise StoreChoiceError(str(unknown_name("kind", said, KINDS)))
     layout = LAYOUTS.get((said, found.values))
     if layout is None or (found.values == "headers" and layout.family not in families):
         own = ", ".join(sorted(families - {OFFSETS}))
-        raise Failure(f"store {store.label} is not {said}: its column families are {own}")
+        raise StoreChoiceError(f"store {store.label} is not {said}: its column families are {own}")
     return Kind(said, found.values)
 
 
 def _with_values(store: Found, found: Kind, said: str) -> Kind:
     if said not in VALUES:
-        raise Failure(str(unknown_name("values", said, VALUES)))
+        raise StoreChoiceError(str(unknown_name("values", said, VALUES)))
     if LAYOUTS.get((found.name, said)) is not found.layout:
-        raise Failure(f"store {store.label} is {found}, by its column families: its values cannot be {said}")
+        raise StoreChoiceError(f"store {store.label} is {found}, by its column families: its values cannot be {said}")
     return Kind(found.name, said, found.assumed)
 
 

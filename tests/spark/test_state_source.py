@@ -1,0 +1,177 @@
+"""The data source ``letterhead-state``: what Spark reads is what :func:`letterhead.read.state` does."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+import letterhead as lh
+from frames import collected, failure, plain
+from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBWindowStore
+
+if pyspark.__version__ < "4":
+    pytest.skip("Spark 3.5 has no data sources in Python", allow_module_level=True)
+pytest.importorskip("rocksdict")
+
+from letterhead.spark.sources.state import StateSource
+
+NEW_YEAR = 1767225600000
+MINUTE = 60_000
+
+
+@pytest.fixture(scope="module")
+def states(spark: Any) -> Any:
+    """What reads state directories."""
+    spark.dataSource.register(StateSource)
+
+    def load(directory: Path, **options: Any) -> Any:
+        given = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+        return spark.read.format("letterhead-state").options(**given).option("path", str(directory)).load()
+
+    return load
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    """Two tasks with windows of headers, in three segments each."""
+    for number in range(2):
+        store = RocksDBWindowStore("counts", 10 * MINUTE, 5 * MINUTE)
+        store.open(tmp_path / f"0_{number}")
+        for minute in range(15):
+            envelope = lh.Envelope(
+                headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute
+            )
+            stored = lh.encode(envelope, "streams-timestamped")
+            store.put(b"k%d" % number, stored, NEW_YEAR + minute * MINUTE)
+        store.close()
+    return tmp_path
+
+
+@pytest.mark.parametrize(("store", "count"), [("latest", 6643), ("hourly", 300), ("sessions", 300)])
+def test_a_real_store_is_what_the_reader_gives(states, samples, store, count):
+    directory = samples / "streams-state-0_0"
+    table = lh.read.state(directory, store=store).read_all()
+    made = collected(states(directory, store=store))
+    assert table.num_rows == count
+    assert made == {name: plain(table[name]) for name in table.schema.names}
+
+
+def test_headers_are_columns_of_types_that_spark_has(states, samples):
+    columns = {
+        "tenant": "string",
+        "amount_cents": "uint64",
+        "route": {"type": "string", "repeat": "all"},
+        "event": {"type": "string", "key": "ce_type"},
+    }
+    directory = samples / "streams-state-0_0"
+    df = states(directory, store="latest", columns=["key", "timestamp"], headerColumns=columns)
+    assert df.schema.simpleString() == (
+        "struct<key:binary,timestamp:bigint,tenant:string,amount_cents:decimal(20,0),route:array<string>,event:string>"
+    )
+    fields = {"route": lh.All("string"), "event": lh.field("string", key="ce_type")}
+    table = lh.read.state(directory, store="latest", columns=["key"], headers={**columns, **fields}).read_all()
+    made = collected(df)
+    for name in table.schema.names:
+        assert [int(each) if name == "amount_cents" and each is not None else each for each in made[name]] == plain(
+            table[name]
+        ), name
+    assert df.where("tenant = 'acme'").count() == table["tenant"].to_pylist().count("acme") > 100
+
+
+def test_each_segment_of_each_task_is_a_partition(states, tasks):
+    df = states(tasks, columns=["task", "key", "window_start", "window_end", "value"], windowSize=MINUTE)
+    assert df.rdd.getNumPartitions() == 6
+    assert df.groupBy("task").count().orderBy("task").collect() == [("0_0", 15), ("0_1", 15)]
+    [row] = df.where(f"task = '0_1' and window_start = {NEW_YEAR + 7 * MINUTE}").collect()
+    assert row.asDict() == {
+        "task": "0_1",
+        "key": b"k1",
+        "window_start": NEW_YEAR + 7 * MINUTE,
+        "window_end": NEW_YEAR + 8 * MINUTE,
+        "value": b"v7",
+    }
+
+
+def test_the_names_of_options_have_no_case(states, tasks):
+    assert states(tasks, COLUMNS=["key"], HEADERcolumns={"n": "int64"}).columns == ["key", "n"]
+
+
+def test_a_path_may_be_an_address_of_a_file(spark, states, tasks):
+    load = spark.read.format("letterhead-state").load
+    assert load(f"file://{tasks}/0_1").columns == load(f"{tasks}/0_1").columns == states(tasks / "0_1").columns
+    assert load(f"file:{tasks}/0_1").columns[0] == "key"
+
+
+def test_a_damaged_row_fails_with_its_store_and_key_or_is_told_in_a_column(states, tasks):
+    store = RocksDBKeyValueStore("latest")
+    store.open(tasks / "0_0")
+    store.put(b"bad", bytes.fromhex("0402057f00"))
+    store.put(b"good", bytes.fromhex("00") + bytes(8) + b"v")
+    store.close()
+    message = "store 0_0/latest: key 626164: timestamp takes 8 bytes and 2 are left (byte 3)"
+    assert message in failure(states(tasks / "0_0", store="latest"))
+    rows = states(tasks / "0_0", store="latest", errors="column").orderBy("key").collect()
+    assert [(bytes(row.key), row.error and (row.error[0].code, row.error[0].byte)) for row in rows] == [
+        (b"bad", ("truncated", 3)),
+        (b"good", None),
+    ]
+    assert [row.value for row in states(tasks / "0_0", store="latest", errors="null").orderBy("key").collect()] == [
+        None,
+        b"v",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stor": "counts"}, "unknown option 'stor': did you mean 'store'?"),
+        ({"store": "count"}, "there is no store count in"),
+        ({"columns": "key"}, """option columns is no JSON of a list of names, such as ["key", "value"]: 'key'"""),
+        ({"columns": ["kay"]}, "unknown column 'kay': did you mean 'key'?"),
+        ({"columns": [1]}, "option columns is no JSON of a list of names"),
+        ({"headerColumns": ["n"]}, "option headerColumns is no JSON of an object of columns"),
+        ({"headerColumns": {"n": {"key": "n"}}}, "option headerColumns: column 'n' has no type"),
+        (
+            {"headerColumns": {"n": {"type": "int64", "kay": "n"}}},
+            "unknown headerColumns field 'kay': did you mean 'key'?",
+        ),
+        ({"windowSize": "minute"}, "option windowSize is 'minute', and a whole number is meant"),
+        ({"errors": "drop"}, "unknown errors value 'drop'"),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_loaded(states, tasks, options, message):
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as raised:
+        states(tasks, **options)
+    assert message in str(raised.value)
+
+
+def test_a_directory_has_to_be_given_and_a_schema_cannot(spark, states, tasks):
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException, match="give the state directory"):
+        spark.read.format("letterhead-state").load()
+    reader = spark.read.format("letterhead-state").schema("key string")
+    assert "letterhead-state has a schema of its own, struct<task:string,key:binary," in failure(
+        reader.load(str(tasks))
+    )
+
+
+def test_the_examples_run(spark, monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    spark.dataSource.register(StateSource)
+    module = importlib.import_module("letterhead.spark.sources.state")
+    result = doctest.testmod(module, extraglobs={"spark": spark})
+    assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def test_the_examples_of_options_run():
+    result = doctest.testmod(importlib.import_module("letterhead.spark.sources.options"))
+    assert (result.failed, result.attempted) == (0, 2)
