@@ -17,7 +17,10 @@ import pytest
 
 import letterhead as lh
 from command import runner
+from letterhead import _native
+from letterhead import arrow as lha
 from letterhead.cli.damage import damage_cells
+from letterhead.profiles import PROFILES
 from letterhead.reference import ops
 from terminal import read_to_end
 
@@ -442,6 +445,101 @@ def test_a_block_column_becomes_headers(run, tmp_path):
     assert [len(row["headers"]) for row in rows] == [2, 0]
 
 
+def dead_letters() -> list[tuple[str, bytes | None]]:
+    return [
+        ("kafka_dlt-original-topic", b"orders"),
+        ("route", b"eu-1"),
+        ("kafka_dlt-original-offset", (5_000_000_000).to_bytes(8, "big")),
+        ("kafka_dlt-original-timestamp", (1_767_225_600_123).to_bytes(8, "big")),
+    ]
+
+
+@pytest.mark.parametrize("form", ["bytes", "headers"])
+def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
+    blocks = pa.array([lh.encode(dead_letters(), "kafka"), b"", None], pa.binary())
+    path = tmp_path / "dead.parquet"
+    pq.write_table(
+        pa.table({"n": [7, 8, 9], "cell": blocks if form == "bytes" else lha.decode(blocks, "kafka"), "m": [1, 2, 3]}),
+        path,
+    )
+    asked = ["decode", path, "-c", "cell", "-f", "kafka", "--profile", "spring-dlt"]
+    result = run(*asked, "--json")
+    assert (result.code, result.err) == (0, "")
+    first, *others = map(json.loads, result.out.splitlines())
+    columns = list(lh.profile("spring-dlt"))
+    assert list(first) == ["n", *columns, "m"]
+    assert {name: value for name, value in first.items() if value is not None} == {
+        "n": 7,
+        "original_topic": "orders",
+        "original_offset": 5_000_000_000,
+        "original_timestamp": "2026-01-01 00:00:00.123000+00:00",
+        "m": 1,
+    }
+    assert others == [{"n": n, **dict.fromkeys(columns), "m": n - 6} for n in (8, 9)]
+
+    out = tmp_path / "out.parquet"
+    assert run(*asked, "--prefix", "dlt_", "--out", out).code == 0
+    made = pq.read_table(out)
+    assert made.column_names == ["n", *(f"dlt_{name}" for name in columns), "m"]
+    assert made["dlt_original_offset"].to_pylist() == [5_000_000_000, None, None]
+    assert made.schema.field("dlt_original_timestamp").type == pa.timestamp("ms", "UTC")
+    assert "original_offset" in run(*asked).out
+
+
+def test_a_profile_says_what_is_not_of_its_type(run, tmp_path):
+    path = tmp_path / "dead.parquet"
+    cells = [lh.encode(headers, "kafka") for headers in (dead_letters(), [("kafka_dlt-original-offset", b"17")])]
+    pq.write_table(pa.table({"cell": pa.array(cells, pa.binary())}), path)
+    asked = ["decode", path, "-c", "cell", "-f", "kafka", "--profile", "spring-dlt", "--json"]
+    result = run(*asked, "--errors", "column")
+    assert (result.code, result.err) == (1, "letterhead: 1 of 2 rows did not decode: wrong_size 1\n")
+    whole, bad = (json.loads(line) for line in result.out.splitlines())
+    assert (whole["error"], whole["original_offset"]) == (None, 5_000_000_000)
+    assert bad["original_offset"] is None
+    assert [(fault["code"], fault["column"]) for fault in bad["error"]] == [("wrong_size", "original_offset")]
+    assert "row 1" in run(*asked).err
+
+
+def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_path):
+    path = tmp_path / "sets.parquet"
+    sets = [
+        lh.encode(lh.Envelope(offset=n, value=b"v", headers={"traceparent": lh.String(f"00-{n}")}), "kip82-message")
+        for n in range(3)
+    ]
+    pq.write_table(pa.table({"part": [1, 2], "cell": pa.array([sets[0] + sets[1], sets[2]], pa.binary())}), path)
+    result = run("decode", path, "-c", "cell", "-f", "kip82-messages", "--profile", "otel", "--json")
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [(row["part"], row["offset"], row["traceparent"]) for row in rows] == [
+        (1, 0, "00-0"),
+        (1, 1, "00-1"),
+        (2, 2, "00-2"),
+    ]
+    assert not {"headers", "row"} & set(rows[0])
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
+    fields = {field for row in _native.formats() for field, _ in row["fields"]}
+    assert "offset" in fields
+    assert not {"row", "error", *fields} & set(lh.profile(name))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["-f", "kafka", "--profile", "otle"], "unknown profile 'otle': did you mean 'otel'? (profiles: otel, "),
+        (
+            ["-f", "auto", "--profile", "otel"],
+            "column 'headers' is headers already: name the --format that they came in, as kafka",
+        ),
+        (["-f", "kafka"], f"column 'headers' of {SAMPLES / 'orders-0.parquet'} is list<"),
+    ],
+)
+def test_a_profile_is_checked_before_the_column_is_read(run, more, message):
+    result = run("decode", SAMPLES / "orders-0.parquet", "-c", "headers", *more)
+    assert (result.code, result.out, result.err.startswith(f"letterhead: {message}")) == (2, "", True)
+
+
 # encode --------------------------------------------------------------------------------------------------------------
 
 
@@ -588,7 +686,7 @@ def test_encode_refuses_input_that_is_not_utf8(run):
         ),
         (
             ["decode", "-f", "kafka", "--limit", "1", "--hex", "00"],
-            "--limit, --out and --prefix need --column: they are for a column of a Parquet file",
+            "--limit, --out, --prefix and --profile need --column: they are for a column of a Parquet file",
         ),
         (["decode", "-f", "kafka", "--column", "value"], "--column needs a Parquet FILE"),
         (["decode", "-f", "kafka", "--column", "value", "--hex", "00"], "--column needs a Parquet FILE"),

@@ -55,6 +55,11 @@ def cases() -> Iterator[tuple[str, str, bytes]]:
             elif line["op"] == "send_messages_batch":
                 yield line["id"], "iggy-batch", data[line["batch_at"] :]
 
+    for line in map(json.loads, (VECTORS / "record_batches.jsonl").open()):
+        whole = sum(batch["size_in_bytes"] for batch in line["batches"])
+        if any(batch["records"] for batch in line["batches"]) and all(batch["valid"] for batch in line["batches"]):
+            yield line["id"], "record-batch", bytes.fromhex(line["hex"])[:whole]
+
 
 def with_checksum(polled: bytes) -> bytes:
     """Give a polled message the checksum of its payload; that of the vectors is any number."""
@@ -88,6 +93,14 @@ def test_the_format_of_a_vector_is_found_or_is_among_those_named():
 def test_most_vectors_of_a_format_are_told_from_all_others(format):
     found = [sniff([data]) == [format] for _, of, data in cases() if of == format and data]
     assert sum(found) > 0.9 * len(found) > 0
+
+
+def test_record_batches_are_told_from_all_others_but_the_older_formats():
+    found = [(sniff([data]), data[16]) for _, of, data in cases() if of == "record-batch"]
+    assert all(formats == ["record-batch"] for formats, magic in found if magic == 2)
+    # The drafts read the message formats before theirs as well.
+    assert all("record-batch" in formats and len(formats) > 1 for formats, magic in found if magic < 2)
+    assert Counter(magic for _, magic in found).keys() == {0, 1, 2}
 
 
 def test_the_two_layouts_of_iggy_are_never_confused():

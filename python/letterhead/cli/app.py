@@ -15,9 +15,10 @@ import typer
 from letterhead.cli.exits import BROKEN_PIPE, FAULTS, INTERRUPTED, OK, USAGE, Failure
 from letterhead.cli.formats import Converting, Reading, table_of_formats
 from letterhead.cli.options import EXIT_CODES, Json
-from letterhead.cli.render import printable
 from letterhead.cli.state.commands import state
 from letterhead.errors import ConversionError, HeaderError
+from letterhead.profiles import PROFILES
+from letterhead.shown import printable
 
 app = typer.Typer(
     name="letterhead",
@@ -196,6 +197,15 @@ def decode_command(
         str | None,
         typer.Option("--prefix", metavar="TEXT", help="With --column: what the names of new columns begin with."),
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="With --column, of bytes or of headers: the headers of a convention as typed columns, in place of the list. "
+            f"One of: {', '.join(PROFILES)}.",
+        ),
+    ] = None,
     everything: Everything = False,
 ) -> int:
     """Decode one cell, or a column of a Parquet file.
@@ -203,7 +213,9 @@ def decode_command(
     One cell becomes a table, or with --json a document that `letterhead encode` turns
     back into the same bytes. A column becomes a table of its first rows, JSON lines
     (--json) or a Parquet file (--out), in which the decoded fields stand in the place of
-    the column. Of a batch every message is shown, and every message is a row.
+    the column. Of a batch every message is shown, and every message is a row. With
+    --profile only the headers of that convention are read, each into a column of its own;
+    of a batch the other fields of its messages stay.
 
     \b
     Examples:
@@ -213,14 +225,17 @@ def decode_command(
       letterhead decode store.parquet --column value -f streams-timestamped --limit 5
       letterhead decode store.parquet --column value -f streams-timestamped \\
                  --errors column --out decoded.parquet
+      letterhead decode orders.parquet --column headers -f kafka --profile otel
     """
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
     if column is None:
-        if limit is not None or out is not None or prefix is not None:
-            raise Failure("--limit, --out and --prefix need --column: they are for a column of a Parquet file")
+        if limit is not None or out is not None or prefix is not None or profile is not None:
+            raise Failure(
+                "--limit, --out, --prefix and --profile need --column: they are for a column of a Parquet file"
+            )
         data = read_cell(file, hex=hex, base64=base64)
         return decode.run_cell(data, format, json=json, errors=errors.value, everything=everything, options=options)
     return decode.run_column(
@@ -232,6 +247,7 @@ def decode_command(
         limit=limit,
         out=out,
         prefix=prefix or "",
+        profile=profile,
         everything=everything,
         options=options,
     )
@@ -409,6 +425,62 @@ def scan_command(
         max_keys=max_keys,
         everything=everything,
         options=options,
+    )
+
+
+@app.command("dump", epilog=EXIT_CODES)
+def dump_command(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="The folder of a partition, a broker's data folder, or .log files."),
+    ],
+    json: Json = False,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", "-o", metavar="FILE", help="Write the records as Parquet.")
+    ] = None,
+    start: Annotated[int | None, typer.Option("--start", metavar="OFFSET", help="The first offset.")] = None,
+    end: Annotated[int | None, typer.Option("--end", metavar="OFFSET", help="The offset to stop before.")] = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="TIME", help="No earlier records: milliseconds since 1970, or a date (UTC)."),
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only records before this time.")] = None,
+    committed: Annotated[
+        bool, typer.Option("--committed", help="Leave out aborted transactions, and stop where one is open.")
+    ] = False,
+    errors: OnErrors = Errors.raise_,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=0, help="The first records only (20 on screen).")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show every record, and do not fold long values.")] = False,
+) -> int:
+    """Show the records in the log segments of a broker, header values included; the broker is not asked.
+
+    Checksums are held to: a batch that is damaged stops it, and --errors column tells of
+    it in a row and goes on. A log whose end is torn is read up to there, which is said,
+    and the exit code is 1.
+
+    \b
+    Examples:
+      letterhead dump /var/lib/kafka/data/orders-0
+      letterhead dump orders-0 --start 5000 --limit 5 --all
+      letterhead dump orders-0 --since 2026-01-01T08:30:00Z --json
+      letterhead dump /var/lib/kafka/data --committed --parquet everything.parquet
+    """
+    from letterhead.cli.dump import run_dump
+
+    return run_dump(
+        paths,
+        start=start,
+        end=end,
+        since=since,
+        until=until,
+        committed=committed,
+        errors=errors.value,
+        limit=limit,
+        json=json,
+        parquet=parquet,
+        everything=everything,
     )
 
 

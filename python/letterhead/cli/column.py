@@ -16,8 +16,10 @@ import letterhead as lh
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
 from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, printable, short, table, value_text
+from letterhead.cli.render import console, counted, json_text, short, table, value_text
+from letterhead.cli.sniff import AUTO, format_of
 from letterhead.cli.source import reason
+from letterhead.shown import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,6 +93,15 @@ def first_cells(parquet: Any, column: str) -> list[bytes]:
     return list(itertools.islice(cells, SNIFFED))
 
 
+def column_format(format: str, parquet: Any, column: str, of_bytes: bool) -> str:
+    """Settle the format of a column: one of bytes can be looked at, one of headers does not say what they came in."""
+    if of_bytes:
+        return format_of(format, first_cells(parquet, column))
+    if format == AUTO:
+        raise Failure(f"column {column!r} is headers already: name the --format that they came in, as kafka")
+    return format
+
+
 def worked(
     parquet: Any, column: str, work: Callable[[Any], Made], *, limit: int | None, tally: Tally, doing: str
 ) -> Iterator[pa.RecordBatch]:
@@ -145,7 +156,37 @@ def policy(errors: ErrorPolicy) -> Literal["raise", "column"]:
     return "raise" if errors == "raise" else "column"
 
 
-def write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
+def deliver(
+    batches: Iterator[pa.RecordBatch],
+    tally: Tally,
+    source: Path,
+    in_file: int,
+    *,
+    out: Path | None,
+    document: Callable[[dict[str, Any]], Any] | None,
+    prefix: str = "",
+    everything: bool,
+) -> None:
+    """Write rows as Parquet where a file is given, as JSON lines where they are asked for, or show them."""
+    if out is not None:
+        _write(batches, out, source)
+        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(out))}", file=sys.stderr)
+    elif document is not None:
+        for batch in batches:
+            for row in batch.to_pylist():
+                print(json_text(document(row)))
+    else:
+        _show_rows(batches, tally, in_file, prefix=prefix, everything=everything)
+
+
+def rows_wanted(limit: int | None, *, json: bool, out: Path | None) -> int | None:
+    """Give how many rows are worked on: on a screen, the first ones if nothing else was said."""
+    if json and out is not None:
+        raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
+    return ROWS_ON_SCREEN if limit is None and not json and out is None else limit
+
+
+def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
     """Write Parquet under another name first, so that a failure leaves no half file behind."""
     import pyarrow.parquet as pq
 
@@ -165,7 +206,7 @@ def write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
         half.unlink(missing_ok=True)
 
 
-def show_rows(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *, prefix: str, everything: bool) -> None:
+def _show_rows(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *, prefix: str, everything: bool) -> None:
     """Show rows as a table, or one below the other where they have too many columns for one."""
     screen = console()
     view = None

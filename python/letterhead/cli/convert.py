@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import letterhead as lh
 from letterhead.cli.column import (
-    ROWS_ON_SCREEN,
     ErrorPolicy,
     Made,
     Tally,
-    first_cells,
+    column_format,
+    deliver,
     policy,
-    show_rows,
+    rows_wanted,
     taken_apart,
     worked,
-    write,
 )
 from letterhead.cli.document import plain, value_json
 from letterhead.cli.exits import OK, Failure
@@ -25,7 +23,7 @@ from letterhead.cli.formats import Converting, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import Summary, show_losses
 from letterhead.cli.output import check_terminal, write_cell
-from letterhead.cli.render import counted, json_text, printable
+from letterhead.cli.render import json_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.source import open_parquet
 
@@ -82,13 +80,10 @@ def run_column(
     options: Converting,
 ) -> int:
     """Convert a column of a Parquet file; sum up on stderr what was lost, and which rows were bad."""
-    if json and out is not None:
-        raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
+    limit = rows_wanted(limit, json=json, out=out)
     parquet = open_parquet(path, column)
     row_of(target)
-    format = format_of(format, first_cells(parquet, column))
-    if limit is None and not json and out is None:
-        limit = ROWS_ON_SCREEN
+    format = column_format(format, parquet, column, of_bytes=True)
     tally, losses = Tally(), Summary()
 
     def work(cells: Any) -> Made:
@@ -106,15 +101,8 @@ def run_column(
         return made
 
     batches = worked(parquet, column, work, limit=limit, tally=tally, doing="converting")
-    if out is not None:
-        write(batches, out, path)
-        print(f"{counted(tally.rows, 'row')} written to {printable(str(out))}", file=sys.stderr)
-    elif json:
-        for batch in batches:
-            for row in batch.to_pylist():
-                print(json_text(plain(row)))
-    else:
-        show_rows(batches, tally, parquet.metadata.num_rows, prefix="", everything=everything)
+    in_file, document = parquet.metadata.num_rows, plain if json else None
+    deliver(batches, tally, path, in_file, out=out, document=document, everything=everything)
     if on_loss == "report":
         losses.show(format, target, tally.rows)
     return tally.report("convert")

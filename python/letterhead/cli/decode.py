@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +11,25 @@ from rich.text import Text
 
 import letterhead as lh
 from letterhead.cli.column import (
-    ROWS_ON_SCREEN,
     ErrorPolicy,
     Made,
     Tally,
-    first_cells,
+    column_format,
+    deliver,
     policy,
-    show_rows,
+    rows_wanted,
     taken_apart,
     worked,
-    write,
 )
-from letterhead.cli.document import headers_of, to_json
+from letterhead.cli.document import headers_of, plain, to_json
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.formats import Reading, in_microseconds, is_batch
 from letterhead.cli.headers import headers_table
-from letterhead.cli.render import console, counted, json_text, moment, printable, value_text
+from letterhead.cli.render import console, counted, json_text, moment, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import open_parquet
+from letterhead.cli.source import open_headers, open_parquet
+from letterhead.columns import Columns
+from letterhead.shown import printable
 
 VALUE_LIMIT = 60
 MESSAGES_ON_SCREEN = 20
@@ -67,38 +68,34 @@ def run_column(
     limit: int | None,
     out: Path | None,
     prefix: str,
+    profile: str | None,
     everything: bool,
     options: Reading,
 ) -> int:
-    """Decode a column of a Parquet file; say on stderr how many rows were bad, and why."""
-    if json and out is not None:
-        raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
-    parquet = open_parquet(path, column)
-    format = format_of(format, first_cells(parquet, column))
-    if limit is None and not json and out is None:
-        limit = ROWS_ON_SCREEN
+    """Decode a column of a Parquet file; say on stderr how many rows were bad, and why.
+
+    With a profile, the headers of that convention are read into columns of their own, of bytes or of headers.
+    """
+    limit = rows_wanted(limit, json=json, out=out)
+    if profile is None:
+        parquet, columns, of_bytes = open_parquet(path, column), None, True
+    else:
+        columns = _columns(profile)
+        parquet, of_bytes = open_headers(path, column)
+    format = column_format(format, parquet, column, of_bytes)
+    read = _of_batches if is_batch(format) else _of_cells
     tally = Tally("message" if is_batch(format) else "row")
 
     def work(cells: Any) -> Made:
-        made = (
-            _of_batches(cells, format, errors, options)
-            if is_batch(format)
-            else _of_cells(cells, format, errors, options)
-        )
+        made = read(cells, format, errors, columns, options)
         made.fields = {prefix + name: array for name, array in made.fields.items()}
         return made
 
     batches = worked(parquet, column, work, limit=limit, tally=tally, doing="decoding")
-    if out is not None:
-        write(batches, out, path)
-        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(out))}", file=sys.stderr)
-    elif json:
-        for batch in batches:
-            for row in batch.to_pylist():
-                print(json_text(to_json(row, format, headers=prefix + "headers")))
-    else:
-        in_file = parquet.metadata.num_rows
-        show_rows(batches, tally, in_file, prefix=prefix, everything=everything)
+    # With a profile no list of headers is made: one that is there came along.
+    spelt = plain if columns else functools.partial(to_json, format=format, headers=prefix + "headers")
+    document, in_file = spelt if json else None, parquet.metadata.num_rows
+    deliver(batches, tally, path, in_file, out=out, document=document, prefix=prefix, everything=everything)
     return tally.report("decode")
 
 
@@ -131,20 +128,33 @@ def _partly(data: bytes, format: str, errors: ErrorPolicy, options: Reading) -> 
     return [None if errors == "null" and row["error"] else row for row in rows]
 
 
-def _of_cells(cells: Any, format: str, errors: ErrorPolicy, options: Reading) -> Made:
+def _columns(profile: str) -> Columns:
+    try:
+        return lh.profile(profile)
+    except ValueError as error:
+        raise Failure(str(error)) from error
+
+
+def _of_cells(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:
     from letterhead import arrow as lha
 
-    return taken_apart(lha.decode(cells, format, errors=policy(errors), **options), "headers", errors)
+    if columns is None:
+        made = lha.decode(cells, format, errors=policy(errors), **options)
+    else:
+        made = lha.select(cells, format, columns, errors=policy(errors), **options)
+    return taken_apart(made, "headers", errors)
 
 
-def _of_batches(cells: Any, format: str, errors: ErrorPolicy, options: Reading) -> Made:
+def _of_batches(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:
     import pyarrow as pa
 
     from letterhead import arrow as lha
 
-    array = pa.array(lha.messages(cells, format, errors=policy(errors), **options))
+    array = pa.array(lha.messages(cells, format, headers=columns, errors=policy(errors), **options))
     made = taken_apart(array, "headers", errors)
     del made.fields["row"]
+    if columns is not None:
+        del made.fields["headers"]
     made.rows = array.field("row")
     return made
 

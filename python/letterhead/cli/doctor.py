@@ -6,7 +6,7 @@ import sys
 
 from letterhead import doctor
 from letterhead.cli.exits import FAULTS, OK
-from letterhead.cli.render import printable
+from letterhead.shown import printable
 
 
 def run_doctor(*, json: bool) -> int:

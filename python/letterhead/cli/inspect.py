@@ -13,9 +13,10 @@ from rich.text import Text
 import letterhead as lh
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
-from letterhead.cli.render import as_text, console, counted, json_text, moment, printable, quoted
+from letterhead.cli.render import console, counted, json_text, moment
 from letterhead.cli.sniff import CODEC, format_of
 from letterhead.message import Inspection, Label
+from letterhead.shown import as_text, printable, quoted
 
 BYTES_A_LINE = 8
 BYTES_A_LINE_WIDE = 16

@@ -15,7 +15,8 @@ import letterhead as lh
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
-from letterhead.cli.render import console, counted, printable, table
+from letterhead.cli.render import console, counted, table
+from letterhead.shown import printable
 
 # Rows of a summary; there may be as many keys as there are headers.
 ROWS = 20

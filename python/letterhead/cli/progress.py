@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from letterhead.cli.render import console, printable
+from letterhead.cli.render import console
+from letterhead.shown import printable
 
 
 @contextmanager

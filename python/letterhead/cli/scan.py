@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from letterhead.cli.column import BATCH, first_cells
+from letterhead.cli.column import BATCH, column_format
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.formats import Reading, row_of
 from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, printable, short, table
-from letterhead.cli.sniff import format_of
+from letterhead.cli.render import console, counted, json_text, short, table
 from letterhead.cli.source import open_headers, reason
+from letterhead.shown import printable
 
 # From this width on, a table has room for the bytes in total and for values.
 WIDE = 110
@@ -37,10 +37,7 @@ def run_scan(
 ) -> int:
     """Scan a column of a Parquet file, and show what was found."""
     parquet, of_bytes = open_headers(path, column)
-    if of_bytes:
-        format = format_of(format, first_cells(parquet, column))
-    elif format == "auto":
-        raise Failure(f"column {column!r} of {path} is headers already: name the --format that they came in, as kafka")
+    format = column_format(format, parquet, column, of_bytes)
     row_of(format)
     found = _scanned(parquet, column, format, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
@@ -57,22 +54,20 @@ def run_scan(
 def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: Reading) -> Any:
     try:
         from letterhead import arrow as lha
-        from letterhead.scan import Scan, Statistics
+        from letterhead.scan import Scan
     except ImportError as error:
         raise Failure(f"a scan needs {error.name}: pip install {error.name}") from error
-    found = Scan(format, Statistics(max_keys=max_keys), column)
     rows = parquet.metadata.num_rows
     with progress(rows, f"scanning {column}") as advance:
-        for cells, read in _cells(parquet, column, rows, sample):
-            try:
-                found = found.merge(lha.scan(cells, format, max_keys=max_keys, **options))
-            except (TypeError, ValueError) as error:
-                raise Failure(str(error)) from error
-            advance(read)
-    return found
+        cells = _cells(parquet, column, rows, sample, advance)
+        try:
+            found = lha.scan(cells, format, max_keys=max_keys, **options)
+        except (TypeError, ValueError) as error:
+            raise Failure(str(error)) from error
+    return Scan(format, found.statistics, column)
 
 
-def _cells(parquet: Any, column: str, rows: int, sample: int | None) -> Iterator[tuple[Any, int]]:
+def _cells(parquet: Any, column: str, rows: int, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
     """Give the cells to scan batch by batch: all of them, or so many, evenly spaced over the file."""
     import pyarrow as pa
 
@@ -86,7 +81,8 @@ def _cells(parquet: Any, column: str, rows: int, sample: int | None) -> Iterator
                 if row * sample // rows != (row - 1) * sample // rows
             ]
             cells = cells.take(pa.array(chosen, pa.int64()))
-        yield cells, here
+        yield cells
+        advance(here)
         before += here
 
 

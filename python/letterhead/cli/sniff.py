@@ -3,8 +3,8 @@
 A format fits if it reads the bytes whole, from the first to the last. What that says differs, and only the formats that
 say most are left:
 
-* most: a checksum holds. That is so in the messages of the KIP-82 drafts, in Iggy's batches and in what it polled from
-  0.0.40 on.
+* most: a checksum holds. That is so in the record batches of Kafka, in the messages of the KIP-82 drafts, in Iggy's
+  batches and in what it polled from 0.0.40 on.
 * less: there are headers, or lengths that end where the bytes end.
 * least: the format would read nearly anything. A `00` and then whatever there may be is `streams` without headers.
 
@@ -96,7 +96,7 @@ def _score_batch(cell: bytes, format: str, messages: list[lh.Envelope]) -> int |
         return CHECKSUM if len(cell) >= _IGGY_BATCH_LEN else None
     if not messages:
         return ANYTHING
-    with_checksum = format.startswith("kip82-") or getattr(messages[0], "state", None) is not None
+    with_checksum = format.startswith(("kip82-", "record-")) or getattr(messages[0], "state", None) is not None
     return CHECKSUM if with_checksum else STRUCTURE
 
 
