@@ -3,7 +3,7 @@
 use crate::error::{Error, unknown_name};
 use crate::header::{Key, WantedKey};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::value::{ByteOrder, Spelling, Type};
+use crate::value::{ByteOrder, Coding, Spelling, Type};
 
 /// How values get or lose their kinds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,7 +45,10 @@ impl Spelled {
             let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
             return Err(unknown_name("kind", of.scalar.name(), kinds));
         }
-        Ok(Spelled { kind: Kind::Named(of.scalar), spelling: of.spelling })
+        let Coding::Spelled(spelling) = of.coding else {
+            return Err(Error::Value(format!("kind '{text}': values are read as AMQP, and not converted from it")));
+        };
+        Ok(Spelled { kind: Kind::Named(of.scalar), spelling })
     }
 
     /// What `parse` reads back.
@@ -105,7 +108,7 @@ mod tests {
             assert_eq!(Spelled::parse(name).unwrap().name(), name);
         }
         assert_eq!(Spelled::parse("int32:be").unwrap().name(), "int32");
-        for wrong in ["uuid", "timestamp_ms", "int33", "string:le", "kind-3"] {
+        for wrong in ["uuid", "timestamp_ms", "int33", "string:le", "kind-3", "int32:amqp"] {
             assert!(Spelled::parse(wrong).is_err(), "{wrong}");
         }
     }

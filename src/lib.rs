@@ -1,5 +1,6 @@
 //! Message headers of Kafka, Kafka Streams and Iggy: bytes, Arrow columns and, with the feature `python`, Python.
 
+pub mod amqp;
 pub mod arrow;
 pub mod ask;
 pub mod batch;

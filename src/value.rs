@@ -1,14 +1,16 @@
 //! What the bytes of one value mean when they are read as a type, and how a kind's bits are written without kinds.
 //!
 //! ```text
-//!   type     name[:be|le|text]
+//!   type     name[:be|le|text|amqp]
 //!   int32    ┌──┬──┬──┬──┐  most significant byte first (`:be`, the default) or last (`:le`)
 //!            └──┴──┴──┴──┘
 //!   int32:text   "-42"       ASCII digits
+//!   int32:amqp   71 ff ff ff d6, 54 d6   an AMQP 1.0 primitive, which says how it is written: see [`amqp`]
 //! ```
 
 use std::borrow::Cow;
 
+use crate::amqp;
 use crate::error::{Code, Error, counted, unknown_name};
 use crate::kind::{DECIMAL_PRECISION, Dialect, Kind, Scalar};
 
@@ -27,11 +29,18 @@ pub enum Spelling {
     Text,
 }
 
-/// A type as a user names it: `int64`, `int64:le`, `uuid:text`.
+/// How a value is to be read: in a spelling, or as an AMQP primitive, which says its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coding {
+    Spelled(Spelling),
+    Amqp,
+}
+
+/// A type as a user names it: `int64`, `int64:le`, `uuid:text`, `string:amqp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Type {
     pub scalar: Scalar,
-    pub spelling: Spelling,
+    pub coding: Coding,
 }
 
 /// A value read from bytes. Integers of many widths share a variant: their range was checked by then.
@@ -56,7 +65,7 @@ pub struct Misfit {
 }
 
 impl Type {
-    /// Reads `name[:be|le|text]`.
+    /// Reads `name[:be|le|text|amqp]`.
     pub fn parse(text: &str) -> Result<Type, Error> {
         let (name, suffix) = match text.split_once(':') {
             Some((name, suffix)) => (name, Some(suffix)),
@@ -64,35 +73,60 @@ impl Type {
         };
         let scalar = Scalar::named(name)
             .ok_or_else(|| unknown_name("type", name, Scalar::ALL.iter().map(|scalar| scalar.name())))?;
-        let spelling = match suffix {
-            None | Some("be") => Spelling::Bytes(ByteOrder::Big),
-            Some("le") => Spelling::Bytes(ByteOrder::Little),
-            Some("text") => Spelling::Text,
-            Some(other) => return Err(unknown_name("suffix of a type", other, ["be", "le", "text"].into_iter())),
+        let coding = match suffix {
+            None | Some("be") => Coding::Spelled(Spelling::Bytes(ByteOrder::Big)),
+            Some("le") => Coding::Spelled(Spelling::Bytes(ByteOrder::Little)),
+            Some("text") => Coding::Spelled(Spelling::Text),
+            Some("amqp") => Coding::Amqp,
+            Some(other) => {
+                return Err(unknown_name("suffix of a type", other, ["be", "le", "text", "amqp"].into_iter()));
+            }
         };
-        if suffix.is_some() && scalar.width().is_none() {
-            return Err(Error::Value(format!("type '{text}': {name} takes no suffix")));
+        match coding {
+            Coding::Amqp if !amqp::has(scalar) => Err(Error::Value(format!("type '{text}': AMQP has no {name}"))),
+            Coding::Spelled(_) if suffix.is_some() && scalar.width().is_none() => {
+                Err(Error::Value(format!("type '{text}': {name} takes no suffix but amqp")))
+            }
+            _ => Ok(Type { scalar, coding }),
         }
-        Ok(Type { scalar, spelling })
     }
 
     /// Whether a value of this kind may be read as this type.
     pub fn accepts(self, kind: Kind) -> bool {
         match (self.scalar, kind) {
+            (_, Kind::Named(Scalar::Binary)) if self.coding == Coding::Amqp => true,
             (Scalar::Uuid, Kind::Named(Scalar::Binary)) | (Scalar::TimestampMs, Kind::Named(Scalar::Int64)) => true,
             (scalar, Kind::Named(named)) => scalar == named,
             (_, Kind::Unnamed(_)) => false,
         }
     }
 
-    /// Reads the bytes of a value. The message of a misfit is built only when there is one.
+    /// The type that a value of a kind it accepts is read as; the bits of one that has a width lie in the given order.
     #[inline]
-    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Value<'a>, Box<Misfit>> {
-        let value = match self.spelling {
-            Spelling::Bytes(order) => read_bytes(self.scalar, order, bytes)?,
-            Spelling::Text => read_text(self.scalar, bytes)?,
+    pub fn under(self, kind: Kind, order: ByteOrder) -> Type {
+        match kind {
+            // Bytes are what whoever asks says they are.
+            Kind::Named(Scalar::Binary) => self,
+            _ => Type { scalar: self.scalar, coding: Coding::Spelled(Spelling::Bytes(order)) },
+        }
+    }
+
+    /// Reads the bytes of a value; `None` is a null of AMQP. The message of a misfit is built only when there is one.
+    #[inline]
+    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<Misfit>> {
+        let value = match self.coding {
+            Coding::Spelled(Spelling::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
+            Coding::Spelled(Spelling::Text) => read_text(self.scalar, bytes)?,
+            Coding::Amqp => return self.read_amqp(bytes, dialect),
         };
-        self.fit(value, dialect)
+        self.fit(value, dialect).map(Some)
+    }
+
+    fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<Misfit>> {
+        match amqp::read(self.scalar, bytes)? {
+            Some(value) => self.fit(value, dialect).map(Some).map_err(|misfit| misfit.behind(1)),
+            None => Ok(None),
+        }
     }
 
     /// Checks an integer against the column it goes into.
@@ -113,8 +147,16 @@ impl Type {
     }
 }
 
+impl Misfit {
+    /// The same, where so many bytes of the value come before those that were read.
+    pub fn behind(mut self: Box<Self>, bytes: usize) -> Box<Self> {
+        self.within += bytes;
+        self
+    }
+}
+
 #[cold]
-fn misfit(code: Code, message: impl FnOnce() -> String) -> Box<Misfit> {
+pub(crate) fn misfit(code: Code, message: impl FnOnce() -> String) -> Box<Misfit> {
     Box::new(Misfit { code, within: 0, message: message() })
 }
 
@@ -132,7 +174,7 @@ fn wrong_size(scalar: Scalar, len: usize) -> Box<Misfit> {
     misfit(Code::WrongSize, || format!("{} where {name} takes {width}", counted(len, "byte")))
 }
 
-fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
+pub(crate) fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
     macro_rules! int {
         ($of:ty) => {
             Ok(Value::Int(<$of>::from_be_bytes(sized(scalar, order, bytes)?) as i64))
@@ -178,15 +220,25 @@ fn read_bytes<'a>(scalar: Scalar, order: ByteOrder, bytes: &'a [u8]) -> Result<V
 /// The five groups of a UUID's text, in digits.
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 
+/// Characters of a UUID's text.
+pub const UUID_LEN: usize = 36;
+
 fn uuid_text(bytes: [u8; 16]) -> String {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut rest = digits.as_str();
-    let groups = UUID_GROUPS.map(|len| {
-        let (group, after) = rest.split_at(len);
-        rest = after;
-        group
-    });
-    groups.join("-")
+    uuid_digits(bytes).iter().map(|digit| char::from(*digit)).collect()
+}
+
+/// The text of a UUID, in ASCII.
+#[inline]
+pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    /// Where the two digits of each byte stand.
+    const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+    let mut text = [b'-'; UUID_LEN];
+    for (place, byte) in PLACES.into_iter().zip(bytes) {
+        text[place] = DIGITS[usize::from(byte >> 4)];
+        text[place + 1] = DIGITS[usize::from(byte & 15)];
+    }
+    text
 }
 
 fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
@@ -435,7 +487,8 @@ mod tests {
     use super::*;
 
     fn read<'a>(name: &str, bytes: &'a [u8]) -> Result<Value<'a>, Code> {
-        Type::parse(name).unwrap().read(bytes, Dialect::Arrow).map_err(|misfit| misfit.code)
+        let read = Type::parse(name).unwrap().read(bytes, Dialect::Arrow);
+        read.map(|value| value.expect("only AMQP has a null")).map_err(|misfit| misfit.code)
     }
 
     #[test]
@@ -498,14 +551,30 @@ mod tests {
     #[test]
     fn spark_counts_microseconds() {
         let far = Type::parse("timestamp_ms").unwrap();
-        assert_eq!(far.read(&5i64.to_be_bytes(), Dialect::Spark), Ok(Value::Int(5000)));
+        assert_eq!(far.read(&5i64.to_be_bytes(), Dialect::Spark), Ok(Some(Value::Int(5000))));
         assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Spark).unwrap_err().code, Code::OutOfRange);
-        assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Arrow), Ok(Value::Int(i64::MAX)));
+        assert_eq!(far.read(&i64::MAX.to_be_bytes(), Dialect::Arrow), Ok(Some(Value::Int(i64::MAX))));
+        let amqp = Type::parse("timestamp_ms:amqp").unwrap();
+        let bytes = [&[0x83][..], &i64::MAX.to_be_bytes()].concat();
+        let misfit = amqp.read(&bytes, Dialect::Spark).unwrap_err();
+        assert_eq!((misfit.code, misfit.within), (Code::OutOfRange, 1));
+    }
+
+    #[test]
+    fn the_kind_decides_but_bytes_may_be_amqp() {
+        let amqp = Type::parse("int64:amqp").unwrap();
+        let (long, binary) = (Kind::Named(Scalar::Int64), Kind::Named(Scalar::Binary));
+        assert!(amqp.accepts(long) && amqp.accepts(binary) && !amqp.accepts(Kind::Named(Scalar::Int32)));
+        assert_eq!(amqp.under(long, ByteOrder::Little), Type::parse("int64:le").unwrap());
+        assert_eq!(amqp.under(binary, ByteOrder::Little), amqp);
+        assert!(!Type::parse("int64").unwrap().accepts(binary));
     }
 
     #[test]
     fn a_suffix_only_where_there_is_a_spelling_to_choose() {
         assert!(Type::parse("string:be").is_err());
+        assert!(Type::parse("string:amqp").is_ok());
+        assert!(Type::parse("uint128:amqp").is_err());
         assert!(Type::parse("int32:big").is_err());
         let Err(Error::Value(text)) = Type::parse("itn32") else { panic!("accepted") };
         assert!(text.contains("did you mean 'int32'?"), "{text}");

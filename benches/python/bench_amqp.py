@@ -1,4 +1,4 @@
-"""Decode columns of AMQP primitives, beside a Python UDF as Spark's worker runs it: one row after the other.
+"""Decode columns of AMQP primitives, and a profile of them, beside a Python UDF as Spark's worker runs it: row by row.
 
 The other side is what `SQL_ARROW_BATCHED_UDF` of `pyspark.worker` does with a batch, with Spark's own converters: cells
 become Python objects, the function is called for each, and the results become a column. No process or socket is in
@@ -20,6 +20,7 @@ from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowC
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.util import fail_on_stopiteration
 
+import letterhead as lh
 from benches import data
 from conftest import OBJECTS, RELEASED, Sizes
 from letterhead import arrow as lha
@@ -75,10 +76,12 @@ def decode(cell: bytes | None) -> Any:
     raise ValueError(f"unknown code {code}")
 
 
-def as_a_worker_does(function: Callable[[Any], Any], returns: T.DataType) -> Callable[[pa.Array], pa.Array]:
-    """Give what Spark's worker makes of a Python UDF of one binary column."""
+def as_a_worker_does(
+    function: Callable[[Any], Any], takes: T.DataType, returns: T.DataType
+) -> Callable[[pa.Array], pa.Array]:
+    """Give what Spark's worker makes of a Python UDF of one column."""
     call = fail_on_stopiteration(function)
-    given = ArrowTableToRowsConversion._create_converter(T.BinaryType(), none_on_identity=True, binary_as_bytes=True)
+    given = ArrowTableToRowsConversion._create_converter(takes, none_on_identity=True, binary_as_bytes=True)
     back = LocalDataToArrowConversion._create_converter(returns, none_on_identity=True)
     type = to_arrow_type(returns, timezone="UTC")
 
@@ -116,11 +119,72 @@ def test_column_in_one_big_batch(measure: Callable[..., None], sizes: Sizes, nam
 @pytest.mark.parametrize("name", COLUMNS)
 def test_row_by_row(measure: Callable[..., None], sizes: Sizes, name: str) -> None:
     type, returns, batches, expected = given(name, sizes.batch)
-    worker = as_a_worker_does(decode, returns)
+    worker = as_a_worker_does(decode, T.BinaryType(), returns)
     run(
         measure, name, "Python UDF, in Spark's worker", batches, lambda: [worker(batch) for batch in batches], expected,
         OBJECTS, rounds=9, beside=lambda: decoded(batches, type),
     )  # fmt: skip
+
+
+PROFILE = "the profile eventhubs, of seven headers"
+HEADERS = T.ArrayType(T.StructType().add("key", T.StringType()).add("value", T.BinaryType()))
+PROPERTIES = lh.profile("eventhubs")
+SELECTED = T.StructType(
+    [
+        T.StructField(name, T.TimestampType() if wanted.type == "timestamp_ms:amqp" else T.StringType())
+        for name, wanted in PROPERTIES.items()
+    ]
+)
+
+
+def telemetry(n: int) -> list[tuple[str, bytes]]:
+    """Give the headers of a message of a device: five properties of IoT Hub, two of the application."""
+    auth = b'{"scope":"device","type":"sas","issuer":"iothub"}'
+    return [
+        ("iothub-connection-device-id", string(n)),
+        ("iothub-connection-auth-method", bytes([0xA1, len(auth)]) + auth),
+        ("iothub-connection-auth-generation-id", b"\xa1\x12" + b"%018d" % (n % 50_000)),
+        ("iothub-enqueuedtime", b"\x83" + struct.pack(">q", 1_700_000_000_000 + n)),
+        ("iothub-message-source", b"\xa1\x09Telemetry"),
+        ("temperature", b"\x82" + struct.pack(">d", n / 7)),
+        ("alert", b"\xa1\x05false"),
+    ]
+
+
+def decode_headers(headers: Any) -> tuple[Any, ...]:
+    """Decode the values of one message, as people do."""
+    values = {header.key: header.value for header in headers}
+    return tuple(decode(values.get(wanted.key)) for wanted in PROPERTIES.values())
+
+
+def test_profile(measure: Callable[..., None], sizes: Sizes) -> None:
+    batches, expected = given_profile(sizes.batch)
+    run(measure, PROFILE, "letterhead", batches, lambda: selected(batches), expected, RELEASED)
+
+
+def test_profile_row_by_row(measure: Callable[..., None], sizes: Sizes) -> None:
+    batches, expected = given_profile(sizes.plain)
+    worker = as_a_worker_does(decode_headers, HEADERS, SELECTED)
+    run(
+        measure, PROFILE, "Python UDF, in Spark's worker", batches, lambda: [worker(batch) for batch in batches],
+        expected, OBJECTS, rounds=9, beside=lambda: selected(batches),
+    )  # fmt: skip
+
+
+def selected(batches: list[pa.Array]) -> list[pa.Array]:
+    return [lha.select(batch, "kafka", PROPERTIES, dialect="spark") for batch in batches]
+
+
+def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[pa.Array]]:
+    """Make batches of messages, and what is in their columns."""
+    cells = [[telemetry(call * rows + n) for n in range(rows)] for call in range(calls)]
+    columns = [[tuple(decode(dict(row).get(wanted.key)) for wanted in PROPERTIES.values()) for row in batch]
+               for batch in cells]  # fmt: skip
+    arrow = to_arrow_type(SELECTED, timezone="UTC")
+    return (
+        [pa.array(batch, data.HEADERS_TYPE) for batch in cells],
+        [pa.array([dict(zip(PROPERTIES, row, strict=True)) for row in batch], arrow) for batch in columns],
+    )
 
 
 def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:

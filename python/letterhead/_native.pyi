@@ -166,6 +166,9 @@ def select_column(
     dialect: _Dialect = "arrow",
     max_offset: int | None = None,
 ) -> Column | Stream: ...
+def amqp_column(
+    column: object, of: str, *, errors: _OnError = "raise", dialect: _Dialect = "arrow", max_offset: int | None = None
+) -> Column | Stream: ...
 def validate_column(
     column: object, format: str, *, lenient: bool = False, strict_kinds: bool = False, max_offset: int | None = None
 ) -> Column | Stream: ...

@@ -345,7 +345,7 @@ def select(
     format : str
         Name of the format; of a list, it only says how values are typed.
     columns : mapping of str to str or Field
-        Output column to a type ``name[:be|le|text]``, or to what :func:`letterhead.field` or :func:`letterhead.All`
+        Output column to a type ``name[:be|le|text|amqp]``, or to what :func:`letterhead.field` or :func:`letterhead.All`
         gives.
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a value that is not of its type, and of a message that does not decode. ``"null"``: the columns

@@ -9,7 +9,18 @@ from letterhead.errors import check_name, unknown_name
 from letterhead.headers import GivenKey
 from letterhead.values import Value
 
-__all__ = ["ORDERS", "REPEATS", "SELECT_TYPES", "All", "ColumnSpec", "Columns", "Field", "field", "normalise"]
+__all__ = [
+    "ORDERS",
+    "REPEATS",
+    "SELECT_TYPES",
+    "SUFFIXES",
+    "All",
+    "ColumnSpec",
+    "Columns",
+    "Field",
+    "field",
+    "normalise",
+]
 
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 
@@ -38,10 +49,15 @@ SELECT_TYPES: tuple[str, ...] = (
 ORDERS: tuple[str, ...] = ("be", "le", "text")
 """What may follow a type after a colon: big-endian, little-endian, spelt out."""
 
+SUFFIXES: tuple[str, ...] = (*ORDERS, "amqp")
+"""The same, and an AMQP primitive, which says how it is written."""
+
 REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
 """What to do with a key that stands more than once."""
 
 _WITHOUT_ORDER = ("string", "binary")
+
+_WITHOUT_AMQP = ("int128", "uint128")
 
 PlainKey: TypeAlias = str | int | tuple[str, bytes]
 ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
@@ -77,9 +93,10 @@ def field(type: str, *, key: GivenKey | None = None, repeat: Repeat = "last", re
     Parameters
     ----------
     type : str
-        ``name[:be|le|text]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
-        uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. ``string`` and ``binary`` take no suffix;
-        numbers are big-endian where none is given.
+        ``name[:be|le|text|amqp]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
+        uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers are big-endian where no suffix is
+        given. ``amqp`` is an AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of any type but the integers
+        of 128 bits; it is the only suffix that ``string`` and ``binary`` take.
     key : str, int, bytes or Value, optional
         Key of the header; the name of the column by default. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
@@ -226,10 +243,14 @@ def _check_type(type: object) -> None:
     name, colon, order = type.partition(":")
     if name not in SELECT_TYPES:
         raise unknown_name("type", name, SELECT_TYPES)
+    if order == "amqp":
+        if name in _WITHOUT_AMQP:
+            raise ValueError(f"type '{type}': AMQP has no {name}")
+        return
     if colon and name in _WITHOUT_ORDER:
-        raise ValueError(f"type '{name}' takes no suffix")
-    if colon and order not in ORDERS:
-        raise unknown_name("suffix", order, ORDERS)
+        raise ValueError(f"type '{name}' takes no suffix but amqp")
+    if colon and order not in SUFFIXES:
+        raise unknown_name("suffix", order, SUFFIXES)
 
 
 def _name_of(thing: object) -> str:

@@ -202,7 +202,8 @@ impl Validity {
     }
 }
 
-enum Data {
+/// The values of a growing column.
+pub enum Data {
     Bool(BooleanBufferBuilder),
     Int8(Vec<i8>),
     Int16(Vec<i16>),
@@ -249,6 +250,29 @@ impl Column {
         Column { of, data, valid: Validity::default() }
     }
 
+    /// Makes room for so many values, and so many bytes behind offsets.
+    pub fn reserve(&mut self, values: usize, bytes: usize) {
+        match &mut self.data {
+            Data::Bool(bits) => bits.reserve(values),
+            Data::Int8(numbers) => numbers.reserve_exact(values),
+            Data::Int16(numbers) => numbers.reserve_exact(values),
+            Data::Int32(numbers) => numbers.reserve_exact(values),
+            Data::Int64(numbers) => numbers.reserve_exact(values),
+            Data::Uint8(numbers) => numbers.reserve_exact(values),
+            Data::Uint16(numbers) => numbers.reserve_exact(values),
+            Data::Uint32(numbers) => numbers.reserve_exact(values),
+            Data::Uint64(numbers) => numbers.reserve_exact(values),
+            Data::Decimal(numbers) => numbers.reserve_exact(values),
+            Data::Float32(numbers) => numbers.reserve_exact(values),
+            Data::Float64(numbers) => numbers.reserve_exact(values),
+            Data::Text(runs) | Data::Bytes(runs) => {
+                runs.offsets.reserve_exact(values);
+                // A short run is copied with what lies behind it.
+                runs.bytes.reserve_exact(bytes + MOST);
+            }
+        }
+    }
+
     #[inline]
     pub fn count(&self) -> usize {
         self.valid.count()
@@ -261,6 +285,11 @@ impl Column {
             Data::Text(runs) | Data::Bytes(runs) => runs.byte_len(),
             _ => 0,
         }
+    }
+
+    /// The values and which of them are valid, for whoever appends many of one type.
+    pub fn parts_mut(&mut self) -> (&mut Data, &mut Validity) {
+        (&mut self.data, &mut self.valid)
     }
 
     /// Appends a value of this column's type, whose range was checked when it was read.

@@ -1,5 +1,6 @@
 //! The verbs for columns. Each is a [`Visitor`]: it is handed the type of a format and runs its rows into its sink.
 
+pub mod amqp;
 pub mod column;
 pub mod decode;
 pub mod encode;

@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::value::{ByteOrder, Spelling, Type, Value};
+use crate::value::{ByteOrder, Type, Value};
 use crate::walk::{Presence, Sink};
 
 /// Which of several headers with one key is meant.
@@ -306,10 +306,7 @@ impl<'a> Slot<'a> {
         let Some(bytes) = found.value else { return Ok(Some(None)) };
         let of = match found.kind {
             None => self.want.of,
-            Some(kind) if self.want.of.accepts(kind) => {
-                let spelling = if kind.width().is_some() { Spelling::Bytes(order) } else { self.want.of.spelling };
-                Type { scalar: self.want.of.scalar, spelling }
-            }
+            Some(kind) if self.want.of.accepts(kind) => self.want.of.under(kind, order),
             Some(kind) => {
                 let message = format!("the value is {} and {} was asked for", kind.name(), self.want.of.scalar.name());
                 mode.column(|| self.fault(Code::WrongKind, message, Some(found.index), found.at))?;
@@ -317,7 +314,7 @@ impl<'a> Slot<'a> {
             }
         };
         match of.read(bytes, dialect) {
-            Ok(value) => Ok(Some(Some(value))),
+            Ok(value) => Ok(Some(value)),
             Err(misfit) => {
                 let byte = found.at.map(|at| at + misfit.within);
                 mode.column(|| self.fault(misfit.code, misfit.message, Some(found.index), byte))?;

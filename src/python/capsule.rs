@@ -13,6 +13,7 @@ use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_
 use pyo3_arrow::input::AnyArray;
 
 use super::gate::released;
+use crate::arrow::amqp::{self, ReadAmqp};
 use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::{Apply, Input, TypeOf, Verb};
 use crate::error::{Code, Direction, Error, Fault, Located};
@@ -125,30 +126,53 @@ fn unnamed(of: &DataType) -> FieldRef {
     Arc::new(Field::new("", of.clone(), true))
 }
 
-/// A verb that is known at run time.
-pub trait AnyVerb: Send + Sync {
-    fn output_type(&self, format: Format) -> Result<DataType, Error>;
+/// What is done to a column, known at run time.
+pub trait Work: Send + Sync {
+    /// What errors name as the format.
+    fn name(&self) -> &'static str;
 
-    fn apply(&self, format: Format, input: Input<'_>) -> Result<crate::arrow::Output, Error>;
+    fn output_type(&self) -> Result<DataType, Error>;
+
+    fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error>;
 }
 
-impl<V: Verb + Send + Sync> AnyVerb for V {
-    fn output_type(&self, format: Format) -> Result<DataType, Error> {
-        format.visit(TypeOf(self))
+/// A verb on a format.
+pub struct Of<V>(pub V, pub Format);
+
+impl<V: Verb + Send + Sync> Work for Of<V> {
+    fn name(&self) -> &'static str {
+        self.1.info().name
     }
 
-    fn apply(&self, format: Format, input: Input<'_>) -> Result<crate::arrow::Output, Error> {
-        format.visit(Apply(self, input))
+    fn output_type(&self) -> Result<DataType, Error> {
+        self.1.visit(TypeOf(&self.0))
+    }
+
+    fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error> {
+        self.1.visit(Apply(&self.0, input))
     }
 }
 
-/// A verb applied to the chunks of a stream, each cut where an output column would pass its largest offset.
+impl Work for ReadAmqp {
+    fn name(&self) -> &'static str {
+        amqp::NAME
+    }
+
+    fn output_type(&self) -> Result<DataType, Error> {
+        Ok(ReadAmqp::output_type(self))
+    }
+
+    fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error> {
+        ReadAmqp::apply(self, input)
+    }
+}
+
+/// Work on the chunks of a stream, each cut where an output column would pass its largest offset.
 struct Chunks {
     source: Box<dyn ArrayReader + Send>,
     /// The type of what is made.
     field: FieldRef,
-    verb: Box<dyn AnyVerb>,
-    format: Format,
+    work: Box<dyn Work>,
     max_offset: usize,
     rows_before: usize,
     /// The chunk at hand and the row to go on with.
@@ -166,7 +190,7 @@ impl Chunks {
             },
         };
         let input = Input { column: &column, from, rows_before: self.rows_before, max_offset: self.max_offset };
-        let output = self.verb.apply(self.format, input)?;
+        let output = self.work.apply(input)?;
         if output.until < column.len() {
             self.rest = Some((column, output.until));
         } else {
@@ -199,19 +223,18 @@ impl ArrayReader for Unattached {
     }
 }
 
-/// Applies a verb to anything with `__arrow_c_array__` or `__arrow_c_stream__`.
+/// Does work on anything with `__arrow_c_array__` or `__arrow_c_stream__`.
 pub fn apply<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: Format,
-    verb: Box<dyn AnyVerb>,
+    work: Box<dyn Work>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let max_offset = max_offset.unwrap_or(MAX_OFFSET).min(MAX_OFFSET);
     match import(column)? {
         AnyArray::Array(array) => {
             let (array, _) = array.into_inner();
-            let made = released(py, || apply_whole(&array, format, verb.as_ref(), max_offset))?;
+            let made = released(py, || apply_whole(&array, work.as_ref(), max_offset))?;
             Ok(Column { array: made }.into_pyobject(py)?.into_any())
         }
         AnyArray::Stream(stream) => {
@@ -219,19 +242,18 @@ pub fn apply<'py>(
             // A type that does not fit is said now, not when the first chunk is pulled.
             let empty = new_empty_array(source.field().data_type());
             let of = released(py, || {
-                verb.apply(format, Input::new(&empty))?;
-                verb.output_type(format)
+                work.apply(Input::new(&empty))?;
+                work.output_type()
             })?;
             let field = unnamed(&of);
-            let chunks =
-                Chunks { source, field: Arc::clone(&field), verb, format, max_offset, rows_before: 0, rest: None };
+            let chunks = Chunks { source, field: Arc::clone(&field), work, max_offset, rows_before: 0, rest: None };
             Ok(Stream { field, chunks: Mutex::new(Some(chunks)) }.into_pyobject(py)?.into_any())
         }
     }
 }
 
-fn apply_whole(array: &ArrayRef, format: Format, verb: &dyn AnyVerb, max_offset: usize) -> Result<ArrayRef, Error> {
-    let output = verb.apply(format, Input { max_offset, ..Input::new(array) })?;
+fn apply_whole(array: &ArrayRef, work: &dyn Work, max_offset: usize) -> Result<ArrayRef, Error> {
+    let output = work.apply(Input { max_offset, ..Input::new(array) })?;
     if output.until == array.len() {
         return Ok(output.column);
     }
@@ -239,7 +261,7 @@ fn apply_whole(array: &ArrayRef, format: Format, verb: &dyn AnyVerb, max_offset:
         Code::TooLarge,
         "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
     );
-    let located = Located { format: format.info().name, row: Some(output.until), fault };
+    let located = Located { format: work.name(), row: Some(output.until), fault };
     Err(Error::Headers(Direction::Convert, Box::new(located)))
 }
 

@@ -3,9 +3,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::capsule::{AnyVerb, Schema, apply};
+use super::capsule::{Of, Schema, Work, apply};
 use super::errors::to_exception;
 use super::given::{GivenKey, GivenKinds, named, write_options};
+use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::OnError;
 use crate::arrow::select::{Repeat, Want};
@@ -56,7 +57,7 @@ pub fn decode_column<'py>(
     let format = or_raise(py, Format::named(format))?;
     let options = ReadOptions { lenient, strict_kinds, text_keys };
     let verb = Decode { options, on_error: or_raise(py, on_error(errors))? };
-    apply(py, column, format, Box::new(verb), max_offset)
+    apply(py, column, Box::new(Of(verb, format)), max_offset)
 }
 
 /// Headers and fields to bytes.
@@ -77,7 +78,7 @@ pub fn encode_column<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
     let verb = Encode { options: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))? };
-    apply(py, column, format, Box::new(verb), max_offset)
+    apply(py, column, Box::new(Of(verb, format)), max_offset)
 }
 
 /// Bytes to bytes of another format.
@@ -108,7 +109,7 @@ pub fn convert_column<'py>(
         write: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))?,
         on_error: or_raise(py, on_error(errors))?,
     };
-    apply(py, column, format, Box::new(verb), max_offset)
+    apply(py, column, Box::new(Of(verb, format)), max_offset)
 }
 
 /// Cells of many messages to a row a message.
@@ -139,7 +140,7 @@ pub fn messages_column<'py>(
         options: ReadOptions { lenient, strict_kinds, text_keys },
         on_error: or_raise(py, on_error(errors))?,
     };
-    apply(py, column, format, Box::new(verb), max_offset)
+    apply(py, column, Box::new(Of(verb, format)), max_offset)
 }
 
 /// Bytes or lists of headers to typed columns.
@@ -166,7 +167,7 @@ pub fn select_column<'py>(
         options: ReadOptions { lenient, strict_kinds, text_keys: false },
         on_error: or_raise(py, on_error(errors))?,
     };
-    apply(py, column, format, Box::new(verb), max_offset)
+    apply(py, column, Box::new(Of(verb, format)), max_offset)
 }
 
 /// Bytes or lists of headers to their faults.
@@ -182,7 +183,26 @@ pub fn validate_column<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
     let options = ReadOptions { lenient, strict_kinds, text_keys: false };
-    apply(py, column, format, Box::new(Validate { options }), max_offset)
+    apply(py, column, Box::new(Of(Validate { options }, format)), max_offset)
+}
+
+/// AMQP primitives to values of a type.
+#[pyfunction]
+#[pyo3(signature = (column, of, *, errors="raise", dialect="arrow", max_offset=None))]
+pub fn amqp_column<'py>(
+    py: Python<'py>,
+    column: &Bound<'py, PyAny>,
+    of: &str,
+    errors: &str,
+    dialect: &str,
+    max_offset: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let work = ReadAmqp {
+        of: or_raise(py, Type::parse(&format!("{of}:amqp")))?,
+        dialect: or_raise(py, dialect_named(dialect))?,
+        on_error: or_raise(py, on_error(errors))?,
+    };
+    apply(py, column, Box::new(work), max_offset)
 }
 
 /// The type that a verb gives, before any row is read. `columns` are those of select, and the headers of messages, whose
@@ -211,17 +231,17 @@ pub fn schema(
     let on_error = or_raise(py, on_error(errors))?;
     let write = or_raise(py, write_options(on_loss, None, "empty", false))?;
     let options = ReadOptions { text_keys, ..ReadOptions::default() };
-    let verb: Box<dyn AnyVerb> = match verb {
-        "decode" => Box::new(Decode { options, on_error }),
-        "encode" => Box::new(Encode { options: write }),
+    let work: Box<dyn Work> = match verb {
+        "decode" => Box::new(Of(Decode { options, on_error }, format)),
+        "encode" => Box::new(Of(Encode { options: write }, format)),
         "convert" => {
             let target = or_raise(py, Format::named(target.unwrap_or_default()))?;
-            Box::new(Convert { target, read: options, write, on_error })
+            Box::new(Of(Convert { target, read: options, write, on_error }, format))
         }
-        "messages" => Box::new(Messages { columns: fields, wants, dialect, options, on_error }),
-        "select" => Box::new(Select { wants, dialect, options, on_error }),
-        "validate" => Box::new(Validate::default()),
+        "messages" => Box::new(Of(Messages { columns: fields, wants, dialect, options, on_error }, format)),
+        "select" => Box::new(Of(Select { wants, dialect, options, on_error }, format)),
+        "validate" => Box::new(Of(Validate::default(), format)),
         other => return Err(PyValueError::new_err(format!("unknown verb '{other}'"))),
     };
-    Ok(Schema { of: or_raise(py, verb.output_type(format))? })
+    Ok(Schema { of: or_raise(py, work.output_type())? })
 }

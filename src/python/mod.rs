@@ -25,7 +25,8 @@ mod _native {
     use super::capsule::{Column, Schema, Stream, buffer_addresses};
     #[pymodule_export]
     use super::columns::{
-        convert_column, decode_column, encode_column, messages_column, schema, select_column, validate_column,
+        amqp_column, convert_column, decode_column, encode_column, messages_column, schema, select_column,
+        validate_column,
     };
     #[pymodule_export]
     use super::log::{record_batch, record_batches};

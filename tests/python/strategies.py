@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from hypothesis import settings
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
+from letterhead import amqp
 from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES
 from letterhead.errors import HeaderError
 from letterhead.reference import keys as forms
@@ -239,10 +241,41 @@ def rows(format: str) -> st.SearchStrategy[list[bytes | None]]:
     return st.lists(cells(format), max_size=4)
 
 
+# --- AMQP ------------------------------------------------------------------------------------------------------------
+
+
+def _sized(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+amqp_values = (
+    st.builds(
+        lambda code, rest: bytes([code]) + rest,
+        st.sampled_from([*amqp.CONSTRUCTORS, *amqp.REFUSED, 0x99]),
+        st.binary(max_size=18),
+    )
+    | st.binary(max_size=4)
+    | st.sampled_from([bytes([code]) for code in amqp.CONSTRUCTORS])
+    | st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: b"\xb1" + _sized(text.encode()))
+    | st.binary(max_size=12).map(lambda data: bytes([0xA1, len(data)]) + data)
+    | st.uuids().map(lambda one: b"\x98" + one.bytes)
+    | st.floats(allow_nan=False).map(lambda number: b"\x82" + struct.pack(">d", number))
+    | st.integers(0, (1 << 32) - 1).map(lambda number: b"\x70" + struct.pack(">I", number))
+    | st.builds(
+        lambda code, number: code + struct.pack(">q", number),
+        st.sampled_from([b"\x81", b"\x83"]),
+        st.integers(-(1 << 63), (1 << 63) - 1),
+    )
+)
+"""AMQP primitives of every type, and what is nearly one."""
+
+
 # --- what is asked for -----------------------------------------------------------------------------------------------
 
 types = st.one_of(
-    st.sampled_from(SELECT_TYPES), st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS))
+    st.sampled_from(SELECT_TYPES),
+    st.builds("{}:{}".format, st.sampled_from(SELECT_TYPES[2:]), st.sampled_from(ORDERS)),
+    st.builds("{}:amqp".format, st.sampled_from([*amqp.READ_AS])),
 )
 
 

@@ -1,7 +1,6 @@
 """AMQP primitives: against Qpid Proton, against a reader of one value, and with every way to be wrong."""
 
 import json
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead import amqp
+from letterhead import _native, amqp
 from letterhead import arrow as lha
+from letterhead.columns import SELECT_TYPES
+from letterhead.reference import types
+from strategies import amqp_values
 
 # What Qpid Proton 0.40 wrote, and how it read every code of the standard.
 PROTON = [json.loads(line) for line in (Path(__file__).parent.parent / "samples/amqp.jsonl").read_text().splitlines()]
@@ -101,42 +103,77 @@ def test_bad_values_are_named(type, cell, code, byte, message):
             amqp.decode(bytes.fromhex(cell))
 
 
-def sized(data):
-    """Put the length before some bytes."""
-    return struct.pack(">I", len(data)) + data
-
-
-codes = st.sampled_from([*amqp.CONSTRUCTORS, *amqp.REFUSED, 0x99])
-cells_of_amqp = st.lists(
-    st.none() | st.builds(lambda code, rest: bytes([code]) + rest, codes, st.binary(max_size=18)) | st.binary(max_size=4)
-    | st.text(st.characters(codec="utf-8"), max_size=40).map(lambda text: b"\xb1" + sized(text.encode()))
-    | st.uuids().map(lambda one: b"\x98" + one.bytes)
-    | st.floats(allow_nan=False).map(lambda number: b"\x82" + struct.pack(">d", number))
-    | st.integers(0, (1 << 32) - 1).map(lambda number: b"\x70" + struct.pack(">I", number))
-    | st.builds(lambda code, number: code + struct.pack(">q", number),
-                st.sampled_from([b"\x81", b"\x83"]), st.integers(-(1 << 63), (1 << 63) - 1)),
-    max_size=12,
-)  # fmt: skip
-
-
-@given(cells=cells_of_amqp, type=st.sampled_from([*amqp.READ_AS]), dialect=st.sampled_from(["arrow", "spark"]),
-       cut=st.integers(0, 3))  # fmt: skip
+@given(cells=st.lists(st.none() | amqp_values, max_size=12), type=st.sampled_from([*amqp.READ_AS]),
+       dialect=st.sampled_from(["arrow", "spark"]), cut=st.integers(0, 3))  # fmt: skip
 def test_a_column_is_its_values(cells, type, dialect, cut):
-    furthest = ((1 << 63) - 1) // 1000 if (type, dialect) == ("timestamp_ms", "spark") else None
-    faults = [None if cell is None else amqp.fault(cell, type, furthest=furthest) for cell in cells][cut:]
+    values, faults = [], []
+    for cell in cells[cut:]:
+        try:
+            values.append(None if cell is None else types.read(f"{type}:amqp", cell, dialect=dialect))
+            faults.append(None)
+        except types.Misfit as misfit:
+            values.append(None)
+            fault = {"code": misfit.code, "message": misfit.message, "byte": misfit.within}
+            faults.append([{**fault, "header": None, "key": None, "column": None}])
     column = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="column", dialect=dialect)
-    assert column.field("error").to_pylist() == [fault and [fault._asdict()] for fault in faults]
-    values = column.field("value")
-    values.validate(full=True)
-    if type == "timestamp_ms":
-        values = pa.array([None if tick is None else tick // (1000 if dialect == "spark" else 1)
-                           for tick in values.cast(pa.int64()).to_pylist()])  # fmt: skip
-    expected = [
-        None if fault or cell is None else amqp.decode(cell).value
-        for cell, fault in zip(cells[cut:], faults, strict=True)
-    ]
-    # Two NaN are not equal, and their text is; a decimal is spelt as its number is.
-    assert [str(value) for value in values.to_pylist()] == [str(value) for value in expected]
+    column.validate(full=True)
+    assert column.field("error").to_pylist() == faults
+    assert spelt(column.field("value")) == [str(value) for value in values]
+    nulls = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="null", dialect=dialect)
+    assert spelt(nulls) == spelt(column.field("value"))
+    # The same bytes as the value of a header, and the same words about them.
+    blocks = pa.array([lh.encode([("k", cell)], "kafka") for cell in cells[cut:]], pa.binary())
+    asked = {"value": lh.field(f"{type}:amqp", key="k")}
+    selected = lha.select(blocks, "kafka", asked, errors="column", dialect=dialect)
+    assert spelt(selected.field("value")) == spelt(column.field("value"))
+    told = selected.field("error").to_pylist()
+    assert [said(error) for error in told] == [said(error) for error in faults]
+
+
+def spelt(column):
+    """Give values as text: two NaN are not equal, and a decimal is spelt as its number is. Times are numbers."""
+    column = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    return [str(value) for value in column.to_pylist()]
+
+
+def said(error):
+    """Give what is wrong with a value, without where it stands."""
+    return error and [(fault["code"], fault["message"]) for fault in error]
+
+
+def test_what_can_be_asked_of_select():
+    for type in SELECT_TYPES:
+        if type in amqp.READ_AS:
+            assert lh.field(f"{type}:amqp").type == f"{type}:amqp"
+        else:
+            with pytest.raises(ValueError, match=f"type '{type}:amqp': AMQP has no {type}"):
+                lh.field(f"{type}:amqp")
+
+
+def test_a_kind_decides_and_bytes_may_be_amqp():
+    cell = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
+    columns = {"k": "int64:amqp", "n": "int64:amqp"}
+    assert lh.select(cell, "iggy", columns) == {"k": 7, "n": 9}
+    with pytest.raises(lh.DecodeError, match="the value is int64 and string was asked for"):
+        lh.select(cell, "iggy", {"n": "string:amqp"})
+
+
+def test_values_are_not_converted_from_amqp():
+    with pytest.raises(ValueError, match="kind 'int64:amqp': values are read as AMQP, and not converted from it"):
+        lh.convert(lh.encode([("k", b"\x55\x07")], "kafka"), "kafka", target="iggy", kinds={"k": "int64:amqp"})
+
+
+@pytest.mark.parametrize(("type", "code"), [("string", b"\xa1"), ("binary", b"\xa0")])
+def test_a_result_is_cut_where_it_would_be_too_large(type, code):
+    cells = [code + b"\x04abcd"] * 5 + [None, code + b"\x05\xe2\x82\xacuv"]
+    column = pa.chunked_array([cells[:5], cells[5:]], pa.binary())
+    whole = lha.amqp(column, type).to_pylist()
+    for most, lengths in ((40, [5, 2]), (15, [3, 2, 2]), (5, [1, 1, 1, 1, 1, 2])):
+        made = [pa.array(chunk) for chunk in _native.amqp_column(column, type, max_offset=most)]
+        assert [len(chunk) for chunk in made] == lengths
+        assert [cell for chunk in made for cell in chunk.to_pylist()] == whole
+    with pytest.raises(lh.HeaderError, match="passes the 2 GiB"):
+        _native.amqp_column(column.chunk(0), type, max_offset=7)
 
 
 def test_bits_of_floats_stay():
@@ -185,20 +222,22 @@ def test_what_cannot_be_asked_for():
         lha.amqp(cells, "int64", errors="ignore")
     with pytest.raises(TypeError, match="column is int64, and amqp is read from binary or string"):
         lha.amqp(pa.array([1]), "int64")
-    with pytest.raises(TypeError, match="column must be an Arrow array or stream, not list"):
+    with pytest.raises(TypeError, match=r"a column is any Arrow array or stream .*, and this is list"):
         lha.amqp([b"\x55\x01"], "int64")
 
 
 def test_what_is_not_installed_is_named():
-    code = "import sys; sys.modules['numpy'] = None; from letterhead import arrow as lha; lha.amqp(None, 'string')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "ImportError: this needs pyarrow and numpy" in done.stderr
-    assert "pip install 'letterhead[arrow]'" in done.stderr
+    for module, call, needed in (("pyarrow", "amqp(None, 'string')", "pyarrow"),
+                                 ("numpy", "rfc3339(None)", "pyarrow and numpy")):  # fmt: skip
+        code = f"import sys; sys.modules['{module}'] = None; from letterhead import arrow as lha; lha.{call}"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert f"ImportError: this needs {needed} (" in done.stderr
+        assert "pip install 'letterhead[arrow]'" in done.stderr
     code = "import sys, letterhead as lh; lh.profile('otel'); lh.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_many_rows_are_read_in_blocks():
+def test_one_bad_value_among_many_is_found():
     count = 3 * (1 << 16) + 5
     cells = [b"\x55\x01"] * count
     cells[-1] = b"\x55"

@@ -16,7 +16,7 @@ import letterhead as lh
 import strategies
 from alike import decoded, outcome, same, selected
 from implementations import fault_of
-from letterhead import _native
+from letterhead import _native, amqp
 from letterhead import arrow as lha
 from letterhead.columns import ORDERS, SELECT_TYPES, normalise
 from letterhead.reference import kinds, ops
@@ -143,6 +143,18 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
     columns = {"one": lh.field(type, key="a"), "all": lh.All(type, key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), "kafka", columns, **options)))
     assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, **options))
+
+
+@pytest.mark.parametrize("type", amqp.READ_AS)
+@settings(max_examples=max(10, settings.default.max_examples // 4))
+@given(st.lists(strategies.amqp_values | st.none(), max_size=8), st.sampled_from(DIALECTS), st.booleans())
+def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, kinds: bool) -> None:
+    format = "kip82-typed" if kinds else "kafka"
+    rows = [ops.encode([("a", "binary", value) if kinds else ("a", None, value)], format) for value in values]
+    options: dict[str, Any] = {"errors": "column", "dialect": dialect}
+    columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.All(f"{type}:amqp", key="a")}
+    native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), format, columns, **options)))
+    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **options))
 
 
 @pytest.mark.parametrize(("type", "bits"), [("float32", 0x7FA0_0001), ("float64", 0x7FF4_0000_0000_0001)])

@@ -332,6 +332,7 @@ def test_text_that_is_not_utf8_is_not_written(spark):
                                "a number is (F.lit(3), 'int32')"),
         ({"insert": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
         ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string' takes no suffix"),
+        ({"insert": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' is read, and not written"),
         ({"insert": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
         ({"column": 3, "drop": ["a"]}, "column must be str, not int"),
     ],

@@ -13,7 +13,6 @@ from letterhead import amqp
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.profiles import PROFILES
-from letterhead.profiles.eventhubs import AMQP_TYPES
 
 HEADERS = "array<struct<key:string,value:binary>>"
 MOMENT = datetime.datetime(2023, 11, 14, 22, 13, 20, 123000)
@@ -39,11 +38,16 @@ def test_properties_of_iot_hub(spark):
     ]
     frame = spark.createDataFrame([(1, headers), (2, [])], f"offset int, headers {HEADERS}")
     selected = frame.transform(lhs.select_headers("headers", "kafka", lhs.profile("eventhubs"), keep=["offset"]))
-    read = selected.select("offset", *(lhs.amqp(name, type).alias(name) for name, type in AMQP_TYPES.items()))
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    first, second = read.orderBy("offset").select("device_id", F.col("enqueued_time").cast("string")).collect()
+    first, second = selected.orderBy("offset").select("device_id", F.col("enqueued_time").cast("string")).collect()
     assert tuple(first) == ("device1", str(MOMENT)[:-3])
     assert tuple(second) == (None, None)
+    named = frame.select(
+        lhs.header("headers", "iothub-connection-device-id", "string:amqp").alias("device_id"), "offset"
+    )
+    assert [row.device_id for row in named.orderBy("offset").collect()] == ["device1", None]
+    with pytest.raises(ValueError, match="type 'string:amqp' is not read by Spark's expressions"):
+        lhs.header("headers", "k", "string:amqp", engine="spark")
 
 
 def test_values_of_every_type_are_those_of_arrow(spark):

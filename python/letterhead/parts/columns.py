@@ -1,12 +1,13 @@
 """Values of conventions that are more than one type says: a column of values in, a typed column out.
 
 :func:`letterhead.arrow.select` gives the values of a header; where a convention puts several things into one value, or a
-type of its own before it, one of these functions takes them apart. They need pyarrow and numpy, and what comes back is
-pyarrow's.
+type of its own before it, one of these functions takes them apart. They need pyarrow, and all but :func:`amqp` numpy;
+what comes back is pyarrow's.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.amqp import check_type
@@ -27,7 +28,8 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     Parameters
     ----------
     column : Arrow array or stream of binary or string
-        One value a cell. A null cell stays null.
+        One value a cell. A null cell stays null. Values of headers need not be selected first: the type
+        ``"int64:amqp"`` of :func:`letterhead.arrow.select` reads them where they are.
     type : str
         What the values are: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
         ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
@@ -64,12 +66,16 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     ['hi', None]
     """
     check_type(type)
-    check_name("dialect", dialect, ("arrow", "spark"))
-    _check_installed()
-    from letterhead.parts.amqp import AmqpReader
-    from letterhead.parts.policy import run
+    _check_installed("pyarrow")
+    import pyarrow as pa
 
-    return run(column, AmqpReader(type, dialect), errors)
+    from letterhead import _native
+
+    made = _native.amqp_column(column, type, errors=errors, dialect=dialect)
+    if isinstance(made, _native.Column):
+        return pa.array(made)
+    # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.
+    return pa.chunked_array([pa.array(chunk) for chunk in made], type=pa.field(made).type)
 
 
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
@@ -100,7 +106,7 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     >>> found.field("trace_id")[0].as_py(), found.field("sampled")[0].as_py()
     ('0af7651916cd43dd8448eb211c80319c', True)
     """
-    _check_installed()
+    _check_installed("pyarrow", "numpy")
     from letterhead.parts.policy import run
     from letterhead.parts.traceparent import TraceparentReader
 
@@ -138,7 +144,7 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     {'id': 42, 'guid': None, 'message_indexes': None}
     {'id': None, 'guid': '89791762-2336-4186-9674-299b90a802e2', 'message_indexes': None}
     """
-    _check_installed()
+    _check_installed("pyarrow", "numpy")
     from letterhead.parts.policy import run
     from letterhead.parts.schema_id import SchemaIdReader
 
@@ -176,16 +182,17 @@ def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", erro
     '2026-01-31T08:00:00.500000+00:00'
     """
     check_name("unit", unit, ("s", "ms", "us", "ns"))
-    _check_installed()
+    _check_installed("pyarrow", "numpy")
     from letterhead.parts.policy import run
     from letterhead.parts.rfc3339 import Rfc3339Reader
 
     return run(column, Rfc3339Reader(unit), errors)
 
 
-def _check_installed() -> None:
+def _check_installed(*modules: str) -> None:
     try:
-        import numpy  # noqa: F401
-        import pyarrow  # noqa: F401
+        for module in modules:
+            import_module(module)
     except ImportError as error:
-        raise ImportError(f"this needs pyarrow and numpy ({error}): pip install 'letterhead[arrow]'") from error
+        needed = " and ".join(modules)
+        raise ImportError(f"this needs {needed} ({error}): pip install 'letterhead[arrow]'") from error

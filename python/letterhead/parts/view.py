@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,7 @@ import pyarrow as pa
 
 from letterhead.parts.policy import Bools, present_rows
 
-__all__ = ["Rows", "View", "masked", "strings", "uuid_texts", "validity"]
-
-Rows: TypeAlias = npt.NDArray[np.intp] | slice
+__all__ = ["View", "masked", "strings", "uuid_texts"]
 
 _NONE = 0x00
 
@@ -32,8 +30,6 @@ class View:
         Whether a cell is null.
     firsts : numpy.ndarray of uint8
         The first byte of each cell; 0 of an empty one.
-    first : int or None
-        That byte, where all cells begin with the same one.
     """
 
     def __init__(self, cells: pa.BinaryArray) -> None:
@@ -48,38 +44,14 @@ class View:
         self.starts, self.ends = bounds[:-1], bounds[1:]
         self.lengths = self.ends - self.starts
         self.null: Bools = ~present_rows(cells)
-        bytes = self._bytes = np.frombuffer(self.buffer, np.uint8)
-        # Cells of one length lie like a matrix, of which a column is no copy.
-        self._width = int(self.lengths[0]) if self.count else 0
-        self._regular = self._width > 0 and bool((self.lengths == self._width).all())
-        if self._regular:
-            self.firsts = bytes[self.starts[0] : self.ends[-1] : self._width]
-        elif self.count and self.lengths.min() > 0:
-            self.firsts = bytes.take(self.starts)
-        else:
-            # An empty cell has no first byte; its length says so.
-            self.firsts = np.full(self.count, _NONE, np.uint8)
-            some = self.lengths > 0
-            self.firsts[some] = bytes[self.starts[some]]
-        alike = self.count > 0 and bool((self.firsts == self.firsts[0]).all())
-        self.first = int(self.firsts[0]) if alike else None
+        # An empty cell has no first byte; its length says so.
+        self.firsts = np.full(self.count, _NONE, np.uint8)
+        some = self.lengths > 0
+        self.firsts[some] = np.frombuffer(self.buffer, np.uint8)[self.starts[some]]
 
-    def rows(self, first: int, among: Bools) -> Rows | None:
-        """Give those of some rows that begin with a byte: a slice where all do, ``None`` where none do."""
-        if self.first is None:
-            found = np.flatnonzero((self.firsts == first) & among)
-            return found if len(found) else None
-        if self.first != first:
-            return None
-        return slice(None) if among.all() else np.flatnonzero(among)
-
-    def gather(self, rows: Rows, width: int) -> npt.NDArray[Any]:
+    def gather(self, rows: npt.NDArray[np.intp], width: int) -> npt.NDArray[Any]:
         """Give the big-endian unsigned number of some bytes after the first one of every row."""
         dtype = np.dtype("V16") if width == 16 else np.dtype(f">u{width}")
-        if self._regular and isinstance(rows, slice):
-            return np.ndarray((self.count,), dtype, self.buffer, int(self.starts[0]) + 1, (self._width,))
-        if width == 1:
-            return self._bytes.take(self.starts[rows] + 1)
         # A number at every byte; those at the rows are taken, whatever their alignment.
         everywhere = np.ndarray((self.buffer.size - width + 1,), dtype, buffer=self.buffer, strides=(1,))
         return everywhere[self.starts[rows] + 1]
@@ -111,11 +83,11 @@ def strings(data: npt.NDArray[np.uint8], widths: npt.NDArray[Any], good: Bools) 
     offsets = np.zeros(len(widths) + 1, np.int64)
     np.cumsum(widths, out=offsets[1:])
     large = pa.LargeStringArray.from_buffers(
-        len(widths), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data)), validity(good), -1
+        len(widths), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data)), _validity(good), -1
     )
     return large.cast(pa.string())
 
 
-def validity(good: Bools) -> pa.Buffer | None:
+def _validity(good: Bools) -> pa.Buffer | None:
     """Make Arrow's bitmap of what is not null; there is none where nothing is."""
     return None if good.all() else pa.py_buffer(np.packbits(good, bitorder="little"))

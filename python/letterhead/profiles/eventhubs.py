@@ -2,7 +2,7 @@
 
 from letterhead.profiles.table import Profile, Row
 
-__all__ = ["AMQP_TYPES", "EVENTHUBS"]
+__all__ = ["EVENTHUBS"]
 
 _PROPERTIES = (
     ("device_id", "iothub-connection-device-id", "string", "device that sent the message"),
@@ -15,15 +15,10 @@ _PROPERTIES = (
     ("data_subject", "dt-subject", "string", "its component"),
 )
 
-AMQP_TYPES: dict[str, str] = {column: type for column, _, type, _ in _PROPERTIES}
-"""What :func:`letterhead.arrow.amqp` reads each column as."""
-
 EVENTHUBS = Profile(
     "eventhubs",
     "Azure IoT Hub and Event Hubs: properties of AMQP messages",
     "Microsoft, IoT Hub message format, system properties of device-to-cloud messages; AMQP 1.0 Part 1 for the bytes. "
     "Properties of an application come under their own names, with values of the same form",
-    tuple(
-        Row(column, header, "binary", f"{note}; `lha.amqp` as `{type}`") for column, header, type, note in _PROPERTIES
-    ),
+    tuple(Row(column, header, f"{type}:amqp", note) for column, header, type, note in _PROPERTIES),
 )

@@ -86,6 +86,8 @@ class Type(NamedTuple):
         name, spelling = types.parse(text)
         if not kinds.is_kind(name):
             raise unknown_name("kind", name, [row.name for row in kinds.KINDS])
+        if spelling == "amqp":
+            raise ValueError(f"kind '{text}': values are read as AMQP, and not converted from it")
         return cls(name, spelling)
 
     def __str__(self) -> str:

@@ -305,7 +305,8 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Faul
             message = f"the value is {entry.kind} and {name} was asked for"
             faults.append(Fault("wrong_kind", message, entry.at, entry.header, text, column))
             return None
-        type = name  # the value is its bits, most significant byte first, whatever the order asked for
+        if entry.kind != "binary":
+            type = name  # the value is its bits, most significant byte first, whatever the order asked for
     try:
         return types.read(type, entry.value, dialect=dialect)
     except types.Misfit as misfit:

@@ -2,10 +2,11 @@
 
 ::
 
-    type         name[:be|le|text]
+    type         name[:be|le|text|amqp]
     int32        ┌──┬──┬──┬──┐  most significant byte first (be, the default) or last (le)
                  └──┴──┴──┴──┘
     int32:text   "-42"          ASCII, no spaces
+    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`letterhead.amqp` reads it
 
     bool            true | false
     integers        -?[0-9]+      (timestamp_ms too)
@@ -21,6 +22,7 @@ import re
 import struct
 from decimal import ROUND_DOWN, Decimal, localcontext
 
+from letterhead import amqp
 from letterhead.errors import counted, unknown_name
 
 Scalar = bool | int | float | str | bytes
@@ -76,38 +78,44 @@ class Misfit(Exception):
 
 
 def parse(text: str) -> tuple[str, str]:
-    """Split ``name[:be|le|text]`` into the name and how its bytes spell it."""
+    """Split ``name[:be|le|text|amqp]`` into the name and how its bytes spell it."""
     name, colon, suffix = text.partition(":")
     if name not in TYPES:
         raise unknown_name("type", name, TYPES)
+    if suffix == "amqp":
+        if name not in amqp.READ_AS:
+            raise ValueError(f"type '{text}': AMQP has no {name}")
+        return name, suffix
     if colon and name in ("string", "binary"):
-        raise ValueError(f"type '{name}' takes no suffix")
+        raise ValueError(f"type '{name}' takes no suffix but amqp")
     if colon and suffix not in SUFFIXES:
-        raise unknown_name("suffix", suffix, SUFFIXES)
+        raise unknown_name("suffix", suffix, (*SUFFIXES, "amqp"))
     return name, suffix or "be"
 
 
-def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar:
-    """Read the bytes of a value as a type.
+def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
+    """Read the bytes of a value as a type; ``None`` is a null of AMQP.
 
     An integer is an int, a ``timestamp_ms`` the int that a column of the dialect holds: milliseconds for Arrow,
     microseconds for Spark.
     """
     name, spelling = parse(type)
+    if spelling == "amqp":
+        return _read_amqp(name, data, dialect)
     value = _read_text(name, data) if spelling == "text" else _read_bytes(name, spelling, data)
     if name in ("int128", "uint128") and not -DECIMAL_LIMIT < int(value) < DECIMAL_LIMIT:
         raise Misfit("out_of_range", "the number has more than 38 digits")
-    if name == "timestamp_ms" and dialect == "spark":
-        value = int(value) * 1000
-        if not -(1 << 63) <= value < 1 << 63:
-            raise Misfit("out_of_range", "the time does not fit 64 bits of microseconds")
-    return value
+    return _ticks(int(value), dialect) if name == "timestamp_ms" else value
 
 
 def accepts(type: str, kind: str) -> bool:
     """Say whether a value that carries a kind may be read as a type."""
-    name, _ = parse(type)
-    return kind == name or (name, kind) in (("uuid", "binary"), ("timestamp_ms", "int64"))
+    name, spelling = parse(type)
+    return (
+        kind == name
+        or (name, kind) in (("uuid", "binary"), ("timestamp_ms", "int64"))
+        or (spelling, kind) == ("amqp", "binary")
+    )
 
 
 def untyped(kind: str, bits: bytes, spelling: str) -> bytes:
@@ -200,6 +208,26 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
         digits = data.hex()
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
     return float(struct.unpack(">f" if name == "float32" else ">d", data)[0])
+
+
+def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
+    fault = amqp.fault(data, name)
+    if fault is not None:
+        assert fault.byte is not None
+        raise Misfit(fault.code, fault.message, fault.byte)
+    value = amqp.decode(data).value
+    if value is None or name != "timestamp_ms":
+        return value
+    return _ticks(int(value), dialect, within=1)
+
+
+def _ticks(millis: int, dialect: str, *, within: int = 0) -> int:
+    """Give a time as a column of the dialect counts it."""
+    if dialect != "spark":
+        return millis
+    if not -(1 << 63) <= millis * 1000 < 1 << 63:
+        raise Misfit("out_of_range", "the time does not fit 64 bits of microseconds", within)
+    return millis * 1000
 
 
 def _read_text(name: str, data: bytes) -> Scalar:

@@ -46,7 +46,7 @@ def header(
         Key of the header, and the name of the column that is made. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
     type : str
-        What the value is read as: ``name[:be|le|text]``, see :func:`letterhead.field`. Where the headers have kinds,
+        What the value is read as: ``name[:be|le|text|amqp]``, see :func:`letterhead.field`. Where the headers have kinds,
         the kind decides: a value of another one than the type's is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that stands more than once; ``"all"`` gives an array, empty where there is none.
@@ -110,7 +110,10 @@ def header(
     _check_errors(errors)
     if engine is not None:
         check_name("engine", engine, _ENGINES)
-    by_spark = engine == "spark" or (engine is None and format is None)
+    is_amqp = wanted.type.endswith(":amqp")
+    if is_amqp and engine == "spark":
+        raise ValueError(f"type '{wanted.type}' is not read by Spark's expressions: leave engine out, or say 'arrow'")
+    by_spark = engine == "spark" or (engine is None and format is None and not is_amqp)
     format = "kafka" if format is None else format
     layout = _layout(format, wanted)
     name = _text(key)

@@ -192,6 +192,8 @@ def _new(key: str, given: Any) -> _New:
         type = field(given[1]).type
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
+    if type.endswith(":amqp"):
+        raise ValueError(f"header {key!r}: type '{type}' is read, and not written")
     return _New(key, column=given[0], type=type)
 
 

@@ -8,6 +8,9 @@ from letterhead.amqp import check_type
 from letterhead.errors import check_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pyarrow as pa
     from pyspark.sql import Column
 
     from letterhead.parts.policy import Reader
@@ -18,7 +21,8 @@ __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
     """Read AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub have them in headers.
 
-    An Arrow UDF, which decodes a batch without a loop over its rows; Spark 4.1 is needed, and numpy where it runs.
+    An Arrow UDF of the native reader; Spark 4.1 is needed. Values of headers need not be selected first: the type
+    ``"int64:amqp"`` of :func:`letterhead.spark.select_headers` reads them where they are.
 
     Parameters
     ----------
@@ -48,9 +52,14 @@ def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "c
     Row(tenant='acme')
     """
     check_type(type)
-    from letterhead.parts.amqp import AmqpReader
+    check_name("errors value", errors, ("raise", "null", "column"))
+    import pyarrow as pa
 
-    return _column(column, AmqpReader(type, "spark"), errors)
+    from letterhead import arrow as lha
+    from letterhead.spark.runner import AmqpKernel
+
+    made = lha.amqp(pa.array([], pa.binary()), type, errors=errors, dialect="spark").type
+    return _udf(AmqpKernel(type, errors).read, made)(column)
 
 
 def traceparent(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
@@ -116,15 +125,19 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
 
 
 def _column(column: str | Column, reader: Reader, errors: Literal["raise", "null", "column"]) -> Column:
+    from letterhead.parts.policy import result_type
+    from letterhead.spark.runner import PartKernel
+
+    check_name("errors value", errors, ("raise", "null", "column"))
+    return _udf(PartKernel(reader, errors).read, result_type(reader.type, errors))(column)
+
+
+def _udf(read: Callable[[pa.Array], pa.Array], made: pa.DataType) -> Callable[[str | Column], Column]:
     import pyspark
     from pyspark.sql import functions as F
 
-    from letterhead.parts.policy import result_type
-    from letterhead.spark.runner import PartKernel
     from letterhead.spark.schemas import spark_type
 
-    check_name("errors value", errors, ("raise", "null", "column"))
     if not hasattr(F, "arrow_udf"):
         raise ValueError(f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}")
-    kernel = PartKernel(reader, errors)
-    return F.arrow_udf(kernel.read, spark_type(result_type(reader.type, errors)))(column)
+    return F.arrow_udf(read, spark_type(made))  # type: ignore[no-any-return]

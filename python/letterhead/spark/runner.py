@@ -18,7 +18,7 @@ from letterhead.errors import HeaderError
 if TYPE_CHECKING:
     from letterhead.parts.policy import Reader
 
-__all__ = ["HeaderKernel", "PartKernel", "Runner"]
+__all__ = ["AmqpKernel", "HeaderKernel", "PartKernel", "Runner"]
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,29 @@ class HeaderKernel:
         except HeaderError as error:
             raise _without_row(error) from None
         return made.flatten()[0]
+
+
+@dataclass(frozen=True)
+class AmqpKernel:
+    """Read AMQP primitives: the function of an Arrow UDF.
+
+    Attributes
+    ----------
+    type : str
+        What they are read as.
+    errors : {"raise", "null", "column"}
+        What to do with bad values.
+    """
+
+    type: str
+    errors: Literal["raise", "null", "column"]
+
+    def read(self, cells: pa.Array) -> pa.Array:
+        """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
+        try:
+            return lha.amqp(cells, self.type, errors=self.errors, dialect="spark")
+        except HeaderError as error:
+            raise _without_row(error) from None
 
 
 @dataclass(frozen=True)

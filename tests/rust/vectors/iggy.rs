@@ -3,7 +3,7 @@
 use letterhead::error::{Code, Fault};
 use letterhead::format::Format;
 use letterhead::kind::{Dialect, Kind, Scalar};
-use letterhead::value::{ByteOrder, Spelling, Type};
+use letterhead::value::{ByteOrder, Coding, Spelling, Type};
 use letterhead::walk::{ReadOptions, WriteOptions};
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ pub fn assert_sizes_show(headers: &[Head]) -> usize {
     let mut wrong = 0;
     for head in headers {
         let (Some(Kind::Named(scalar)), Some(value)) = (head.kind, &head.value) else { continue };
-        let of = Type { scalar, spelling: Spelling::Bytes(ByteOrder::Big) };
+        let of = Type { scalar, coding: Coding::Spelled(Spelling::Bytes(ByteOrder::Big)) };
         let misfit = of.read(value, Dialect::Arrow).err().map(|misfit| misfit.code);
         let fits = scalar.width().is_none_or(|width| width == value.len());
         assert_eq!(misfit == Some(Code::WrongSize), !fits, "{head:?}");

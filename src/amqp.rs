@@ -1,0 +1,310 @@
+//! AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub leave them in the values of headers.
+//!
+//! ```text
+//!   ┌──────┬───────────────────────┐   ┌──────┬──────────────┬─────────┐   ┌──────┐
+//!   │ code │ 1, 2, 4, 8, 16 bytes  │   │ code │ length, 1, 4 │ payload │   │ code │
+//!   └──────┴───────────────────────┘   └──────┴──────────────┴─────────┘   └──────┘
+//!     long, uuid, timestamp, …            string, symbol, binary              true, uint 0, null, …
+//! ```
+//!
+//! The code says the type and how the value is written; numbers are big-endian. A `long` of 7 is `55 07` or
+//! `81 00 00 00 00 00 00 00 07`. Described types, lists, maps, arrays and decimals are refused by their names.
+//!
+//! Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
+
+use std::borrow::Cow;
+
+use crate::error::{Code, counted};
+use crate::kind::Scalar;
+use crate::value::{ByteOrder, Misfit, Value, misfit, read_bytes};
+
+/// What stands behind a code.
+#[derive(Clone, Copy)]
+enum Body {
+    /// So many bytes, which are none where the code is the value.
+    Fixed(usize),
+    /// A length of so many bytes, and then as many as it says.
+    Sized(usize),
+}
+
+/// One way to write a primitive: AMQP's name of the type, and the type of ours that it is; null is of any.
+#[derive(Clone, Copy)]
+struct Constructor {
+    name: &'static str,
+    scalar: Option<Scalar>,
+    body: Body,
+}
+
+macro_rules! constructors {
+    ($($code:literal $name:literal $scalar:expr, $body:expr;)*) => {
+        const fn constructor(code: u8) -> Option<Constructor> {
+            match code {
+                $($code => Some(Constructor { name: $name, scalar: $scalar, body: $body }),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+use Body::{Fixed, Sized};
+
+constructors! {
+    // code name       ours                       body
+    0x40 "null"        None,                      Fixed(0);
+    0x56 "boolean"     Some(Scalar::Bool),        Fixed(1);
+    0x41 "boolean"     Some(Scalar::Bool),        Fixed(0);
+    0x42 "boolean"     Some(Scalar::Bool),        Fixed(0);
+    0x50 "ubyte"       Some(Scalar::Uint8),       Fixed(1);
+    0x60 "ushort"      Some(Scalar::Uint16),      Fixed(2);
+    0x70 "uint"        Some(Scalar::Uint32),      Fixed(4);
+    0x52 "uint"        Some(Scalar::Uint32),      Fixed(1);
+    0x43 "uint"        Some(Scalar::Uint32),      Fixed(0);
+    0x80 "ulong"       Some(Scalar::Uint64),      Fixed(8);
+    0x53 "ulong"       Some(Scalar::Uint64),      Fixed(1);
+    0x44 "ulong"       Some(Scalar::Uint64),      Fixed(0);
+    0x51 "byte"        Some(Scalar::Int8),        Fixed(1);
+    0x61 "short"       Some(Scalar::Int16),       Fixed(2);
+    0x71 "int"         Some(Scalar::Int32),       Fixed(4);
+    0x54 "int"         Some(Scalar::Int32),       Fixed(1);
+    0x81 "long"        Some(Scalar::Int64),       Fixed(8);
+    0x55 "long"        Some(Scalar::Int64),       Fixed(1);
+    0x72 "float"       Some(Scalar::Float32),     Fixed(4);
+    0x82 "double"      Some(Scalar::Float64),     Fixed(8);
+    0x73 "char"        Some(Scalar::Char),        Fixed(4);
+    0x83 "timestamp"   Some(Scalar::TimestampMs), Fixed(8);
+    0x98 "uuid"        Some(Scalar::Uuid),        Fixed(16);
+    0xa0 "binary"      Some(Scalar::Binary),      Sized(1);
+    0xb0 "binary"      Some(Scalar::Binary),      Sized(4);
+    0xa1 "string"      Some(Scalar::String),      Sized(1);
+    0xb1 "string"      Some(Scalar::String),      Sized(4);
+    0xa3 "symbol"      Some(Scalar::String),      Sized(1);
+    0xb3 "symbol"      Some(Scalar::String),      Sized(4);
+}
+
+static CONSTRUCTORS: [Option<Constructor>; 256] = {
+    let mut table = [None; 256];
+    let mut code = 0;
+    while code < table.len() {
+        table[code] = constructor(code as u8);
+        code += 1;
+    }
+    table
+};
+
+/// What AMQP calls the types it has that are no value of a column.
+fn refused(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0x00 => "a described type",
+        0x74 => "a decimal32",
+        0x84 => "a decimal64",
+        0x94 => "a decimal128",
+        0x45 | 0xc0 | 0xd0 => "a list",
+        0xc1 | 0xd1 => "a map",
+        0xe0 | 0xf0 => "an array",
+        _ => return None,
+    })
+}
+
+/// Whether AMQP has a primitive that can be read as this.
+pub fn has(scalar: Scalar) -> bool {
+    CONSTRUCTORS.iter().flatten().any(|made| made.scalar == Some(scalar))
+}
+
+/// A primitive whose code and end are right.
+pub enum Opened<'a> {
+    Null,
+    /// Its code, how many bytes stand before the payload, and the payload.
+    Value(u8, usize, &'a [u8]),
+}
+
+/// Opens a primitive that is to be of this type; `None` where it is another, or ends elsewhere than it says.
+#[inline(always)] // Into loops over cells, where the type is known.
+pub fn open(scalar: Scalar, bytes: &[u8]) -> Option<Opened<'_>> {
+    let (&code, rest) = bytes.split_first()?;
+    let made = CONSTRUCTORS[usize::from(code)].as_ref()?;
+    if made.scalar.is_some_and(|found| found != scalar) {
+        return None;
+    }
+    let (head, payload) = match made.body {
+        Fixed(width) => (1, (rest.len() == width).then_some(rest)?),
+        Sized(1) => (2, rest.split_first().and_then(|(len, rest)| (rest.len() == usize::from(*len)).then_some(rest))?),
+        Sized(_) => (5, long_payload(rest)?),
+    };
+    Some(if made.scalar.is_none() { Opened::Null } else { Opened::Value(code, head, payload) })
+}
+
+#[inline]
+fn long_payload(rest: &[u8]) -> Option<&[u8]> {
+    let (len, payload) = rest.split_first_chunk()?;
+    (payload.len() as u64 == u64::from(u32::from_be_bytes(*len))).then_some(payload)
+}
+
+/// Reads a primitive that is to be of this type; `None` is AMQP's null.
+pub fn read<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Option<Value<'a>>, Box<Misfit>> {
+    match open(scalar, bytes) {
+        Some(Opened::Value(code, head, payload)) => {
+            value(scalar, code, payload).map(Some).map_err(|misfit| misfit.behind(head))
+        }
+        Some(Opened::Null) => Ok(None),
+        None => Err(unopened(scalar, bytes)),
+    }
+}
+
+/// Why a primitive was not opened.
+#[cold]
+fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<Misfit> {
+    let Some((&code, rest)) = bytes.split_first() else {
+        return misfit(Code::Truncated, || "no bytes where AMQP has at least the code of a type".into());
+    };
+    let Some(made) = &CONSTRUCTORS[usize::from(code)] else {
+        return misfit(Code::UnknownKind, || match refused(code) {
+            Some(name) => format!("the value is {name}, which is no single value"),
+            None => format!("the value is of code {code:#04x}, which AMQP does not have"),
+        });
+    };
+    if made.scalar.is_some_and(|found| found != scalar) {
+        return misfit(Code::WrongKind, || format!("the value is {} and {} was asked for", made.name, scalar.name()));
+    }
+    wrong_end(made, rest)
+}
+
+fn value<'a>(scalar: Scalar, code: u8, payload: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
+    match (scalar, payload) {
+        (Scalar::Bool, []) => Ok(Value::Bool(code == TRUE)),
+        (Scalar::Char, _) => character(payload)
+            .map(|character| Value::Text(Cow::Owned(character.to_string())))
+            .ok_or_else(|| misfit(Code::OutOfRange, || "the number is no character of Unicode".into())),
+        (Scalar::Int32 | Scalar::Int64, [_]) => Ok(Value::Int(signed(payload))),
+        (Scalar::Uint32, [] | [_]) => Ok(Value::Int(unsigned(payload) as i64)),
+        (Scalar::Uint64, [] | [_]) => Ok(Value::Wide(unsigned(payload).into())),
+        _ => read_bytes(scalar, ByteOrder::Big, payload),
+    }
+}
+
+/// The code that is a value of its own.
+pub const TRUE: u8 = 0x41;
+
+/// The number of a payload, which may be written in fewer bytes than its type has: none of them is 0.
+#[inline(always)]
+pub fn unsigned(payload: &[u8]) -> u64 {
+    match *payload {
+        [a] => a.into(),
+        [a, b] => u16::from_be_bytes([a, b]).into(),
+        [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+/// The same of a number with a sign.
+#[inline(always)]
+pub fn signed(payload: &[u8]) -> i64 {
+    match *payload {
+        [a] => (a as i8).into(),
+        [a, b] => i16::from_be_bytes([a, b]).into(),
+        [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f, g, h] => i64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
+    }
+}
+
+/// A code point, where a char of the formats is a unit of UTF-16.
+#[inline]
+pub fn character(payload: &[u8]) -> Option<char> {
+    char::from_u32(u32::from_be_bytes(payload.try_into().ok()?))
+}
+
+/// What is wrong with bytes that do not end where the value does.
+fn wrong_end(made: &Constructor, rest: &[u8]) -> Box<Misfit> {
+    let truncated = |message: String| misfit(Code::Truncated, || message).behind(1);
+    let end = match made.body {
+        Fixed(width) => width,
+        Sized(width) => {
+            let Some(len) = rest.get(..width) else { return truncated("the bytes end inside the length".into()) };
+            let len = len.iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
+            let there = rest.len() - width;
+            if len > there {
+                return truncated(format!("{} announced and {there} there", counted(len, "byte")));
+            }
+            width + len
+        }
+    };
+    match rest.len().checked_sub(end) {
+        None => truncated(format!("the bytes end inside the {}", made.name)),
+        Some(more) => {
+            let message = || format!("{} after the {}", counted(more, "byte"), made.name);
+            misfit(Code::TrailingBytes, message).behind(1 + end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads(scalar: Scalar, bytes: &[u8]) -> Option<Value<'_>> {
+        read(scalar, bytes).unwrap()
+    }
+
+    fn fails(scalar: Scalar, bytes: &[u8]) -> (Code, usize, String) {
+        let Misfit { code, within, message } = *read(scalar, bytes).unwrap_err();
+        (code, within, message)
+    }
+
+    #[test]
+    fn the_code_says_how_a_value_is_written() {
+        assert_eq!(reads(Scalar::Int64, &[0x55, 0xff]), Some(Value::Int(-1)));
+        assert_eq!(reads(Scalar::Int64, &[0x81, 0, 0, 0, 0, 0, 0, 1, 0]), Some(Value::Int(256)));
+        assert_eq!(reads(Scalar::Uint32, &[0x43]), Some(Value::Int(0)));
+        assert_eq!(reads(Scalar::Uint32, &[0x52, 0xff]), Some(Value::Int(255)));
+        assert_eq!(reads(Scalar::Uint64, &[0x44]), Some(Value::Wide(0)));
+        assert_eq!(reads(Scalar::Uint64, &[0x53, 0xff]), Some(Value::Wide(255)));
+        assert_eq!(reads(Scalar::Bool, &[0x41]), Some(Value::Bool(true)));
+        assert_eq!(reads(Scalar::Bool, &[0x42]), Some(Value::Bool(false)));
+        assert_eq!(reads(Scalar::Bool, &[0x56, 1]), Some(Value::Bool(true)));
+        assert_eq!(reads(Scalar::Char, &[0x73, 0, 1, 0xf4, 0xe6]), Some(Value::Text("📦".into())));
+        assert_eq!(reads(Scalar::String, b"\xa1\x02hi"), Some(Value::Text("hi".into())));
+        assert_eq!(reads(Scalar::String, b"\xb3\0\0\0\x02hi"), Some(Value::Text("hi".into())));
+        assert_eq!(reads(Scalar::Binary, b"\xa0\0"), Some(Value::Bytes(b"")));
+    }
+
+    #[test]
+    fn null_is_of_every_type() {
+        for scalar in Scalar::ALL.iter().filter(|scalar| has(**scalar)) {
+            assert_eq!(reads(*scalar, &[0x40]), None);
+        }
+        assert!(!has(Scalar::Int128) && !has(Scalar::Uint128));
+    }
+
+    #[test]
+    fn every_primitive_has_an_end_before_which_it_is_truncated_and_after_which_bytes_trail() {
+        for code in 0..=u8::MAX {
+            let Some(made) = constructor(code) else { continue };
+            let scalar = made.scalar.unwrap_or(Scalar::Int64);
+            let whole = match made.body {
+                Fixed(width) => [&[code][..], &vec![0; width]].concat(),
+                Sized(width) => [&[code][..], &vec![0; width - 1], &[3], b"abc"].concat(),
+            };
+            assert!(read(scalar, &whole).is_ok(), "{code:#x}");
+            for cut in 1..whole.len() {
+                let (found, within, _) = fails(scalar, &whole[..cut]);
+                assert_eq!((found, within), (Code::Truncated, 1), "{code:#x} {cut}");
+            }
+            let (found, within, message) = fails(scalar, &[&whole[..], &[0]].concat());
+            assert_eq!((found, within), (Code::TrailingBytes, whole.len()), "{code:#x}");
+            assert_eq!(message, format!("1 byte after the {}", made.name));
+        }
+    }
+
+    #[test]
+    fn what_is_no_value_of_the_type_is_said_and_where() {
+        assert_eq!(fails(Scalar::Int64, &[]).0, Code::Truncated);
+        assert_eq!(fails(Scalar::Int64, &[0xc1, 1, 0]).2, "the value is a map, which is no single value");
+        assert_eq!(fails(Scalar::Int64, &[0x07]).2, "the value is of code 0x07, which AMQP does not have");
+        assert_eq!(fails(Scalar::Int64, &[0x71, 1]).2, "the value is int and int64 was asked for");
+        assert_eq!(fails(Scalar::Bool, &[0x56, 2]), (Code::BadBool, 1, "2 is not a boolean: 0 or 1".into()));
+        assert_eq!(fails(Scalar::String, b"\xa1\x02a\xff").1, 3);
+        assert_eq!(fails(Scalar::Char, &[0x73, 0, 0, 0xd8, 0]).0, Code::OutOfRange);
+        assert_eq!(fails(Scalar::String, b"\xb1\xff\xff\xff\xffa").2, "4294967295 bytes announced and 1 there");
+    }
+}

@@ -1,0 +1,300 @@
+//! amqp: a column of AMQP primitives into a typed column.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray};
+use arrow_schema::{DataType, FieldRef};
+
+use super::column::{Column, Data, Runs, Validity};
+use super::input::Bytes;
+use super::rows::Rows;
+use super::run::{OnError, Ran, RowSink, run};
+use super::{Input, Output, schema, struct_of};
+use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
+use crate::chunk::{CHUNK, is_ascii};
+use crate::error::{Direction, Error};
+use crate::header::Header;
+use crate::kind::{Dialect, Scalar};
+use crate::mode::{Mode, Stop};
+use crate::value::{Type, UUID_LEN, uuid_digits};
+use crate::walk::{FieldValue, Presence, Sink};
+
+/// What errors name as the format.
+pub const NAME: &str = "amqp";
+
+/// AMQP primitives → values of one type.
+#[derive(Debug, Clone, Copy)]
+pub struct ReadAmqp {
+    pub of: Type,
+    pub dialect: Dialect,
+    pub on_error: OnError,
+}
+
+impl ReadAmqp {
+    pub fn output_type(&self) -> DataType {
+        match self.on_error {
+            OnError::Column => DataType::Struct(self.fields().into()),
+            OnError::Raise | OnError::Null => self.of.scalar.arrow(self.dialect),
+        }
+    }
+
+    fn fields(&self) -> Vec<FieldRef> {
+        let values = schema::nullable("value", self.of.scalar.arrow(self.dialect));
+        vec![values, schema::nullable("error", schema::faults_type())]
+    }
+
+    pub fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+        let bytes = as_bytes(input.column);
+        let column = bytes.as_deref().unwrap_or(input.column);
+        let cells = Bytes::of(column).ok_or_else(|| {
+            let given = schema::spelled(input.column.data_type());
+            Error::Type(format!("the column is {given}, and {NAME} is read from binary or string"))
+        })?;
+        let plan = input.plan(NAME, Direction::Decode, self.on_error);
+        let rows = cells.row_count() - input.from;
+        // Payloads are shorter than their cells; what is spelt out is longer.
+        let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { cells.total_len() };
+        let make = || {
+            let mut column = Column::new(self.of.scalar.arrow(self.dialect));
+            column.reserve(rows, bytes.min(input.max_offset));
+            let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
+            Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: (0, 0) })
+        };
+        let Ran { sink, findings, until } = run(&Values(cells), input.from, &plan, make)?;
+        let values = sink.column.finish();
+        let column = match self.on_error {
+            OnError::Column => {
+                struct_of(self.fields(), vec![values, findings.faults.finish()], None, until - input.from)
+            }
+            OnError::Raise | OnError::Null => values,
+        };
+        Ok(Output { column, until })
+    }
+}
+
+/// The bytes of a column of text, in the same buffers.
+fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
+    match column.data_type() {
+        DataType::Utf8 => Some(Arc::new(BinaryArray::from(column.as_string::<i32>().clone()))),
+        DataType::LargeUtf8 => Some(Arc::new(LargeBinaryArray::from(column.as_string::<i64>().clone()))),
+        DataType::Utf8View => Some(Arc::new(column.as_string_view().clone().to_binary_view())),
+        _ => None,
+    }
+}
+
+/// Cells that are a value each: messages of one field, without headers.
+struct Values<'a>(Bytes<'a>);
+
+impl<'a> Rows<'a> for Values<'a> {
+    fn row_count(&self) -> usize {
+        self.0.row_count()
+    }
+
+    #[inline]
+    fn is_null(&self, row: usize) -> bool {
+        self.0.is_null(row)
+    }
+
+    #[inline]
+    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, _mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+        if let Some(cell) = self.0.get(row) {
+            sink.fields(&[FieldValue::Binary(cell)]);
+        }
+        Ok(Presence::Absent)
+    }
+}
+
+/// A typed column as it grows.
+struct ValueSink<'a> {
+    of: Type,
+    dialect: Dialect,
+    max_offset: usize,
+    cells: Bytes<'a>,
+    cell: Option<&'a [u8]>,
+    column: Column,
+    /// Values and bytes before the row at hand.
+    mark: (usize, usize),
+}
+
+impl<'a> Sink<'a> for ValueSink<'a> {
+    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    #[inline]
+    fn fields(&mut self, fields: &[FieldValue<'a>]) {
+        if let [FieldValue::Binary(cell)] = fields {
+            self.cell = Some(cell);
+        }
+    }
+}
+
+impl<'a> RowSink<'a> for ValueSink<'a> {
+    fn leap(&mut self, row: usize) -> usize {
+        let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
+        let most = self.max_offset;
+        let (data, valid) = self.column.parts_mut();
+        let mut leap = Leap { scalar, cells: self.cells, row, valid };
+        macro_rules! integers {
+            ($numbers:ident) => {
+                match scalar {
+                    Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 => {
+                        leap.values(|_, payload| Some(unsigned(payload) as _), |number| $numbers.push(number))
+                    }
+                    _ => leap.values(|_, payload| Some(signed(payload) as _), |number| $numbers.push(number)),
+                }
+            };
+        }
+        match data {
+            Data::Bool(bits) => leap.values(truth, |bit| bits.append(bit)),
+            Data::Int8(numbers) => integers!(numbers),
+            Data::Int16(numbers) => integers!(numbers),
+            Data::Int32(numbers) => integers!(numbers),
+            Data::Int64(numbers) if scalar == Scalar::TimestampMs && spark => {
+                leap.values(|_, payload| signed(payload).checked_mul(1000), |micros| numbers.push(micros))
+            }
+            Data::Int64(numbers) => integers!(numbers),
+            Data::Uint8(numbers) => integers!(numbers),
+            Data::Uint16(numbers) => integers!(numbers),
+            Data::Uint32(numbers) => integers!(numbers),
+            Data::Uint64(numbers) => integers!(numbers),
+            Data::Decimal(numbers) => integers!(numbers),
+            Data::Float32(numbers) => {
+                leap.values(|_, payload| Some(unsigned(payload) as u32), |bits| numbers.push(f32::from_bits(bits)))
+            }
+            Data::Float64(numbers) => {
+                leap.values(|_, payload| Some(unsigned(payload)), |bits| numbers.push(f64::from_bits(bits)))
+            }
+            Data::Text(runs) => match scalar {
+                Scalar::Uuid => leap.runs(most, runs, |payload, runs| {
+                    runs.push_padded((uuid_digits(payload.try_into().ok()?), UUID_LEN));
+                    Some(())
+                }),
+                Scalar::Char => leap.runs(most, runs, |payload, runs| {
+                    runs.push(character(payload)?.encode_utf8(&mut [0; 4]).as_bytes());
+                    Some(())
+                }),
+                _ => {
+                    let source = self.cells.source();
+                    leap.runs(most, runs, |payload, runs| {
+                        let ascii = source.chunk(payload).is_some_and(|chunk| is_ascii(chunk, payload.len()));
+                        if !ascii && std::str::from_utf8(payload).is_err() {
+                            return None;
+                        }
+                        runs.push_from::<CHUNK>(source, payload);
+                        Some(())
+                    })
+                }
+            },
+            Data::Bytes(runs) => {
+                let source = self.cells.source();
+                leap.runs(most, runs, |payload, runs| {
+                    runs.push_from::<CHUNK>(source, payload);
+                    Some(())
+                })
+            }
+        }
+    }
+
+    #[inline]
+    fn begin_row(&mut self) {
+        self.cell = None;
+        self.mark = (self.column.count(), self.column.byte_len());
+    }
+
+    #[inline]
+    fn end_row<M: Mode>(&mut self, _headers: Presence, mode: &mut M) -> Result<(), Stop> {
+        let value = match self.cell.map(|cell| self.of.read(cell, self.dialect)) {
+            Some(Ok(value)) => value,
+            Some(Err(misfit)) => {
+                mode.soft(misfit.code, Some(misfit.within), || misfit.message)?;
+                None
+            }
+            None => None,
+        };
+        self.column.push(value);
+        Ok(())
+    }
+
+    fn abort_row(&mut self) {
+        let (values, bytes) = self.mark;
+        self.column.truncate(values, bytes);
+    }
+
+    fn null_row(&mut self) {
+        self.column.push(None);
+    }
+
+    #[inline]
+    fn max_offset(&self) -> usize {
+        self.column.byte_len()
+    }
+
+    fn keeps_parts(&self) -> bool {
+        true
+    }
+}
+
+/// Cells from a row on, up to the first that has to be looked at again.
+struct Leap<'a, 'c> {
+    scalar: Scalar,
+    cells: Bytes<'a>,
+    row: usize,
+    valid: &'c mut Validity,
+}
+
+impl<'a> Leap<'a, '_> {
+    /// Values of fixed size: `read` is given the code and the payload.
+    #[inline(always)]
+    fn values<T: Default>(&mut self, read: impl Fn(u8, &'a [u8]) -> Option<T>, mut push: impl FnMut(T)) -> usize {
+        self.cells(|opened| {
+            let value = opened.map(|(code, payload)| read(code, payload));
+            push(match value {
+                Some(value) => value?,
+                None => T::default(),
+            });
+            Some(())
+        })
+    }
+
+    /// Values behind offsets, which stay within the largest one: `push` is given the payload.
+    #[inline(always)]
+    fn runs(&mut self, most: usize, runs: &mut Runs, push: impl Fn(&'a [u8], &mut Runs) -> Option<()>) -> usize {
+        self.cells(|opened| match opened {
+            Some((_, payload)) if runs.byte_len() + payload.len().max(UUID_LEN) <= most => push(payload, runs),
+            Some(_) => None,
+            None => {
+                runs.push(&[]);
+                Some(())
+            }
+        })
+    }
+
+    /// Cells that are null or open, until `take` returns `None`.
+    #[inline(always)]
+    fn cells(&mut self, mut take: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
+        for row in self.row..self.cells.row_count() {
+            let opened = match self.cells.get(row).map(|cell| open(self.scalar, cell)) {
+                None | Some(Some(Opened::Null)) => None,
+                Some(Some(Opened::Value(code, _, payload))) => Some((code, payload)),
+                Some(None) => return row - self.row,
+            };
+            if take(opened).is_none() {
+                return row - self.row;
+            }
+            self.valid.push(opened.is_some());
+        }
+        self.cells.row_count() - self.row
+    }
+}
+
+#[inline(always)]
+fn truth(code: u8, payload: &[u8]) -> Option<bool> {
+    match payload {
+        [] => Some(code == TRUE),
+        [0] => Some(false),
+        [1] => Some(true),
+        _ => None,
+    }
+}
