@@ -230,13 +230,20 @@ fn uuid_text(bytes: [u8; 16]) -> String {
 /// The text of a UUID, in ASCII.
 #[inline]
 pub fn uuid_digits(bytes: [u8; 16]) -> [u8; UUID_LEN] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    /// Where the two digits of each byte stand.
+    /// The two digits of every byte.
+    const DIGITS: [[u8; 2]; 256] = {
+        let (mut table, mut byte) = ([[0; 2]; 256], 0);
+        while byte < table.len() {
+            table[byte] = [b"0123456789abcdef"[byte >> 4], b"0123456789abcdef"[byte & 15]];
+            byte += 1;
+        }
+        table
+    };
+    /// Where the digits of each byte stand.
     const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut text = [b'-'; UUID_LEN];
     for (place, byte) in PLACES.into_iter().zip(bytes) {
-        text[place] = DIGITS[usize::from(byte >> 4)];
-        text[place + 1] = DIGITS[usize::from(byte & 15)];
+        text[place..place + 2].copy_from_slice(&DIGITS[usize::from(byte)]);
     }
     text
 }
@@ -541,6 +548,7 @@ mod tests {
 
     #[test]
     fn a_uuid_is_lower_case_text() {
+        assert_eq!(&uuid_digits([0xaf; 16]), b"afafafaf-afaf-afaf-afaf-afafafafafaf");
         let bytes: Vec<u8> = (0..16).collect();
         let text = "00010203-0405-0607-0809-0a0b0c0d0e0f";
         assert_eq!(read("uuid", &bytes), Ok(Value::Text(text.into())));

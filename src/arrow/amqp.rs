@@ -10,6 +10,7 @@ use super::column::{Column, Data, Runs, Validity};
 use super::input::Bytes;
 use super::rows::Rows;
 use super::run::{OnError, Ran, RowSink, run};
+use super::source::Source;
 use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::chunk::{CHUNK, is_ascii};
@@ -59,7 +60,7 @@ impl ReadAmqp {
             let mut column = Column::new(self.of.scalar.arrow(self.dialect));
             column.reserve(rows, bytes.min(input.max_offset));
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
-            Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: (0, 0) })
+            Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: 0 })
         };
         let Ran { sink, findings, until } = run(&Values(cells), input.from, &plan, make)?;
         let values = sink.column.finish();
@@ -113,8 +114,8 @@ struct ValueSink<'a> {
     cells: Bytes<'a>,
     cell: Option<&'a [u8]>,
     column: Column,
-    /// Values and bytes before the row at hand.
-    mark: (usize, usize),
+    /// Values before the row at hand.
+    mark: usize,
 }
 
 impl<'a> Sink<'a> for ValueSink<'a> {
@@ -136,13 +137,14 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
         let most = self.max_offset;
         let (data, valid) = self.column.parts_mut();
         let mut leap = Leap { scalar, cells: self.cells, row, valid };
+        let source = self.cells.source();
         macro_rules! integers {
             ($numbers:ident) => {
                 match scalar {
                     Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 => {
-                        leap.values(|_, payload| Some(unsigned(payload) as _), |number| $numbers.push(number))
+                        leap.values(|_, payload| Some(natural(source, payload) as _), |number| $numbers.push(number))
                     }
-                    _ => leap.values(|_, payload| Some(signed(payload) as _), |number| $numbers.push(number)),
+                    _ => leap.values(|_, payload| Some(integer(source, payload) as _), |number| $numbers.push(number)),
                 }
             };
         }
@@ -175,32 +177,26 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                     runs.push(character(payload)?.encode_utf8(&mut [0; 4]).as_bytes());
                     Some(())
                 }),
-                _ => {
-                    let source = self.cells.source();
-                    leap.runs(most, runs, |payload, runs| {
-                        let ascii = source.chunk(payload).is_some_and(|chunk| is_ascii(chunk, payload.len()));
-                        if !ascii && std::str::from_utf8(payload).is_err() {
-                            return None;
-                        }
-                        runs.push_from::<CHUNK>(source, payload);
-                        Some(())
-                    })
-                }
-            },
-            Data::Bytes(runs) => {
-                let source = self.cells.source();
-                leap.runs(most, runs, |payload, runs| {
+                _ => leap.runs(most, runs, |payload, runs| {
+                    let ascii = source.chunk(payload).is_some_and(|chunk| is_ascii(chunk, payload.len()));
+                    if !ascii && std::str::from_utf8(payload).is_err() {
+                        return None;
+                    }
                     runs.push_from::<CHUNK>(source, payload);
                     Some(())
-                })
-            }
+                }),
+            },
+            Data::Bytes(runs) => leap.runs(most, runs, |payload, runs| {
+                runs.push_from::<CHUNK>(source, payload);
+                Some(())
+            }),
         }
     }
 
     #[inline]
     fn begin_row(&mut self) {
         self.cell = None;
-        self.mark = (self.column.count(), self.column.byte_len());
+        self.mark = self.column.count();
     }
 
     #[inline]
@@ -218,8 +214,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 
     fn abort_row(&mut self) {
-        let (values, bytes) = self.mark;
-        self.column.truncate(values, bytes);
+        self.column.truncate(self.mark);
     }
 
     fn null_row(&mut self) {
@@ -287,6 +282,31 @@ impl<'a> Leap<'a, '_> {
         }
         self.cells.row_count() - self.row
     }
+}
+
+/// What [`unsigned`] gives. Where numbers are written in several ways, no branch could foretell which one comes next: all of
+/// them are read as eight bytes, and what came too much is pushed out.
+#[inline(always)]
+fn natural(source: Source<'_>, payload: &[u8]) -> u64 {
+    match source.chunk(payload) {
+        Some(chunk) => u64::from_be_bytes(*chunk).checked_shr(behind(payload)).unwrap_or(0),
+        None => unsigned(payload),
+    }
+}
+
+/// What [`signed`] gives, in the same way.
+#[inline(always)]
+fn integer(source: Source<'_>, payload: &[u8]) -> i64 {
+    match source.chunk(payload) {
+        Some(chunk) => i64::from_be_bytes(*chunk).checked_shr(behind(payload)).unwrap_or(0),
+        None => signed(payload),
+    }
+}
+
+/// The bits behind a payload of at most eight bytes.
+#[inline(always)]
+fn behind(payload: &[u8]) -> u32 {
+    u64::BITS - 8 * payload.len() as u32
 }
 
 #[inline(always)]

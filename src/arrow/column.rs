@@ -414,7 +414,7 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 mod tests {
     use super::*;
     use crate::kind::Dialect;
-    use crate::value::{Spelling, Type};
+    use crate::value::{Coding, Spelling, Type};
 
     #[test]
     fn validity_rolls_back_to_any_length() {
@@ -468,12 +468,12 @@ mod tests {
                     continue;
                 }
                 for order in [ByteOrder::Big, ByteOrder::Little] {
-                    let read = Type { scalar: *scalar, spelling: Spelling::Bytes(order) };
+                    let read = Type { scalar: *scalar, coding: Coding::Spelled(Spelling::Bytes(order)) };
                     for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
                         let (mut by_bytes, mut by_value) = (Column::new(of.clone()), Column::new(of.clone()));
                         let value = read.read(&bytes, dialect);
                         assert_eq!(by_bytes.push_bytes(&bytes, order), value.is_ok(), "{scalar:?} {bytes:?}");
-                        value.into_iter().for_each(|value| by_value.push(Some(value)));
+                        value.into_iter().for_each(|value| by_value.push(value));
                         assert_eq!(&by_bytes.finish(), &by_value.finish(), "{scalar:?} {order:?} {bytes:?}");
                     }
                 }

@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::value::{ByteOrder, Type, Value};
+use crate::value::{ByteOrder, Coding, Spelling, Type, Value};
 use crate::walk::{Presence, Sink};
 
 /// Which of several headers with one key is meant.
@@ -101,8 +101,8 @@ impl<'a> SelectSink<'a> {
             WantedKey::Typed(Kind::Named(Scalar::String), bytes) => Some(bytes.clone()),
             WantedKey::Int(_) | WantedKey::Typed(..) => None,
         };
-        let plain = |want: &Want, column: &Column| match want.of.spelling {
-            Spelling::Bytes(order) if column.takes_bytes_of(want.of.scalar) => Some(order),
+        let plain = |want: &Want, column: &Column| match want.of.coding {
+            Coding::Spelled(Spelling::Bytes(order)) if column.takes_bytes_of(want.of.scalar) => Some(order),
             _ => None,
         };
         let slot = |want: &Want, column: Column| Slot {
