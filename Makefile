@@ -115,7 +115,7 @@ test-rust: ## Test the Rust core, with no Python in it
 
 .PHONY: test-python
 test-python: $(VENV)/.wheel target/jvm-tests/.built ## Test the Python package, without Spark
-	$(PYTEST) tests/python tests/state -m "not full"
+	$(PYTEST) tests/python tests/read tests/state -m "not full"
 
 .PHONY: test-doc
 test-doc: $(VENV)/.wheel ## Run the examples in docstrings and in the documentation (test-spark runs those of Spark)
@@ -137,7 +137,7 @@ test-full: test-long test-spark35 ## Run what test-all adds to test
 .PHONY: test-long
 test-long: $(VENV)/.wheel target/jvm-tests/.built target/kafka/.built
 	PROPTEST_CASES=$(LONG_EXAMPLES) cargo test --no-default-features
-	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/python tests/state -m "full or hypothesis" --timeout 1800
+	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/python tests/read tests/state -m "full or hypothesis" --timeout 1800
 	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/spark -m "full or hypothesis"
 	$(PYTEST) tests/kafka -m full
 
@@ -155,7 +155,7 @@ fuzz: $(VENV)/.wheel ## Compare Rust with plain Python on many more random input
 ##@ Measure
 
 .PHONY: bench
-bench: bench-rust bench-python bench-jvm bench-iggy bench-spark ## Run all benchmarks, print one table, keep the raw results under benches/record
+bench: bench-rust bench-python bench-jvm bench-iggy bench-spark bench-direct ## Run all benchmarks, print one table, keep the raw results under benches/record
 	$(BIN)/python -m benches.run
 
 .PHONY: bench-table
@@ -199,6 +199,11 @@ bench-spark: $(VENV)/.wheel
 	$(BIN)/python -m benches.spark.topology --record $(RECORD)/spark-topology.json
 	$(BIN)/python -m benches.spark.from_your_query --record $(RECORD)/from-your-query.json
 
+.PHONY: bench-direct
+bench-direct: $(VENV)/.wheel target/kafka/.built
+	mkdir -p $(RECORD)
+	$(BIN)/python -m benches.direct.measure --record $(RECORD)/direct.json
+
 .PHONY: bench-quick
 bench-quick: target/jvm/.built $(VENV)/.wheel $(VENV)/.bench ## Run every benchmark once on small data: checks the answers, times nothing
 	cargo test --no-default-features --bench '*'
@@ -214,6 +219,7 @@ bench-quick: target/jvm/.built $(VENV)/.wheel $(VENV)/.bench ## Run every benchm
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.select_headers
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.topology
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.from_your_query
+	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.direct.measure --segments-only
 
 # The environments. A stamp is newer than what it was made from, or it is made again.
 

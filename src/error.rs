@@ -56,7 +56,7 @@ codes! {
     KindNotCarried "kind_not_carried" "the target carries no kinds, and how to write the value was not said"
     NullNotCarried "null_not_carried" "the target has no way to write this null"
     LimitExceeded "limit_exceeded" "a limit set by the caller is passed"
-    NotInOrder "not_in_order" "keys that are said to be in order are not"
+    NotInOrder "not_in_order" "keys or offsets that should be in order are not"
     BadSignature "bad_signature" "a signature does not hold"
     MissingKey "missing_key" "a required header is absent"
     NullField "null_field" "a field of the envelope is null and the format has no null for it"

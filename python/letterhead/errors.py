@@ -46,7 +46,7 @@ CODES: dict[str, str] = {
     "kind_not_carried": "the target carries no kinds, and how to write the value was not said",
     "null_not_carried": "the target has no way to write this null",
     "limit_exceeded": "a limit set by the caller is passed",
-    "not_in_order": "keys that are said to be in order are not",
+    "not_in_order": "keys or offsets that should be in order are not",
     "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",
     "null_field": "a field of the envelope is null and the format has no null for it",

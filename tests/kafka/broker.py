@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -43,6 +44,8 @@ share.coordinator.state.topic.min.isr=1
 share.coordinator.state.topic.num.partitions=1
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
+log.cleaner.backoff.ms=200
+log.initial.task.delay.ms=200
 """
 
 
@@ -73,10 +76,12 @@ class Broker:
     @property
     def address(self) -> str:
         """Where clients reach it, as ``host:port``."""
-        [listeners] = [line for line in self._properties.read_text().splitlines() if line.startswith("advertised.")]
-        return listeners.partition("//")[2]
+        *_, listeners = [line for line in self._properties.read_text().splitlines() if line.startswith("advertised.")]
+        return listeners.partition("//")[2].partition(",")[0]
 
-    def start(self, port: int | None = None, *, attached: bool = True) -> None:
+    def start(
+        self, port: int | None = None, *, attached: bool = True, more: str = "", format: Sequence[str] = ()
+    ) -> None:
         """Start an empty broker and wait until it answers.
 
         Parameters
@@ -85,15 +90,24 @@ class Broker:
             Where it listens; by default where nobody does.
         attached : bool, default True
             Whether it stops when this process ends, however that ends. If not, it runs until it is stopped.
+        more : str, default ""
+            Lines of properties; one that is there already is overridden.
+        format : sequence of str, optional
+            More arguments of the tool that formats its directory.
         """
-        if self.process is not None:
-            raise RuntimeError(f"a broker runs in {self.directory} already, at {self.address}")
+        self._check_stopped()
         data = self.directory / "data"
         shutil.rmtree(data, ignore_errors=True)
         self.directory.mkdir(parents=True, exist_ok=True)
-        free, controller = _free_ports(2)
-        self._properties.write_text(PROPERTIES.format(port=port or free, controller=controller, data=data))
-        java("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER, "--config", str(self._properties))
+        free, controller = free_ports(2)
+        self._properties.write_text(PROPERTIES.format(port=port or free, controller=controller, data=data) + more)
+        tool = ("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER, "--config", str(self._properties))
+        java(*tool, *format)
+        self.start_again(attached=attached)
+
+    def start_again(self, *, attached: bool = True) -> None:
+        """Start a broker that was stopped, with what is on it, where it was."""
+        self._check_stopped()
         with self._log.open("wb") as log:
             started = subprocess.Popen(
                 [*_java("letterhead.testing.broker.Attached" if attached else "kafka.Kafka"), str(self._properties)],
@@ -119,6 +133,10 @@ class Broker:
                 process.wait(5)
                 raise RuntimeError(f"the broker did not stop in {STOP_LIMIT} s; its threads:\n{where}") from None
         self._pid.unlink(missing_ok=True)
+
+    def _check_stopped(self) -> None:
+        if self.process is not None:
+            raise RuntimeError(f"a broker runs in {self.directory} already, at {self.address}")
 
     def _wait_until_it_answers(self, started: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + START_LIMIT
@@ -180,6 +198,15 @@ def connector() -> str:
     return ",".join(map(str, sorted((BUILT / "connector").glob("*.jar"))))
 
 
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback on which nobody listens."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
 def _java(program: str) -> list[str]:
     _check_built()
     return [
@@ -193,11 +220,3 @@ def _java(program: str) -> list[str]:
 def _check_built() -> None:
     if not (BUILT / ".built").exists():
         raise RuntimeError("the broker is not there: run `make target/kafka/.built` (it needs JDK 17 and Maven)")
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports

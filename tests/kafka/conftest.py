@@ -35,6 +35,16 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def written(broker: str) -> Iterator[str]:
+    """What the names of the topics of :mod:`written` begin with, which are there while this is."""
+    from written import write_all
+
+    keeps_open = write_all(broker, "written-", 100)
+    yield "written-"
+    keeps_open.clear()
+
+
+@pytest.fixture(scope="session")
 def spark():
     from pyspark import SparkContext
 

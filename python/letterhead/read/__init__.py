@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from letterhead.read.reader import Reader
 
 if TYPE_CHECKING:
-    from letterhead.read.segments import segments as segments
-    from letterhead.read.state import state as state
-    from letterhead.read.topic import topic as topic
+    from letterhead.read.open_segments import segments as segments
+    from letterhead.read.open_state import state as state
+    from letterhead.read.open_topic import topic as topic
 
 __all__ = ["Reader", "segments", "state", "topic"]
 
-# A reader and what it needs (pyarrow, rocksdict, kafka-python) are imported when it is first asked for.
+# A reader and what it needs (pyarrow, rocksdict, kafka-python) are imported when it is first asked for. Its module must
+# not have its name: imported by that, it would stand here in the place of the function.
 _READERS = ("segments", "state", "topic")
 
 
 def __getattr__(name: str) -> Any:
     if name in _READERS:
-        # The module has the name of its function, and importing it puts the module here: the function takes its place.
-        globals()[name] = getattr(importlib.import_module(f"letterhead.read.{name}"), name)
+        globals()[name] = getattr(importlib.import_module(f"letterhead.read.open_{name}"), name)
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

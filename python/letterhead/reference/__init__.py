@@ -10,5 +10,6 @@ shared with the Rust core, and nothing outside of tests and benchmarks uses it.
   of fields;
 * :mod:`~letterhead.reference.types` says what the bytes of a value mean, :mod:`~letterhead.reference.kinds` which
   kinds there are, :mod:`~letterhead.reference.keys` which forms of keys;
-* :mod:`~letterhead.reference.codecs` and :mod:`~letterhead.reference.xxh3` are what batches stand on.
+* :mod:`~letterhead.reference.codecs`, :mod:`~letterhead.reference.crc32c` and :mod:`~letterhead.reference.xxh3` are what
+  batches stand on.
 """

@@ -1,4 +1,4 @@
-"""The codecs of compressed message sets, read in plain Python and never past a limit.
+"""The codecs of compressed messages, read in plain Python and never past a limit.
 
 ::
 
@@ -19,6 +19,8 @@
              └──────────┴──────────────┴──────────┴────────────────┴──────────────┘
              token: high half the literals, low half the copy less 4; 15 goes on in bytes that are added up to one below 255
 
+    zstd     frames of RFC 8878, one or several; the package ``zstandard`` reads them, which Python itself cannot yet
+
 All of them but xerial's framing are little-endian. The ``check`` of an LZ4 frame is the second byte of the XXH32 of flags
 to content_len; Kafka's message format 0 was written with one over the magic too.
 
@@ -33,10 +35,10 @@ from collections.abc import Callable
 from letterhead.reference.xxh3 import xxh32
 
 MAX_CONTENT_LEN = 64 << 20
-"""The most bytes that a compressed set may become."""
+"""The most bytes that compressed messages may become."""
 
-NAMES = {1: "gzip", 2: "snappy", 3: "lz4"}
-"""The codecs of message sets by the three lowest attribute bits."""
+NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
+"""The codecs by the three lowest attribute bits."""
 
 _TOO_EARLY = "it ends too early"
 _LEFT_OVER = "bytes are left after its end"
@@ -55,6 +57,11 @@ _INDEPENDENT, _BLOCK_CHECKSUMS, _CONTENT_LEN, _CONTENT_CHECKSUM, _RESERVED, _DIC
 _STORED = 1 << 31
 """The top bit of a block's length: the block is not compressed."""
 
+_ZSTD_MAX_WINDOW_LEN = 128 << 20
+"""The largest window that Kafka reads, and that the highest levels write."""
+_ZSTD_PIECE_LEN = 256
+"""How much is given to the decoder at a time: four bytes can stand for a block of 128 KiB, and all that comes is kept."""
+
 
 class Undecodable(Exception):
     """Data that a codec cannot give back."""
@@ -72,8 +79,10 @@ def decompress(codec: int, data: bytes, *, legacy: bool = False, limit: int = MA
         _gzip(data, content)
     elif codec == 2:
         _snappy(data, content)
-    else:
+    elif codec == 3:
         _lz4(_Input(data, content.corrupt), content, legacy=legacy)
+    else:
+        _zstd(data, content)
     return bytes(content.made)
 
 
@@ -295,3 +304,29 @@ def _lz4_len(block: _Input, nibble: int) -> int:
         more = block.little(1)
         length += more
     return length
+
+
+# --- zstd ------------------------------------------------------------------------------------------------------------
+
+
+def _zstd(data: bytes, content: _Content) -> None:
+    try:
+        import zstandard
+    except ModuleNotFoundError as error:
+        error.add_note("plain Python reads zstd with it: pip install zstandard")
+        raise
+    decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_LEN)
+    while True:
+        frame = decoder.decompressobj()
+        at = 0
+        while not frame.eof:
+            if at >= len(data):
+                raise content.corrupt(_TOO_EARLY)
+            try:
+                content.add(frame.decompress(data[at : at + _ZSTD_PIECE_LEN]))
+            except zstandard.ZstdError:
+                raise content.corrupt("a header, block or checksum is wrong") from None
+            at += _ZSTD_PIECE_LEN
+        data = frame.unused_data + data[at:]
+        if not data:
+            return

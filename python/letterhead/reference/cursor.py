@@ -172,18 +172,18 @@ class Cursor:
             raise self.hard("negative_length", f"{field} {length} is negative", start)
         return None if length == -1 else length
 
-    def varint(self, field: str) -> int:
-        """Read a zig-zag varint of 32 bits."""
+    def varint(self, field: str, width: int = 32) -> int:
+        """Read a zig-zag varint of 32 or 64 bits."""
         try:
-            read = varint.read_unsigned(self.cell[self.at : self.end])
+            read = varint.read_unsigned(self.cell[self.at : min(self.end, self.at + varint.MAX_LEN)], width)
         except varint.Truncated:
             raise self.hard("truncated", f"the bytes end inside the {field}", self.at) from None
         except varint.TooLong:
-            raise self.hard(
-                "varint_too_long", f"the varint of the {field} goes on after its fifth byte", self.at
-            ) from None
+            last = "fifth" if width == 32 else "tenth"
+            message = f"the varint of the {field} goes on after its {last} byte"
+            raise self.hard("varint_too_long", message, self.at) from None
         if read.lost and not self.options.lenient:
-            message = f"the varint of the {field} has bits that 32 bits cannot hold"
+            message = f"the varint of the {field} has bits that {width} bits cannot hold"
             raise self.hard("varint_lost_bits", message, self.at)
         self.at += read.size
         return varint.unzigzag(read.bits)

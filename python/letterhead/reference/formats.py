@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from letterhead.errors import check_name
-from letterhead.reference.batches import iggy_batch, iggy_polled_2023, kip82_messages
+from letterhead.reference.batches import iggy_batch, iggy_polled_2023, kip82_messages, record_batch
 from letterhead.reference.blocks import iggy, iggy_2023, iggy_auto, kafka, kip82_int, kip82_typed
 from letterhead.reference.envelopes import (
     iggy_message,
@@ -318,6 +318,27 @@ FORMATS: dict[str, Format] = {
             batch=iggy_batch,
             traits=IGGY_TLV,
             micros=True,
+        ),
+        Format(
+            name="record-batch",
+            is_="batch",
+            source="Apache Kafka 4.3.1: record batches, message formats 0, 1 and 2",
+            layout="61-byte batch headers, each with its records, compressed together; older message sets",
+            fields=(
+                ("offset", "int64"),
+                ("timestamp", "int64"),
+                ("timestamp_type", "int8"),
+                ("key", "binary"),
+                ("value", "binary"),
+                HEADERS,
+                ("producer_id", "int64"),
+                ("producer_epoch", "int64"),
+                ("sequence", "int64"),
+                ("transactional", "bool"),
+                ("control", "bool"),
+            ),
+            block=kafka,
+            batch=record_batch,
         ),
     )
 }

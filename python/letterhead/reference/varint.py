@@ -15,6 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+MAX_LEN = 10
+"""The bytes of the longest varint there can be, of 64 bits."""
+
 
 class Spelled(NamedTuple):
     """A varint that was read: its unsigned bits, its bytes, and whether bits did not fit."""

@@ -15,9 +15,11 @@ from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
+from letterhead.spark.options import options
 from letterhead.spark.parts import amqp, rfc3339, schema_id, traceparent
 from letterhead.spark.scan import scan_headers
 from letterhead.spark.show import show_headers
+from letterhead.spark.sources import register
 from letterhead.spark.topology import run_topology
 from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, messages, select_headers
 
@@ -32,7 +34,9 @@ __all__ = [
     "encode_headers",
     "header",
     "messages",
+    "options",
     "profile",
+    "register",
     "rfc3339",
     "run_topology",
     "scan_headers",

@@ -44,6 +44,9 @@ FRAME_LEN = 12
 ATTRIBUTES_WITHIN = 5
 """Where the attributes stand in a message: after its checksum and its magic."""
 
+KNOWN_CODECS = (1, 2, 3)
+"""Zstandard came with batches of magic 2."""
+
 
 class MessageSet:
     """A set in one of the layouts.
@@ -59,7 +62,7 @@ class MessageSet:
 
     def messages(self, cursor: Cursor) -> Iterator[Opened]:
         """Give every message up to the cursor's end; one that hides where the next begins is the last."""
-        while cursor.left and not (cursor.options.lenient and _is_cut_off(cursor)):
+        while cursor.left and not (cursor.options.lenient and is_cut_off(cursor)):
             cursor.faults = []
             try:
                 offset, message = take_frame(cursor)
@@ -90,7 +93,7 @@ class MessageSet:
                 yield unreadable(cursor, end)
                 return
             try:
-                fields, block, _ = self.layout.read(_wrapped(offset + base), message)
+                fields, block, _ = self.layout.read(wrapped(offset + base), message)
                 _check_inside(cursor, fields, outer)
             except Broken as end:
                 yield unreadable(cursor, end)
@@ -115,7 +118,7 @@ def unreadable(cursor: Cursor, end: Broken) -> Opened:
 
 def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, value_at: int) -> Cursor:
     """Make a cursor over the set in a message."""
-    if codec not in codecs.NAMES:
+    if codec not in KNOWN_CODECS:
         raise cursor.hard("unknown_codec", f"codec {codec} is unknown", attributes_at)
     try:
         data = codecs.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0)
@@ -132,7 +135,7 @@ def _check_inside(cursor: Cursor, fields: Fields, outer: Fields) -> None:
         raise cursor.hard("bad_attributes", "a compressed set inside a compressed set", cursor.at)
 
 
-def _is_cut_off(cursor: Cursor) -> bool:
+def is_cut_off(cursor: Cursor) -> bool:
     """Say whether the bytes end inside the next message."""
     frame = cursor.cell[cursor.at : cursor.end][:FRAME_LEN]
     return len(frame) < FRAME_LEN or cursor.left - FRAME_LEN < int.from_bytes(frame[8:], "big", signed=True)
@@ -152,6 +155,6 @@ def _last_offset(cursor: Cursor) -> int:
     return last
 
 
-def _wrapped(number: int) -> int:
+def wrapped(number: int) -> int:
     """Cut a sum to 64 bits, as Java's arithmetic does."""
     return int.from_bytes((number & (1 << 64) - 1).to_bytes(8, "big"), "big", signed=True)

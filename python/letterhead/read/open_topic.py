@@ -1,0 +1,209 @@
+"""A Kafka topic, as a stream of Arrow record batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from letterhead.errors import check_name
+from letterhead.read.fetched import SAME, Span, rows_of
+from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, OffsetsGone, Place
+from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
+from letterhead.read.reader import Reader
+from letterhead.read.record_sets import Rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from letterhead.arrow import OnError
+    from letterhead.columns import Columns
+
+__all__ = ["topic"]
+
+COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
+"""What is read where nothing is said; without the headers where some are asked for as columns."""
+
+Point: TypeAlias = Literal["earliest", "latest"] | datetime | int
+Points: TypeAlias = Point | Mapping[int, Point]
+
+_FIRST_TIME = 10_000_000_000
+"""Milliseconds of April 1970: a number below is no time of a record, and probably an offset."""
+
+
+def topic(
+    topic: str,
+    *,
+    bootstrap_servers: str | Sequence[str],
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    start: Points = "earliest",
+    end: Points = "latest",
+    partitions: Iterable[int] | None = None,
+    isolation_level: Isolation = "read_uncommitted",
+    errors: OnError = "raise",
+    batch_bytes: int = 1 << 20,
+    fetch_bytes: int = FETCH_BYTES,
+    timeout_ms: int = TIMEOUT_MS,
+    **settings: Any,
+) -> Reader:
+    """Read a topic straight into Arrow: record sets are fetched as they are stored, and become columns in one step.
+
+    Rows come partition after partition, in the order of their offsets, up to the offsets that are the last ones when the
+    first batch is asked for. Nothing is committed, and no group is joined. While one fetch becomes rows, the next one is
+    under way; so some three times ``fetch_bytes`` and one batch of rows are held.
+
+    Parameters
+    ----------
+    topic : str
+        Name of the topic.
+    bootstrap_servers : str or sequence of str
+        ``host:port`` of brokers.
+    columns : sequence of str, optional
+        Columns, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
+        producer_epoch sequence transactional``. What is not asked for is not built. By default the first eight, without
+        ``headers`` where ``headers`` asks for some.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the columns.
+    start, end : str, datetime, int or mapping, default "earliest" and "latest"
+        Where to begin, and where to end, which is no more read: ``"earliest"``, ``"latest"``, or a time: a datetime with
+        its time zone, or milliseconds since 1970, which stands for the first record that is not older. A mapping of
+        partition to offset, or to one of these, says it for every partition.
+    partitions : iterable of int, optional
+        Which to read; all by default.
+    isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
+        Whether records of aborted transactions are left out, and reading ends where the oldest open one begins.
+    errors : {"raise", "null", "column"}, default "raise"
+        What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`.
+    batch_bytes : int, default 1 MiB
+        Bytes, as they are stored, that become one batch of rows: at least one record batch of the topic.
+    fetch_bytes : int, default 4 MiB
+        Bytes of a fetch.
+    timeout_ms : int, default 60 000
+        How long to go on trying while brokers do not answer, or say that they cannot.
+    **settings
+        Of kafka-python's connections: ``security_protocol``, ``sasl_mechanism``, ``sasl_plain_username``,
+        ``sasl_plain_password``, ``ssl_cafile`` and so on.
+
+    Returns
+    -------
+    Reader
+        An Arrow stream and a context manager. Nothing is connected before the first batch is asked for.
+
+    Raises
+    ------
+    ImportError
+        If kafka-python is missing.
+    TypeError, ValueError
+        If something is misspelt. There is no such topic or offset: when the first batch is asked for.
+    OffsetsGone
+        While reading: if records were deleted before they were read.
+    PermissionError
+        While reading: if the brokers refuse who is asking.
+    ConnectionError, TimeoutError
+        While reading: if a certificate is not trusted; if no broker answers in time.
+    DecodeError
+        While reading: if a record is not whole and ``errors="raise"``.
+
+    Examples
+    --------
+    >>> with lh.read.topic(
+    ...     "orders", bootstrap_servers="127.0.0.1:9092", columns=["offset"], headers={"tenant": "string"}
+    ... ) as reader:  # doctest: +SKIP
+    ...     table = reader.read_all()
+    """
+    check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
+    connection = python_settings(bootstrap_servers, settings, timeout_ms=timeout_ms, fetch_bytes=fetch_bytes)
+    for name, points in (("start", start), ("end", end)):
+        for point in points.values() if isinstance(points, Mapping) else [points]:
+            _time(name, point, offsets=isinstance(points, Mapping))
+    if columns is None:
+        columns = [name for name in COLUMNS if not (headers and name == "headers")]
+    rows = Rows(columns, headers, same=SAME, errors=errors)
+    wanted = None if partitions is None else sorted(set(partitions))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with Client(connection) as client:
+            places = _places(client, topic, wanted)
+            spans = _spans(client, places, start, end, isolation_level)
+            yield from rows_of(client, spans, rows, isolation=isolation_level, batch_bytes=batch_bytes)
+
+    return Reader(rows.schema, batches)
+
+
+def _places(client: Client, topic: str, wanted: Sequence[int] | None) -> list[Place]:
+    places = client.partitions([topic])
+    if wanted is None:
+        return places
+    missing = [number for number in wanted if Place(topic, number) not in places]
+    if missing:
+        raise ValueError(f"topic {topic!r} has no partition {missing[0]}: it has {len(places)}, counted from 0")
+    return [Place(topic, number) for number in wanted]
+
+
+def _spans(client: Client, places: Sequence[Place], start: Points, end: Points, isolation: Isolation) -> list[Span]:
+    """Find the offsets that are meant, and check that they can be read."""
+    first = client.offsets(dict.fromkeys(places, EARLIEST), isolation)
+    last = client.offsets(dict.fromkeys(places, LATEST), isolation)
+    starts, ends = (
+        _offsets(client, name, places, points, first, last) for name, points in (("start", start), ("end", end))
+    )
+    for place in places:
+        if starts[place] < first[place]:
+            raise OffsetsGone(place, starts[place], f"it was deleted, and the first one is {first[place]}")
+        for name, offset in (("start", starts[place]), ("end", ends[place])):
+            if offset > last[place]:
+                raise ValueError(f"{place}: {name} is offset {offset}, and the partition ends at {last[place]}")
+    return [Span(place, starts[place], ends[place]) for place in places]
+
+
+def _offsets(
+    client: Client,
+    name: str,
+    places: Sequence[Place],
+    points: Points,
+    first: Mapping[Place, int],
+    last: Mapping[Place, int],
+) -> dict[Place, int]:
+    by_partition = points if isinstance(points, Mapping) else {place.partition: points for place in places}
+    found = {}
+    times = {}
+    for place in places:
+        if place.partition not in by_partition:
+            raise ValueError(
+                f"{name} says nothing of partition {place.partition}: name it, or leave it out of partitions"
+            )
+        point = by_partition[place.partition]
+        if point == "earliest":
+            found[place] = first[place]
+        elif point == "latest":
+            found[place] = last[place]
+        elif isinstance(point, int) and isinstance(points, Mapping):
+            found[place] = point
+        else:
+            times[place] = _time(name, point)
+    if times:
+        # No record is so young: then all are older, and the end is meant. Of the young, those of open transactions count.
+        for place, offset in client.offsets(times, "read_uncommitted").items():
+            found[place] = min(offset, last[place]) if offset >= 0 else last[place]
+    return found
+
+
+def _time(name: str, point: object, *, offsets: bool = False) -> int:
+    """Give a time in milliseconds since 1970, of what is not an offset or the name of one."""
+    if isinstance(point, str) and point in ("earliest", "latest"):
+        return 0
+    if isinstance(point, datetime):
+        if point.tzinfo is None:
+            raise ValueError(f"{name} is a datetime without a time zone: {point}")
+        return round(point.timestamp() * 1000)
+    if isinstance(point, int) and not isinstance(point, bool):
+        if offsets and point >= 0:
+            return 0
+        if point >= _FIRST_TIME:
+            return point
+        raise ValueError(
+            f"{name}={point} is no time: milliseconds since 1970 are larger, and an offset is said for a partition, as "
+            f"{{0: {max(point, 0)}}}"
+        )
+    raise ValueError(f"{name} must be 'earliest', 'latest', a time, or a mapping of partition to offset, not {point!r}")

@@ -1,0 +1,127 @@
+"""A broker that is reached over TLS with a password, and the certificates for it."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from pathlib import Path
+from typing import NamedTuple
+
+from broker import Broker, free_ports
+
+USER, PASSWORD = "alice", "pass; word = with all"
+PLAIN_USER, PLAIN_PASSWORD = "bob", "another-secret-word"
+
+_MORE = """\
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},MUTUAL://127.0.0.1:{mutual}
+controller.quorum.voters=1@127.0.0.1:{controller}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURE:SASL_SSL,MUTUAL:SSL
+inter.broker.listener.name=PLAINTEXT
+ssl.keystore.type=PEM
+ssl.keystore.location={own}
+ssl.truststore.type=PEM
+ssl.truststore.location={authority}
+listener.name.mutual.ssl.client.auth=required
+listener.name.secure.sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN
+listener.name.secure.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.secure.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.secure.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_{plain_user}="{plain_password}";
+"""
+
+
+class Secured(NamedTuple):
+    """Where a broker is reached, and whom to trust.
+
+    Attributes
+    ----------
+    plain, secure, mutual : str
+        Addresses: without anything; with TLS and a password; with TLS and a certificate.
+    authority, stranger, client : Path
+        PEM: of the authority that signed its certificate; of another one; key and certificate of a client.
+    """
+
+    plain: str
+    secure: str
+    mutual: str
+    authority: Path
+    stranger: Path
+    client: Path
+
+
+def start(broker: Broker) -> Secured:
+    """Start it."""
+    directory = broker.directory
+    directory.mkdir(parents=True, exist_ok=True)
+    authority, stranger, own, client = (
+        directory / f"{name}.pem" for name in ("authority", "stranger", "own", "client")
+    )
+    key, certificate = _authority(authority)
+    _authority(stranger)
+    for path in (own, client):
+        _signed(path, key, certificate)
+    port, controller, secure, mutual = free_ports(4)
+    more = _MORE.format(
+        port=port, controller=controller, secure=secure, mutual=mutual, own=own, authority=authority,
+        plain_user=PLAIN_USER, plain_password=PLAIN_PASSWORD,
+    )  # fmt: skip
+    users = [f'SCRAM-SHA-{bits}=[name="{USER}",password="{PASSWORD}"]' for bits in (256, 512)]
+    broker.start(port, more=more, format=[part for user in users for part in ("--add-scram", user)])
+    return Secured(f"127.0.0.1:{port}", f"127.0.0.1:{secure}", f"127.0.0.1:{mutual}", authority, stranger, client)
+
+
+def _authority(path: Path):
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes
+
+    key = _key()
+    builder = _certificate(path.stem, path.stem, key).add_extension(x509.BasicConstraints(True, None), critical=True)
+    usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
+    certificate = builder.add_extension(usage, critical=True).sign(key, hashes.SHA256())
+    path.write_bytes(_pem(certificate))
+    return key, certificate
+
+
+def _signed(path: Path, authority_key, authority) -> None:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+
+    key = _key()
+    names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    builder = _certificate(path.stem, "authority", key).add_extension(names, critical=False)
+    of = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
+    certificate = builder.add_extension(of, critical=False).sign(authority_key, hashes.SHA256())
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    path.write_bytes(secret + _pem(certificate) + _pem(authority))
+
+
+def _key():
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    return rsa.generate_private_key(65537, 2048)
+
+
+def _certificate(of: str, by: str, key):
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    subject, issuer = (x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (of, by))
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+
+
+def _pem(certificate) -> bytes:
+    from cryptography.hazmat.primitives import serialization
+
+    return certificate.public_bytes(serialization.Encoding.PEM)

@@ -1,0 +1,146 @@
+"""The files that a broker writes, its indexes among them, against what a consumer reads from that broker."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import broker as kafka
+import letterhead as lh
+from letterhead.read.indexes import Aborted, aborted, first_offset_since, offsets_every, position_before
+from letterhead.read.log_directory import partitions
+
+TOPIC = "kept"
+FIRST = 1_767_225_600_000
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Write transactions into small segments: committed, aborted, side by side, and one that stays open."""
+    running = kafka.Broker(tmp_path_factory.mktemp("segments"))
+    running.start()
+    admin = AdminClient({"bootstrap.servers": running.address, "log_level": 3})
+    config = {"segment.bytes": str(1 << 20), "index.interval.bytes": "4096", "compression.type": "producer"}
+    admin.create_topics([NewTopic(TOPIC, 1, 1, config=config)])[TOPIC].result(timeout=30)
+    draw = random.Random(7)
+    number = 0
+
+    def producer(name: str, codec: str = "none") -> Any:
+        made = Producer({
+            "bootstrap.servers": running.address, "transactional.id": name, "linger.ms": 5, "compression.type": codec,
+            "batch.size": 8000,
+        })  # fmt: skip
+        made.init_transactions(30)
+        return made
+
+    def send(to: Any, count: int) -> None:
+        nonlocal number
+        for _ in range(count):
+            to.produce(
+                TOPIC, draw.randbytes(700), str(number), timestamp=FIRST + number, headers=[("n", str(number).encode())]
+            )
+            number += 1
+        to.flush(30)
+
+    one, other = producer("one"), producer("other", "zstd")
+    for turn in range(6):
+        one.begin_transaction()
+        other.begin_transaction()
+        send(one, 300)
+        send(other, 200)
+        send(one, 100)
+        (one.abort_transaction if turn % 3 == 1 else one.commit_transaction)(30)
+        send(other, 100)
+        (other.abort_transaction if turn % 2 else other.commit_transaction)(30)
+    open_one = producer("open")
+    open_one.begin_transaction()
+    send(open_one, 50)
+    one.begin_transaction()
+    send(one, 50)
+    one.commit_transaction(30)
+    yield running.address, running.directory / "data" / f"{TOPIC}-0"
+    del open_one
+    running.stop()
+
+
+def consumed(address: str, level: str) -> list[tuple[int, int, bytes, bytes, list[Any]]]:
+    consumer = Consumer({
+        "bootstrap.servers": address, "group.id": "g", "isolation.level": level, "enable.auto.commit": False,
+        "enable.partition.eof": True,
+    })  # fmt: skip
+    consumer.assign([TopicPartition(TOPIC, 0, 0)])
+    found = []
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        message = consumer.poll(5)
+        if message is None:
+            continue
+        if message.error():
+            if message.error().name() == "_PARTITION_EOF":
+                consumer.close()
+                return found
+            raise KafkaException(message.error())
+        found.append(
+            (message.offset(), message.timestamp()[1], message.key(), message.value(), message.headers() or [])
+        )
+    raise TimeoutError("no end of the partition in a minute")
+
+
+@pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
+def test_the_files_hold_what_the_broker_gives(written: tuple[str, Path], level: Any) -> None:
+    address, folder = written
+    expected = consumed(address, level)
+    with lh.read.segments(folder, isolation_level=level) as reader:
+        rows = reader.read_all().to_pylist()
+        opened, torn = reader.open_transactions, reader.torn
+    assert [
+        (row["offset"], row["timestamp"], row["key"], row["value"], [(h["key"], h["value"]) for h in row["headers"]])
+        for row in rows
+    ] == expected
+    assert len(expected) == (4300 if level == "read_uncommitted" else 2500)
+    # What a broker has not filled yet of a file that it made longer is no part of the log.
+    assert all("zeros" in one.why for one in torn)
+    assert len(opened) == (level == "read_committed")
+
+
+def test_the_indexes_of_a_broker_say_where_to_begin(written: tuple[str, Path]) -> None:
+    _, folder = written
+    [segments] = partitions(folder)
+    assert len(segments) > 2
+    with lh.read.segments(folder, columns=["offset", "timestamp"]) as reader:
+        rows = reader.read_all().to_pylist()
+    for row in rows[500::400]:
+        with lh.read.segments(folder, columns=["offset"], start=row["offset"], end=row["offset"] + 1) as reader:
+            assert reader.read_all().to_pylist() == [{"offset": row["offset"]}]
+        with lh.read.segments(folder, columns=["offset"], since=row["timestamp"]) as reader:
+            found = reader.read_all().column("offset").to_pylist()
+        assert found == [each["offset"] for each in rows if each["timestamp"] >= row["timestamp"]]
+    [first, second, *_] = segments
+    size = first.size
+    cuts = offsets_every(first, size // 4)
+    assert 2 <= len(cuts) <= 5
+    assert 0 < position_before(first, cuts[0]) < position_before(first, cuts[1]) < size
+    # The marks of transactions have the time of the broker.
+    assert first_offset_since(second, FIRST) == second.base_offset
+    assert first_offset_since(second, round(time.time() * 1000) + 1000) > second.base_offset
+
+
+def test_the_index_of_transactions_is_what_the_marks_say(written: tuple[str, Path]) -> None:
+    from letterhead.read.transactions import transactions
+
+    _, folder = written
+    [segments] = partitions(folder)
+    by_index = {each for segment in segments for each in aborted(segment)}
+    known = transactions(segments)
+    assert len(by_index) == 5
+    assert all(isinstance(each, Aborted) for each in by_index)
+    # The marks tell the same: each transaction is found twice, and is one.
+    assert set(known.aborted) == by_index
+    assert len(known.aborted) == 2 * len(by_index)

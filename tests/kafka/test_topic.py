@@ -1,0 +1,501 @@
+"""A topic read straight into Arrow, next to what librdkafka reads."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+
+import letterhead as lh
+import secured
+from broker import Broker
+from letterhead.read.kafka_client import LATEST, Client, OffsetsGone, Place
+from letterhead.read.kafka_options import java_settings, python_settings
+from topics import Record
+from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send
+
+ISOLATIONS = ("read_uncommitted", "read_committed")
+
+
+def rows(table: pa.Table) -> list[Row]:
+    """Rows of a topic, as librdkafka's are given."""
+    return [
+        Row(**(row | {"headers": [(header["key"], header["value"]) for header in row["headers"]]}))
+        for row in table.select(Row._fields).to_pylist()
+    ]
+
+
+# --- without a broker ------------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_kafka_python_that_are_used_are_there():
+    # None of them is promised. Where one is gone or is called otherwise, kafka_client.py must be looked through.
+    from inspect import iscoroutinefunction, signature
+
+    from kafka import errors
+    from kafka.net.connection import KafkaConnection
+    from kafka.net.manager import KafkaConnectionManager
+    from kafka.net.selector import NetworkSelector
+    from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest
+    from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+
+    def parameters(function) -> list[str]:
+        return [name for name in signature(function).parameters if name != "self"]
+
+    assert parameters(NetworkSelector.run) == ["coro", "args"]
+    assert parameters(NetworkSelector.sleep) == ["delay"]
+    assert parameters(NetworkSelector.start) == parameters(NetworkSelector.close) == []
+    assert parameters(KafkaConnectionManager.call_soon) == ["coro", "args"]
+    assert parameters(KafkaConnectionManager.wait_for) == ["future", "timeout_ms"]
+    assert iscoroutinefunction(KafkaConnectionManager.wait_for)
+    assert {"node_id", "refresh_metadata_on_err"} <= set(parameters(KafkaConnectionManager.get_connection))
+    assert hasattr(KafkaConnection, "__await__")
+    assert parameters(KafkaConnection.send_request)[0] == "request"
+    assert {"ssl_context", "sasl_plain_password", "receive_message_max_bytes"} <= set(
+        KafkaConnectionManager.DEFAULT_CONFIG
+    )
+    assert KafkaConnectionManager.DEFAULT_CONFIG.keys() > {"bootstrap_servers", "request_timeout_ms", "client_id"}
+    assert errors.for_code(1) is errors.OffsetOutOfRangeError
+    assert errors.KafkaConnectionError.retriable
+    assert errors.NotLeaderForPartitionError.retriable
+    assert not errors.SaslAuthenticationFailedError.retriable
+
+    fetch = FetchRequest(
+        replica_id=-1, max_wait_ms=1, min_bytes=1, max_bytes=1, isolation_level=1, session_id=0, session_epoch=-1,
+        topics=[FetchRequest.FetchTopic(topic="t", partitions=[FetchRequest.FetchTopic.FetchPartition(
+            partition=0, current_leader_epoch=-1, fetch_offset=5, last_fetched_epoch=-1, log_start_offset=-1,
+            partition_max_bytes=1,
+        )])],
+        forgotten_topics_data=[], rack_id="", min_version=4, max_version=12,
+    )  # fmt: skip
+    fetch.API_VERSION = 12
+    fetch.with_header(correlation_id=1, client_id="c")
+    assert bytes(fetch.encode(framed=True, header=True))[4:8] == b"\x00\x01\x00\x0c"
+    assert ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=[], min_version=2, max_version=7)
+    assert MetadataRequest(topics=None, allow_auto_topic_creation=False, max_version=9)
+    assert hasattr(MetadataResponse, "MetadataResponseBroker")
+
+    # Record sets come back as they were sent, with the aborted transactions beside them.
+    of_partition = FetchResponse.FetchableTopicResponse.PartitionData
+    answer = FetchResponse(
+        throttle_time_ms=0, error_code=0, session_id=0, version=12,
+        responses=[FetchResponse.FetchableTopicResponse(topic="t", version=12, partitions=[of_partition(
+            partition_index=0, error_code=0, high_watermark=9, last_stable_offset=8, log_start_offset=0,
+            aborted_transactions=[of_partition.AbortedTransaction(producer_id=7, first_offset=3, version=12)],
+            preferred_read_replica=-1, records=b"as they are", version=12,
+        )])],
+    )  # fmt: skip
+    found = FetchResponse.decode(answer.encode(version=12), version=12).responses[0].partitions[0]
+    assert bytes(found.records) == b"as they are"
+    assert [(each.producer_id, each.first_offset) for each in found.aborted_transactions] == [(7, 3)]
+    assert (found.high_watermark, found.last_stable_offset) == (9, 8)
+
+
+def test_without_kafka_python_it_is_said_what_to_install():
+    program = "import sys; sys.modules['kafka'] = None; import letterhead as lh; lh.read.topic"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert "pip install letterhead[kafka]" in ended.stderr
+
+
+JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'
+SCRAM = {
+    "bootstrap.servers": "a:1,b:2",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "SCRAM-SHA-512",
+    "sasl.jaas.config": JAAS.format("scram.Scram"),
+}
+
+
+def test_settings_of_java_become_those_of_kafka_python():
+    made = java_settings({
+        **SCRAM, "ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem", "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": "KEY", "ssl.keystore.certificate.chain": "CHAIN", "request.timeout.ms": "5000",
+        "ssl.endpoint.identification.algorithm": "", "max.poll.records": "9", "isolation.level": "read_committed",
+        "default.api.timeout.ms": "7000", "max.partition.fetch.bytes": "16777216",
+    })  # fmt: skip
+    assert made.transport == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": 'pa"ss\\w; =x',
+        "ssl_cafile": "/ca.pem",
+        "ssl_cert_pem": "KEY\nCHAIN",
+        "request_timeout_ms": 5000,
+        "ssl_check_hostname": False,
+    }
+    assert (made.servers, made.timeout_ms, made.fetch_bytes, made.isolation_level) == (
+        "a:1,b:2", 7000, 16 << 20, "read_committed",
+    )  # fmt: skip
+    assert repr(made) == "<settings of a client of a:1,b:2>"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"kafka\.bootstrap\.servers"),
+        ({"sasl.mechanisn": "PLAIN"}, r"unknown option 'kafka\.sasl\.mechanisn': did you mean 'kafka\.sasl\.mechanism'\?"),
+        ({"auto.offset.reset": "earliest"}, "startingOffsets"),
+        ({"key.deserializer": "x"}, "keys are bytes"),
+        ({"request.timeout.ms": "secret"}, r"^kafka\.request\.timeout\.ms must be a whole number$"),
+        ({"security.protocol": "SASL"}, "unknown security protocol 'SASL'"),
+        ({"security.protocol": "SASL_SSL"}, "needs a mechanism"),
+        ({"ssl.truststore.location": "/x.jks"}, r"truststore of type JKS is not read.*kafka\.ssl\.truststore\.type=PEM"),
+        ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "x"}, "go together"),
+        (SCRAM | {"sasl.mechanism": "PLAIN"}, "must be SCRAM-SHA-256 or SCRAM-SHA-512 with ScramLoginModule, not PLAIN"),
+        (SCRAM | {"sasl.jaas.config": "nonsense secret"}, "cannot be read: it should be"),
+        (SCRAM | {"sasl.jaas.config": 'ScramLoginModule required username="a";'}, "ScramLoginModule is not read"),
+        (SCRAM | {"sasl.jaas.config": JAAS.format("scram.Scram").replace("password", "pass")}, "names no password"),
+        (
+            SCRAM | {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;"},
+            r"Krb5LoginModule is not read: use PlainLoginModule or ScramLoginModule, or letterhead\.read\.topic",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_of_java_that_are_not_taken_say_what_is(options, message):
+    with pytest.raises(ValueError, match=message) as raised:
+        java_settings({"bootstrap.servers": "a:1", **options} if options else {})
+    assert "secret" not in str(raised.value)
+    assert "pa" + "ss\\" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"sasl_plain_pasword": "secret"}, TypeError, "did you mean 'sasl_plain_password'"),
+        ({"columns": ["offst"]}, ValueError, "did you mean 'offset'"),
+        ({"columns": ["offset", "offset"]}, ValueError, "two columns would be named 'offset'"),
+        ({"headers": {"offset": "string"}}, ValueError, "two columns would be named 'offset'"),
+        ({"start": "earlist"}, ValueError, "'earliest', 'latest', a time, or a mapping"),
+        ({"start": 5}, ValueError, r"start=5 is no time.*\{0: 5\}"),
+        ({"end": datetime.datetime(2026, 1, 1)}, ValueError, "without a time zone"),
+        ({"start": {0: -1}}, ValueError, "start=-1 is no time"),
+        ({"isolation_level": "commited"}, ValueError, "read_committed"),
+        ({"security_protocol": "TLS"}, ValueError, "unknown security protocol 'TLS'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_opened(options, error, message):
+    with pytest.raises(error, match=message) as raised:
+        lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", **options)
+    assert "secret" not in str(raised.value)
+
+
+def test_nobody_there_is_said_in_time():
+    reader = lh.read.topic("orders", bootstrap_servers="127.0.0.1:1", timeout_ms=300)
+    with pytest.raises(TimeoutError, match=r"^no answer from 127\.0\.0\.1:1 in 0\.3 s: .*ECONNREFUSED"):
+        next(reader)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("kafka-io")]
+
+
+def test_settings_are_shown_by_no_repr():
+    settings = python_settings("a:1", {"sasl_plain_password": "secret"}, timeout_ms=1, fetch_bytes=1)
+    assert "secret" not in repr(settings)
+
+
+# --- with one --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("isolation", ISOLATIONS)
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_record_is_the_one_that_librdkafka_reads(broker, written, topic, isolation):
+    expected = read(broker, written + topic, isolation)
+    assert len(expected) > (5 if topic == "compacted" else 50)
+    # So little at a time that batches are torn, and that every fetch and every part has its bounds in the middle.
+    with lh.read.topic(
+        written + topic, bootstrap_servers=broker, isolation_level=isolation, fetch_bytes=3000, batch_bytes=1000
+    ) as reader:
+        assert reader.schema.names == [
+            "topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers",
+        ]  # fmt: skip
+        table = reader.read_all()
+    assert rows(table) == expected
+    assert set(table["topic"].to_pylist()) == {written + topic}
+
+
+def test_what_was_aborted_is_left_out_and_an_open_transaction_ends_the_reading(broker, written):
+    topic = f"{written}transactions"
+    uncommitted, committed = (read(broker, topic, isolation) for isolation in ISOLATIONS)
+    keys = {row.key for row in committed}
+    assert {row.key for row in uncommitted} - keys >= {b"key 1000", b"key 2500", b"key 9100", b"key 9500"}
+    assert keys >= {b"key 0", b"key 500", b"key 800", b"key 1500", b"key 2000", b"key 2700", b"key 9000"}
+    # From the middle of an aborted transaction, too.
+    for start in range(0, committed[-1].offset, 17):
+        found = lh.read.topic(
+            topic, bootstrap_servers=broker, columns=["offset"], start={0: start}, isolation_level="read_committed"
+        ).read_all()
+        assert found["offset"].to_pylist() == [row.offset for row in committed if row.offset >= start]
+
+
+def test_offsets_are_kept_to_in_the_middle_of_a_batch(broker, written):
+    topic = f"{written}codecs"
+    expected = read(broker, topic)
+    wanted = {partition: (7 + partition, 60 - partition) for partition in range(EMPTY)} | {EMPTY: (0, 0)}
+    found = lh.read.topic(
+        topic,
+        bootstrap_servers=broker,
+        start={partition: start for partition, (start, _) in wanted.items()},
+        end={partition: end for partition, (_, end) in wanted.items()},
+    ).read_all()
+    assert rows(found) == [row for row in expected if row.offset in range(*wanted[row.partition])]
+    one = lh.read.topic(topic, bootstrap_servers=broker, partitions=[3], start={3: 105}, end="latest").read_all()
+    assert one["offset"].to_pylist() == [105, 106]
+    assert one["partition"].to_pylist() == [3, 3]
+
+
+def test_times_stand_for_the_first_record_that_is_not_older(broker):
+    create_with(broker, "times", 1)
+    sender = producer(broker)
+    zero = 1_700_000_000_000
+    for number in range(20):
+        sender.produce("times", value=b"%d" % number, timestamp=zero + number * 1000)
+    assert sender.flush(30) == 0
+
+    def offsets(**points) -> list[int]:
+        table = lh.read.topic("times", bootstrap_servers=broker, columns=["offset"], **points).read_all()
+        return table["offset"].to_pylist()
+
+    assert offsets(start=zero + 5000, end=zero + 8001) == [5, 6, 7, 8]
+    utc = datetime.datetime.fromtimestamp(zero / 1000 + 17.5, datetime.UTC)
+    assert offsets(start=utc) == [18, 19]
+    assert offsets(start=zero + 60_000) == []
+    assert offsets(start={0: utc}, end={0: 19}) == [18]
+    assert offsets(start="latest") == []
+    assert offsets(end="earliest") == []
+
+
+def test_only_what_is_asked_for_is_built(broker, written):
+    table = lh.read.topic(
+        f"{written}codecs",
+        bootstrap_servers=broker,
+        columns=["value"],
+        headers={"tenant": "string", "number": lh.field("int32", key="retry"), "route": lh.All("string")},
+        partitions=[4],
+        start={4: 3},
+        end={4: 6},
+    ).read_all()
+    assert table.to_pylist() == [
+        {"value": b"value 3 ...", "tenant": "acme", "number": 3, "route": ["a"]},
+        {"value": b"value 4 ....", "tenant": "acme", "number": 4, "route": ["a", None]},
+        {"value": b"value 5 .....", "tenant": None, "number": None, "route": []},
+    ]
+    made = lh.read.topic(
+        f"{written}transactions",
+        bootstrap_servers=broker,
+        columns=["transactional", "producer_id", "producer_epoch", "sequence", "offset"],
+        end={0: 60},
+    ).read_all()
+    plain = made.filter(pc.invert(made["transactional"]))
+    assert 0 < len(plain) < len(made)
+    assert set(plain["producer_id"].to_pylist()) == set(plain["sequence"].to_pylist()) == {None}
+    assert made.filter(made["transactional"])["sequence"].to_pylist()[:3] == [0, 1, 2]
+
+
+def test_a_record_that_is_not_whole_says_where_it_is(broker):
+    create_with(broker, "damaged", 2)
+    records = [Record(b"%d" % number, b"", [("retry", bytes(4 - number % 2))]) for number in range(4)]
+    send(producer(broker), "damaged", records, 1)
+    wanted = {"bootstrap_servers": broker, "columns": ["offset"], "headers": {"retry": "int32"}}
+    with pytest.raises(lh.DecodeError, match=r"column retry: .*3 bytes where int32 takes 4") as raised:
+        lh.read.topic("damaged", **wanted).read_all()
+    assert raised.value.__notes__ == [
+        "the record batch begins at offset 0", "the topic is damaged, the partition 1",
+    ]  # fmt: skip
+    assert lh.read.topic("damaged", errors="null", **wanted).read_all()["retry"].to_pylist() == [0, None, 0, None]
+    errors = lh.read.topic("damaged", errors="column", **wanted).read_all()
+    assert errors.column_names == ["offset", "retry", "error"]
+    assert [fault and fault[0]["code"] for fault in errors["error"].to_pylist()] == [None, "wrong_size"] * 2
+
+
+def test_what_is_not_there_is_an_error_that_says_what_is(broker, written):
+    def reading(topic: str, **points) -> pa.Table:
+        return lh.read.topic(topic, bootstrap_servers=broker, **points).read_all()
+
+    with pytest.raises(ValueError, match=f"there is no topic 'nothing' at {broker}"):
+        reading("nothing")
+    with pytest.raises(ValueError, match=f"topic '{written}headless' has no partition 3: it has 1"):
+        reading(f"{written}headless", partitions=[3])
+    with pytest.raises(ValueError, match="start says nothing of partition 1"):
+        reading(f"{written}codecs", start={0: 0})
+    with pytest.raises(ValueError, match=f"{written}headless-0: end is offset 5000, and the partition ends at 107"):
+        reading(f"{written}headless", end={0: 5000})
+    with pytest.raises(OffsetsGone, match=f"^{written}headless-0: offset 3 cannot be read: .* the first one is 50$"):
+        reading(f"{written}headless", start={0: 3})
+
+
+def test_records_that_are_deleted_before_they_are_read_are_an_error(broker):
+    create_with(broker, "deleted", 1)
+    send(producer(broker, batch_num_messages=10), "deleted", numbered(200))
+    with lh.read.topic("deleted", bootstrap_servers=broker, fetch_bytes=100) as reader:
+        first = next(reader)
+        admin = AdminClient({"bootstrap.servers": broker, "log_level": 3})
+        for done in admin.delete_records([TopicPartition("deleted", 0, ends(broker, "deleted"))]).values():
+            done.result(timeout=30)
+        with pytest.raises(OffsetsGone, match=r"it was deleted, and the first one is 207$") as raised:
+            reader.read_all()
+    assert first["offset"].to_pylist() == list(range(len(first)))
+    assert pickle.loads(pickle.dumps(raised.value)).place == Place("deleted", 0)
+
+
+def test_a_reader_closes_what_it_opened(broker, written):
+    before = set(threading.enumerate())
+    with lh.read.topic(f"{written}codecs", bootstrap_servers=broker, fetch_bytes=1000) as reader:
+        assert set(threading.enumerate()) == before
+        next(reader)
+        assert len(set(threading.enumerate()) - before) == 1
+    assert set(threading.enumerate()) == before
+    with pytest.raises(ValueError, match="closed"):
+        next(reader)
+
+
+def test_a_leader_that_is_none_any_more_is_looked_up_again(broker, written):
+    place = Place(f"{written}headless", 0)
+    with Client(python_settings(broker, {}, timeout_ms=20_000, fetch_bytes=1 << 20)) as client:
+        # As if the partition had moved away from a broker that left the cluster since.
+        client._leaders[place] = 99
+        assert client.offsets({place: LATEST}, "read_committed") == {place: 107}
+        client._leaders[place] = 99
+        assert client.fetched(client.fetch(place, 50, "read_committed")).end == 107
+        assert client._leaders[place] == 1
+
+
+# --- with brokers of their own ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def safe(tmp_path_factory):
+    own = Broker(tmp_path_factory.mktemp("safe"))
+    where = secured.start(own)
+    create_with(where.plain, "orders", 1)
+    send(producer(where.plain), "orders", numbered(50))
+    yield where
+    own.stop()
+
+
+def login(safe: secured.Secured, mechanism: str) -> dict:
+    user, password = (
+        (secured.PLAIN_USER, secured.PLAIN_PASSWORD) if mechanism == "PLAIN" else (secured.USER, secured.PASSWORD)
+    )
+    return {
+        "bootstrap_servers": safe.secure, "security_protocol": "SASL_SSL", "ssl_cafile": str(safe.authority),
+        "sasl_mechanism": mechanism, "sasl_plain_username": user, "sasl_plain_password": password, "timeout_ms": 20_000,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
+def test_a_password_over_tls_opens_a_topic(safe, mechanism):
+    with lh.read.topic("orders", **login(safe, mechanism)) as reader:
+        assert rows(reader.read_all()) == read(safe.plain, "orders")
+
+
+def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
+    trusted = {"bootstrap_servers": safe.mutual, "security_protocol": "SSL", "ssl_cafile": str(safe.authority)}
+    with lh.read.topic("orders", ssl_certfile=str(safe.client), **trusted) as reader:
+        assert len(reader.read_all()) == 57
+    key, _, chain = safe.client.read_text().partition("-----BEGIN CERT")
+    settings = java_settings({
+        "bootstrap.servers": safe.mutual, "security.protocol": "SSL", "ssl.truststore.type": "PEM",
+        "ssl.truststore.certificates": safe.authority.read_text(), "ssl.keystore.type": "PEM", "ssl.keystore.key": key,
+        "ssl.keystore.certificate.chain": f"-----BEGIN CERT{chain}",
+    })  # fmt: skip
+    with Client(settings) as client:
+        assert client.topics() == ["orders"]
+    with pytest.raises((ConnectionError, TimeoutError)):
+        lh.read.topic("orders", timeout_ms=1000, **trusted).read_all()
+
+
+def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
+    wrong = "never-to-be-seen"
+    reader = lh.read.topic("orders", **(login(safe, "SCRAM-SHA-512") | {"sasl_plain_password": wrong}))
+    with pytest.raises(PermissionError, match=f"^{safe.secure} refused who is asking by SCRAM-SHA-512: ") as raised:
+        reader.read_all()
+    shown = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
+    assert not any(word in text for text in shown for word in (wrong, secured.PASSWORD))
+
+
+def test_a_certificate_of_a_stranger_is_refused_at_once(safe):
+    settings = login(safe, "PLAIN") | {"ssl_cafile": str(safe.stranger)}
+    with pytest.raises(
+        ConnectionError, match=f"certificate of {safe.secure} is not trusted: .*; name the file .* ssl_cafile"
+    ):
+        lh.read.topic("orders", **settings).read_all()
+
+
+def test_certificates_that_cannot_be_read_are_named(safe):
+    with pytest.raises(ValueError, match=r"cannot be read \(ssl_cafile /nowhere\.pem\): .*No such file"):
+        lh.read.topic("orders", **login(safe, "PLAIN") | {"ssl_cafile": "/nowhere.pem"}).read_all()
+
+
+def test_a_client_without_tls_is_told_how_it_asked(safe):
+    reader = lh.read.topic("orders", bootstrap_servers=safe.secure, timeout_ms=1000)
+    with pytest.raises(
+        ConnectionError, match=f"^{safe.secure} does not speak Kafka's protocol over PLAINTEXT: name the"
+    ):
+        reader.read_all()
+
+
+def _causes(error: BaseException | None):
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.full
+def test_a_broker_that_is_stopped_and_started_again_in_between_loses_nothing(tmp_path: Path):
+    own = Broker(tmp_path / "broker")
+    own.start()
+    try:
+        create_with(own.address, "orders", 2)
+        for partition in range(2):
+            send(producer(own.address, batch_num_messages=50), "orders", numbered(2000), partition)
+        expected = read(own.address, "orders")
+        with lh.read.topic("orders", bootstrap_servers=own.address, fetch_bytes=10_000) as reader:
+            first = [next(reader) for _ in range(3)]
+            own.stop()
+            again = threading.Timer(2.0, own.start_again)
+            again.start()
+            table = pa.Table.from_batches([*first, *reader])
+            again.join()
+        assert rows(table) == expected
+    finally:
+        own.stop()
+
+
+MEMORY = """
+import resource, sys
+import letterhead as lh
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+def read(**more):
+    with lh.read.topic("large", bootstrap_servers=sys.argv[1], fetch_bytes=1 << 20, **more) as reader:
+        return sum(len(rows) for rows in reader)
+read(end={0: 1000})
+before = peak()
+print(read(), peak() - before)
+"""
+
+
+@pytest.mark.full
+def test_memory_does_not_grow_with_the_topic(broker):
+    create_with(broker, "large", 1)
+    value = os.urandom(10_000)
+    sender = producer(broker, queue_buffering_max_messages=100_000)
+    for _ in range(12_000):
+        sender.produce("large", value=value)
+    assert sender.flush(60) == 0
+    ran = subprocess.run(
+        [sys.executable, "-c", MEMORY, broker], capture_output=True, text=True, timeout=100, check=True
+    )
+    count, grown = map(int, ran.stdout.split())
+    assert count == 12_000
+    assert grown < 30, f"{grown} MiB for a topic of 115 MiB"

@@ -1,0 +1,177 @@
+"""`letterhead dump`: what it shows, writes and says of log segments, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from command import Result, runner
+from log_bytes import TRANSACTIONAL, batch, mark, record
+
+LOG = f"{0:020}.log"
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[[bytes], Path]:
+    def made(data: bytes) -> Path:
+        folder = tmp_path / "orders-3"
+        folder.mkdir()
+        (folder / LOG).write_bytes(data)
+        return folder
+
+    return made
+
+
+BLOCK = b"\4\x0ctenant\x08acme\x08note\1"
+FIRST = batch(
+    record(key=b"a", value=b"\0\1", block=BLOCK), record(1, key=None, value=None), times=(1_767_225_600_000, 0)
+)
+SECOND = batch(record(), base_offset=110)
+
+
+def test_records_are_shown_with_the_values_of_their_headers(run: Run, folder: Callable[[bytes], Path]) -> None:
+    result = run("dump", folder(FIRST))
+    assert (result.code, result.err) == (0, "")
+    head, _, *rows, last = result.lines
+    assert head.split() == ["record", "offset", "timestamp", "key", "headers", "value"]
+    assert [row.split() for row in rows] == [
+        ["0", "100", "2026-01-01", "00:00:00.000", "UTC", '"a"', 'tenant="acme"', "00", "01"],
+        ["note=null"],
+        ["1", "101", "2026-01-01", "00:00:00.000", "UTC", "null", "none", "null"],
+    ]
+    assert last == "2 records of 1 partition"
+
+
+def test_twenty_records_are_shown_unless_more_are_asked_for(run: Run, samples: Path) -> None:
+    def offsets(*options: str) -> list[str]:
+        lines = run("dump", samples / "orders-0", *options).lines
+        # Values that are folded have lines of their own, which begin further to the right.
+        return [found[1] for line in lines if (found := re.match(r"\s*\d+   (\d+)   ", line))]
+
+    assert offsets() == [str(offset) for offset in range(20)]
+    last = run("dump", samples / "orders-0").lines[-1]
+    assert last == "20 records of 1 partition, and there are more"
+    assert offsets("--limit", "2", "--start", "5000") == ["5000", "5001"]
+    assert len(offsets("--all", "--end", "60")) == 60
+
+
+def test_json_has_everything_of_every_record(run: Run, samples: Path) -> None:
+    result = run("dump", samples / "orders-0", "--json")
+    assert result.code == 0
+    rows = [json.loads(line) for line in result.lines]
+    with lh.read.segments(samples / "orders-0") as reader:
+        expected = reader.read_all().to_pylist()
+    assert len(rows) == len(expected) == 10_000
+
+    def unhex(value: Any) -> bytes | None:
+        return None if value is None else bytes.fromhex(value["hex"])
+
+    for row, other in zip(rows, expected, strict=True):
+        read = {**row, "key": unhex(row["key"]), "value": unhex(row["value"])}
+        read["headers"] = [{"key": header["key"], "value": unhex(header["value"])} for header in row["headers"]]
+        assert read == other
+
+
+def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_path: Path) -> None:
+    out = tmp_path / "orders.parquet"
+    result = run("dump", samples / "orders-0", "--parquet", out)
+    assert (result.code, result.out) == (0, "")
+    assert "10,000 records written to " in result.err
+    with lh.read.segments(samples / "orders-0") as reader:
+        assert pq.read_table(out) == reader.read_all()
+
+
+def test_times_and_offsets_bound_it(run: Run, samples: Path) -> None:
+    def found(*options: str) -> list[int]:
+        lines = run("dump", samples / "orders-0", "--json", *options).lines
+        return [json.loads(line)["offset"] for line in lines]
+
+    assert found("--start", "17", "--end", "20") == [17, 18, 19]
+    with lh.read.segments(samples / "orders-0", columns=["offset", "timestamp"]) as reader:
+        rows = reader.read_all().to_pylist()
+    since = 1_767_225_660_000  # one minute after the first
+    expected = [row["offset"] for row in rows if since <= row["timestamp"] < since + 5000]
+    assert len(expected) == 34
+    assert found("--since", "2026-01-01T00:01:00Z", "--until", str(since + 5000)) == expected
+    assert found("--since", "2026-01-01T01:01:00+01:00", "--until", "2026-01-01 00:01:05") == expected
+
+
+def test_the_folders_of_a_broker_are_told_apart(run: Run, samples: Path, tmp_path: Path) -> None:
+    for name in ("orders-0", "orders-1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / LOG).write_bytes(FIRST)
+    result = run("dump", tmp_path)
+    assert result.lines[0].split()[:4] == ["record", "topic", "partition", "offset"]
+    assert result.lines[-1] == "4 records of 2 partitions"
+
+
+def test_a_torn_end_is_said_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
+    result = run("dump", folder(FIRST + SECOND[:-3]), "--json")
+    assert result.code == 1
+    assert len(result.lines) == 2
+    assert f"{LOG}: torn at byte {len(FIRST)}, {len(SECOND) - 3} bytes before its end: the batch takes" in result.err
+
+
+def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes], Path]) -> None:
+    path = folder(FIRST[:-1] + b"\1" + SECOND)
+    result = run("dump", path, "--json")
+    assert (result.code, result.out) == (1, "")
+    assert f"{LOG}: the batch at offset 0: the checksum is" in result.err
+    result = run("dump", path, "--json", "--errors", "column")
+    assert result.code == 1
+    assert "1 of 2 records did not decode: bad_crc 1" in result.err
+    bad, good = [json.loads(line) for line in result.lines]
+    assert (bad["offset"], bad["error"][0]["code"], bad["error"][0]["byte"]) == (None, "bad_crc", 0)
+    assert (good["offset"], good["error"]) == (110, None)
+    result = run("dump", path, "--json", "--errors", "null")
+    assert [json.loads(line)["offset"] for line in result.lines] == [None, 110]
+    assert result.code == 1
+
+
+def test_an_open_transaction_is_said(run: Run, folder: Callable[[bytes], Path]) -> None:
+    def of(producer: int, offset: int) -> bytes:
+        return batch(record(), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
+
+    path = folder(of(1, 0) + mark(1, 1, commit=True) + of(2, 2) + batch(record(), base_offset=3))
+    result = run("dump", path, "--committed", "--json")
+    assert (result.code, [json.loads(line)["offset"] for line in result.lines]) == (0, [0])
+    assert "orders-3: read up to offset 2, where a transaction of producer 2 is open" in result.err
+    assert len(run("dump", path, "--json").lines) == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["{tmp}/none"], "there is no such file or folder"),
+        (["{tmp}"], "no segments are there"),
+        (["{orders}", "--since", "yesterday"], "--since yesterday: neither milliseconds since 1970 nor a time"),
+        (["{orders}", "--json", "--parquet", "x.parquet"], "exclude each other"),
+        (["{orders}", "--start", "first"], "Invalid value for '--start'"),
+        ([], "Missing argument"),
+    ],
+)
+def test_wrong_usage(run: Run, samples: Path, tmp_path: Path, args: list[str], message: str) -> None:
+    result = run("dump", *(arg.format(tmp=tmp_path, orders=samples / "orders-0") for arg in args))
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+
+
+def test_help_has_examples_and_exit_codes(run: Run) -> None:
+    result = run("dump", "--help")
+    assert result.code == 0
+    assert "letterhead dump orders-0 --start 5000 --limit 5 --all" in result.out
+    assert "Exit codes: 0 all is well; 1 the bytes have faults" in result.out

@@ -1,0 +1,325 @@
+"""The plain-Python reader of record batches against what Kafka reads, and what it says of bytes that are none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import zstandard
+
+from letterhead import arrow as lha
+from letterhead.errors import DecodeError
+from letterhead.reference import codecs, ops, varint
+from letterhead.reference.crc32c import crc32c
+from log_bytes import batch, record
+
+Line = dict[str, Any]
+
+TYPES = {"NoTimestampType": None, "CreateTime": 0, "LogAppendTime": 1}
+
+
+@pytest.fixture(scope="module")
+def lines(vectors: Path) -> dict[str, Line]:
+    found = (json.loads(line) for line in (vectors / "record_batches.jsonl").read_text().splitlines())
+    return {line["id"]: line for line in found}
+
+
+def data_of(line: Line) -> bytes:
+    return bytes.fromhex(line["hex"])
+
+
+def unhex(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
+
+
+def known(number: Any) -> int | None:
+    return None if int(number) == -1 else int(number)
+
+
+def as_kafka_reads(line: Line) -> list[dict[str, Any]]:
+    """Give the records of a case as the format names their parts."""
+    return [
+        {
+            "offset": int(record["offset"]),
+            "timestamp": int(record["timestamp"]) if batch["magic"] else None,
+            "timestamp_type": TYPES[batch["timestamp_type"]],
+            "key": unhex(record["key"]),
+            "value": unhex(record["value"]),
+            "headers": [(header["key"], None, unhex(header["value"])) for header in record["headers"]]
+            if batch["magic"] == 2
+            else None,
+            "producer_id": known(batch.get("producer_id", -1)),
+            "producer_epoch": known(batch.get("producer_epoch", -1)),
+            "sequence": known(record["sequence"]),
+            "transactional": batch.get("transactional") or False,
+            "control": batch.get("control") or False,
+        }
+        for batch in line["batches"]
+        for record in batch["records"]
+    ]
+
+
+# --- what Kafka wrote ------------------------------------------------------------------------------------------------
+
+
+def test_every_case_is_read_as_kafka_reads_it(lines: dict[str, Line]) -> None:
+    assert len(lines) == 57
+    read = 0
+    for name, line in lines.items():
+        expected = as_kafka_reads(line)
+        assert ops.messages(data_of(line), "record-batch", lenient=True) == expected, name
+        read += len(expected)
+        whole = sum(batch["size_in_bytes"] for batch in line["batches"]) == len(data_of(line))
+        assert (ops.validate(data_of(line), "record-batch") == []) == whole, name
+    assert read == 195
+
+
+def test_what_is_left_of_a_batch_at_the_end_is_a_fault_and_let_go_by_who_reads_leniently(
+    lines: dict[str, Line],
+) -> None:
+    data = data_of(lines["v2-two-batches-39"])
+    first = lines["v2-two-batches-39"]["batches"][0]
+    whole = ops.messages(data, "record-batch")
+    for cut in range(first["size_in_bytes"] + 1, len(data)):
+        [fault] = ops.validate(data[:cut], "record-batch")
+        assert fault.code == "truncated"
+        assert fault.message.startswith("message 2: ")
+        assert ops.messages(data[:cut], "record-batch", lenient=True) == whole[: first["count"]]
+
+
+def test_every_changed_byte_of_a_batch_is_found(lines: dict[str, Line]) -> None:
+    for name in ("v2-none-idempotent-3", "v2-lz4-idempotent-15", "v2-zstd-transactional-22"):
+        data = data_of(lines[name])
+        expected = as_kafka_reads(lines[name])
+        for at in range(len(data)):
+            changed = bytearray(data)
+            changed[at] ^= 0x10
+            try:
+                read = ops.messages(bytes(changed), "record-batch")
+            except DecodeError:
+                continue
+            # The checksum does not cover what a broker writes: the offset, and the epoch of the leader.
+            assert at < 8 or 12 <= at < 16, at
+            shift = read[0]["offset"] - expected[0]["offset"]
+            assert read == [{**each, "offset": each["offset"] + shift} for each in expected]
+
+
+# --- by hand ---------------------------------------------------------------------------------------------------------
+
+
+def only_fault(data: bytes, **options: bool) -> tuple[str, str, int | None]:
+    [fault] = ops.validate(data, "record-batch", **options)
+    return fault.code, fault.message, fault.byte
+
+
+def test_the_checksum_is_that_of_castagnoli() -> None:
+    assert crc32c(b"") == 0
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA  # RFC 3720, appendix B.4
+
+
+def test_a_sequence_goes_on_with_0_after_the_largest() -> None:
+    numbers = (5, 1, 0x7FFF_FFFE)
+    read = ops.messages(batch(record(0), record(1), record(2), record(7), producer=numbers), "record-batch")
+    assert [each["sequence"] for each in read] == [0x7FFF_FFFE, 0x7FFF_FFFF, 0, 5]
+    assert {(each["producer_id"], each["producer_epoch"]) for each in read} == {(5, 1)}
+
+
+def test_log_append_time_is_that_of_every_record() -> None:
+    read = ops.messages(batch(record(time=5), record(1, time=6), attributes=8), "record-batch")
+    assert [(each["timestamp"], each["timestamp_type"]) for each in read] == [(2000, 1), (2000, 1)]
+    read = ops.messages(batch(record(time=5), record(1, time=-6)), "record-batch")
+    assert [(each["timestamp"], each["timestamp_type"]) for each in read] == [(1005, 0), (994, 0)]
+
+
+def test_a_record_without_a_header_count_is_cut_off() -> None:
+    data = batch(record(block=b""))
+    assert only_fault(data) == ("truncated", "message 0: the record ends before its header count", len(data))
+
+
+def test_more_records_announced_than_there_are() -> None:
+    data = batch(record(), record(1), count=4)
+    assert only_fault(data) == ("count_too_large", "message 2: the batch announces 4 records and has 2", 57)
+
+
+def test_bytes_after_the_last_record() -> None:
+    data = batch(record(), record(1), count=1)
+    assert only_fault(data) == ("trailing_bytes", "message 1: 9 bytes left after the last record", 70)
+
+
+def test_a_negative_count() -> None:
+    assert only_fault(batch(count=-1)) == ("negative_count", "message 0: record count -1 is negative", 57)
+
+
+def test_a_batch_whose_records_all_went_has_none() -> None:
+    assert ops.messages(batch(), "record-batch") == []
+    assert ops.validate(batch(), "record-batch") == []
+
+
+def test_an_unknown_magic_leaves_the_next_batch_readable() -> None:
+    data = batch(record(), magic=3) + batch(record(), base_offset=101)
+    assert only_fault(data) == ("bad_magic", "message 0: magic 3 is unknown: 0, 1 and 2 are known", 16)
+    read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
+    assert read == [{"offset": None}, {"offset": 101}]
+
+
+def test_a_batch_too_short_for_a_magic() -> None:
+    data = struct.pack(">qi", 0, 2) + b"ab" + batch(record())
+    assert only_fault(data) == ("wrong_size", "message 0: a batch of 2 bytes has no magic", 12)
+
+
+def test_a_batch_whose_checksum_does_not_hold_gives_no_record() -> None:
+    good = batch(record(), record(1))
+    bad = good[:-1] + b"\1"
+    code, message, byte = only_fault(bad + good)
+    assert (code, byte) == ("bad_crc", 17)
+    assert message.startswith("message 0: the checksum is ")
+    read = ops.messages_rows([bad + good], "record-batch", columns=["offset"], errors="null")
+    assert read == [{"offset": None}, {"offset": 100}, {"offset": 101}]
+
+
+def test_a_record_that_breaks_leaves_the_next_one_readable() -> None:
+    broken = varint.write(3) + b"\0\0\0"
+    data = batch(record(), broken, record(2))
+    assert only_fault(data)[:2] == ("truncated", "message 1: the bytes end inside the key length")
+    read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
+    assert [each["offset"] for each in read] == [100, None, 102]
+
+
+def test_headers_that_break_leave_the_record_readable() -> None:
+    data = batch(record(block=b"\2\2a\0\0"), record(1))
+    assert only_fault(data)[0] == "trailing_bytes"
+    [first, second] = ops.messages_rows([data], "record-batch", errors="column")
+    assert (first["offset"], first["headers"], second["headers"]) == (100, None, [])
+    assert [fault.code for fault in first["error"]] == ["trailing_bytes"]
+
+
+def test_a_length_of_the_record_that_is_wrong_ends_its_batch_and_no_other() -> None:
+    data = batch(record(), varint.write(-4) + b"abc", record(2)) + batch(record(), base_offset=103)
+    assert only_fault(data)[:2] == ("negative_length", "message 1: record length -4 is negative")
+    read = ops.messages_rows([data], "record-batch", columns=["offset"], errors="null")
+    assert [each["offset"] for each in read] == [100, None, 103]
+
+
+def test_a_varint_of_ten_bytes_carries_64_bits_and_no_more() -> None:
+    def with_time(written: bytes) -> bytes:
+        body = b"\0" + written + b"\0\1\1\0"
+        return batch(varint.write(len(body)) + body, times=(0, 0))
+
+    [read] = ops.messages(with_time(varint.write(-(1 << 63), 64)), "record-batch")
+    assert read["timestamp"] == -(1 << 63)
+    assert only_fault(with_time(b"\xff" * 9 + b"\2"))[0] == "varint_lost_bits"
+    assert only_fault(with_time(b"\xff" * 10 + b"\1"))[0] == "varint_too_long"
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_unknown_codecs(codec: int) -> None:
+    data = batch(record(), attributes=codec)
+    assert only_fault(data) == ("unknown_codec", f"message 0: codec {codec} is unknown", 21)
+
+
+def test_faults_of_compressed_records_stand_where_the_records_do() -> None:
+    def squeezed(content: bytes, count: int) -> bytes:
+        return batch(gzip.compress(content), attributes=1, count=count)
+
+    assert only_fault(squeezed(record(block=b""), 1))[::2] == ("truncated", 61)
+    assert only_fault(squeezed(record(), 2))[::2] == ("count_too_large", 61)
+    assert only_fault(squeezed(record() + b"?", 1))[::2] == ("trailing_bytes", 61)
+    assert only_fault(batch(gzip.compress(record())[:-1], attributes=1))[::2] == ("bad_compression", 61)
+
+
+def test_records_that_would_become_too_large_are_not_made() -> None:
+    bomb = zstandard.ZstdCompressor().compress(bytes((64 << 20) + 1))
+    assert only_fault(batch(bomb, attributes=4))[::2] == ("decompressed_too_large", 61)
+
+
+# --- zstd ------------------------------------------------------------------------------------------------------------
+
+
+def test_frames_of_zstd_in_a_row_are_one_content() -> None:
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    data = compressor.compress(b"one, ") + compressor.compress(b"two" * 1000)
+    assert codecs.decompress(4, data) == b"one, " + b"two" * 1000
+    assert codecs.decompress(4, data, limit=3005) == b"one, " + b"two" * 1000
+    with pytest.raises(codecs.Undecodable, match="would pass 3004 bytes"):
+        codecs.decompress(4, data, limit=3004)
+
+
+def test_frames_of_zstd_that_are_none() -> None:
+    good = zstandard.ZstdCompressor(write_checksum=True).compress(b"some content, some content")
+    for cut in range(len(good)):
+        with pytest.raises(codecs.Undecodable, match="the zstd data is corrupt: it ends too early"):
+            codecs.decompress(4, good[:cut])
+    for bad in (good[:-1] + b"\0", b"no zstd at all", good + b"no zstd at all"):
+        with pytest.raises(codecs.Undecodable, match="the zstd data is corrupt: a header, block or checksum is wrong"):
+            codecs.decompress(4, bad)
+
+
+# --- the kernel ------------------------------------------------------------------------------------------------------
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """Give a row of the twin as Arrow gives it."""
+    headers = row["headers"] and [{"key": key, "value": value} for key, _, value in row["headers"]]
+    error = row["error"] and [fault._asdict() for fault in row["error"]]
+    return {**row, "headers": headers, "error": error}
+
+
+def vague(row: dict[str, Any]) -> dict[str, Any]:
+    """Leave out why compressed data are corrupt: what two decoders stumble over first is their own."""
+    for fault in row["error"] or ():
+        if fault["code"] == "bad_compression":
+            fault["message"], _, _ = fault["message"].partition(" corrupt: ")
+    return row
+
+
+def resealed(data: bytes) -> bytes:
+    """Make the checksum of the first batch hold again, so that what is behind it is read."""
+    end = 12 + int.from_bytes(data[8:12], "big")
+    return data[:17] + struct.pack(">I", crc32c(data[21:end])) + data[21:]
+
+
+def check_alike(cells: list[bytes], *, lenient: bool) -> None:
+    column = pa.array(cells, pa.binary())
+    made = lha.messages(column, "record-batch", errors="column", lenient=lenient).to_pylist()
+    expected = ops.messages_rows(cells, "record-batch", errors="column", lenient=lenient)
+    for one, other in zip(map(vague, made), (vague(plain(row)) for row in expected), strict=True):
+        assert one == other
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_the_kernel_reads_changed_bytes_as_the_twin_does(lines: dict[str, Line], lenient: bool) -> None:
+    cells = []
+    for number, line in enumerate(lines.values()):
+        data = data_of(line)
+        cells += [data, data[: number * 7 % len(data)]]
+        for at in range(number % 5, len(data), 5):
+            changed = bytearray(data)
+            changed[at] ^= 1 << (at * 3 + number) % 8
+            cells.append(bytes(changed))
+            if data[16] == 2 and at >= 21:
+                cells.append(resealed(bytes(changed)))
+    assert len(cells) > 3500
+    check_alike(cells, lenient=lenient)
+
+
+def test_a_set_of_an_older_format_that_the_log_stamped_gives_its_type_of_time_to_all() -> None:
+    # What a broker stamps is the outer message alone.
+    def message(offset: int, attributes: int, time: int, value: bytes) -> bytes:
+        covered = struct.pack(">bbqii", 1, attributes, time, -1, len(value)) + value
+        body = struct.pack(">I", zlib.crc32(covered)) + covered
+        return struct.pack(">qi", offset, len(body)) + body
+
+    data = message(11, 9, 5000, gzip.compress(message(0, 0, 1000, b"a") + message(1, 0, 2000, b"b")))
+    read = ops.messages(data, "record-batch")
+    assert [(each["offset"], each["timestamp"], each["timestamp_type"]) for each in read] == [
+        (10, 5000, 1),
+        (11, 5000, 1),
+    ]
+    check_alike([data], lenient=False)

@@ -1,0 +1,541 @@
+"""Log segments as files: what a broker wrote, cut off, damaged, in part, and in transactions."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from letterhead import _native
+from letterhead.errors import DecodeError
+from letterhead.read import segment_file
+from letterhead.read.segments_reader import COLUMNS, OpenTransaction
+from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
+
+ROOT = Path(__file__).parents[2]
+NAME = "00000000000000000000.log"
+TOPICS = ("orders-0", "orders-app-latest-changelog-0")
+
+
+def read(path: Any, **options: Any) -> pa.Table:
+    with lh.read.segments(path, **options) as reader:
+        return reader.read_all()
+
+
+def offsets(path: Any, **options: Any) -> list[int | None]:
+    found: list[int | None] = read(path, columns=["offset"], **options).column("offset").to_pylist()
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Callable[..., Path]:
+    """Make the folder of a partition out of bytes, a file for each base offset."""
+
+    def made(*files: bytes, bases: tuple[int, ...] = (0,), name: str = "orders-0") -> Path:
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        for base, data in zip(bases, files, strict=True):
+            (folder / f"{base:020}.log").write_bytes(data)
+        return folder
+
+    return made
+
+
+def ten(first: int, count: int = 10, **options: Any) -> bytes:
+    """Write a batch of records whose values are their offsets."""
+    records = (record(place, value=str(first + place).encode(), time=place) for place in range(count))
+    return batch(*records, base_offset=first, **{"times": (first * 100, first * 100 + count), **options})
+
+
+# --- what a broker wrote ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_a_segment_is_read_as_spark_reads_its_topic(samples: Path, name: str) -> None:
+    with lh.read.segments(samples / name) as reader:
+        ours = reader.read_all()
+        assert reader.torn == reader.open_transactions == []
+        assert reader.done == reader.total == (samples / name / NAME).stat().st_size
+    spark = pq.read_table(samples / f"{name}.parquet")
+    assert ours.num_rows == spark.num_rows == 10_000
+    assert ours.column_names == list(COLUMNS)
+    for column in ("key", "value", "topic", "partition", "offset"):
+        assert ours.column(column).combine_chunks() == spark.column(column).combine_chunks(), column
+    assert (
+        ours.column("timestamp").to_pylist()
+        == spark.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
+    )
+    assert ours.column("timestamp_type").to_pylist() == spark.column("timestampType").to_pylist()
+    # Spark has null for no headers.
+    assert [headers or None for headers in ours.column("headers").to_pylist()] == spark.column("headers").to_pylist()
+    assert spark.column("headers").null_count > 0
+
+
+def test_headers_become_columns_while_the_log_is_read(samples: Path) -> None:
+    wanted = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+    made = read(samples / "orders-0", columns=["offset"], headers=wanted)
+    spark = pq.read_table(samples / "orders-0.parquet", columns=["headers"]).column("headers")
+    assert made.drop_columns(["offset"]) == pa.table(lh.arrow.select(spark, "kafka", wanted)).cast(
+        made.drop_columns(["offset"]).schema
+    )
+    assert pc.count(made.column("amount_cents")).as_py() > 9000
+
+
+def test_a_stream_goes_to_any_library(samples: Path) -> None:
+    import polars
+
+    frame = polars.DataFrame(lh.read.segments(samples / "orders-0", columns=["partition", "offset"]))
+    assert frame["offset"].to_list() == list(range(10_000))
+    assert frame["partition"].unique().to_list() == [0]
+
+
+def test_what_is_held_is_a_few_batches(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_file, "PIECE_LEN", 20_000)
+    sizes = [0]
+    with lh.read.segments(samples / "orders-app-latest-changelog-0", columns=["offset", "value"]) as reader:
+        last = -1
+        for rows in reader:
+            sizes.append(rows.nbytes)
+            assert rows.column("offset")[0].as_py() == last + 1
+            last = rows.column("offset")[-1].as_py()
+    assert last == 9_999
+    assert sum(sizes) > 20 * max(sizes)
+
+
+# --- folders and files -----------------------------------------------------------------------------------------------
+
+
+def test_the_folder_of_a_broker_has_topics_and_partitions(tmp_path: Path, folder: Callable[..., Path]) -> None:
+    folder(ten(0), name="orders-0")
+    folder(ten(0), ten(10), bases=(0, 10), name="orders-10")
+    folder(ten(5), bases=(5,), name="pay-ments-2")
+    folder(ten(0), name="orders-1.0123456789abcdef0123456789abcdef-delete")
+    (tmp_path / "meta.properties").write_text("version=1")
+    (tmp_path / "empty-0").mkdir()
+    rows = read(tmp_path, columns=["topic", "partition", "offset"]).to_pylist()
+    assert [(row["topic"], row["partition"]) for row in rows[::10]] == [
+        ("orders", 0),
+        ("orders", 10),
+        ("orders", 10),
+        ("pay-ments", 2),
+    ]
+    assert [row["offset"] for row in rows] == [*range(10), *range(20), *range(5, 15)]
+
+
+def test_files_of_tiered_storage_have_any_name(tmp_path: Path) -> None:
+    one, two, other = tmp_path / f"{10:020}-c2Vn.log", tmp_path / f"{0:020}-bWVu.log", tmp_path / "object-17"
+    for file, first in ((one, 10), (two, 0), (other, 40)):
+        file.write_bytes(ten(first))
+    rows = read([one, other, two], columns=["topic", "offset"])
+    assert rows.column("offset").to_pylist() == [*range(20), *range(40, 50)]
+    assert rows.column("topic").null_count == 30
+    assert offsets(other) == list(range(40, 50))
+    other.write_bytes(ten(1 << 40) + ten((1 << 40) + 10))
+    assert offsets(other, start=(1 << 40) + 8, end=(1 << 40) + 12) == [(1 << 40) + place for place in (8, 9, 10, 11)]
+
+
+def test_what_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
+    for path in (tmp_path / "orders-0", [tmp_path]):
+        with pytest.raises(FileNotFoundError, match="there is no such file"):
+            lh.read.segments(path)
+    with pytest.raises(FileNotFoundError, match="no segments are there"):
+        lh.read.segments(tmp_path)
+
+
+def test_a_compaction_that_stopped_half_way_is_not_guessed_about(folder: Callable[..., Path]) -> None:
+    path = folder(ten(10), bases=(10,))
+    (path / f"{0:020}.log.swap").write_bytes(ten(0))
+    with pytest.raises(ValueError, match="a compaction was not finished"):
+        lh.read.segments(path)
+    (path / f"{0:020}.log").write_bytes(ten(0))
+    assert offsets(path) == list(range(20))
+
+
+def test_an_empty_log_has_no_rows(folder: Callable[..., Path]) -> None:
+    assert offsets(folder(b"")) == []
+    assert offsets(folder(batch())) == []
+
+
+def test_misspelt_names_are_errors_before_anything_is_opened(samples: Path) -> None:
+    for wrong in ({"columns": ["ofset"]}, {"errors": "ignore"}, {"isolation_level": "committed"}):
+        with pytest.raises(ValueError, match=r"did you mean|unknown|one of"):
+            lh.read.segments(samples / "orders-0", **wrong)
+    with pytest.raises(ValueError, match="has no zone"):
+        lh.read.segments(samples / "orders-0", since=datetime(2026, 1, 1))
+
+
+# --- a part of it ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 1, 9, 10, 15, 29, 30, 31])
+@pytest.mark.parametrize("end", [0, 1, 10, 12, 30, 40])
+def test_offsets_bound_what_is_read(folder: Callable[..., Path], start: int, end: int) -> None:
+    path = folder(ten(0) + ten(10), ten(20), bases=(0, 20))
+    expected = [offset for offset in range(30) if start <= offset < end]
+    assert offsets(path, start=start, end=end) == expected
+
+
+def test_times_bound_what_is_read(samples: Path) -> None:
+    spark = pq.read_table(samples / "orders-0.parquet", columns=["offset", "timestamp"])
+    times = spark.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
+    since, until = sorted(times)[2500], sorted(times)[7500]
+    expected = [offset for offset, time in zip(spark.column("offset").to_pylist(), times, strict=True)
+                if since <= time < until]  # fmt: skip
+    assert 4000 < len(expected) < 6000
+    assert offsets(samples / "orders-0", since=since, until=until) == expected
+    as_times = [datetime.fromtimestamp(time / 1000, UTC) for time in (since, until)]
+    assert offsets(samples / "orders-0", since=as_times[0], until=as_times[1]) == expected
+    only = read(samples / "orders-0", columns=["key"], since=since, until=until)
+    assert (only.column_names, only.num_rows) == (["key"], len(expected))
+
+
+@pytest.fixture
+def indexed(folder: Callable[..., Path]) -> Path:
+    """Give a segment of a hundred batches whose index knows every tenth."""
+    batches = [ten(500 + 10 * number) for number in range(100)]
+    path = folder(b"".join(batches), bases=(500,))
+    log = path / f"{500:020}.log"
+    places = [(number * 10 + 9, sum(map(len, batches[:number]))) for number in range(9, 100, 10)]
+    write_index(log, places, room=50)
+    write_time_index(log, [((500 + offset - 9) * 100 + 9, offset) for offset, _ in places], room=50)
+    return path
+
+
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Note at which bytes batches were looked for."""
+    from letterhead.read import record_sets
+
+    places: list[int] = []
+
+    def noting(data: Any, start: int = 0, most: int | None = None) -> Any:
+        places.append(start)
+        return _native.record_batches(data, start, most)
+
+    monkeypatch.setattr(record_sets, "_native", type("Noting", (), {"record_batches": staticmethod(noting)}))
+    return places
+
+
+def test_an_index_says_where_to_begin(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = looked_at(monkeypatch)
+    assert offsets(indexed, start=1295) == list(range(1295, 1500))
+    size = (indexed / f"{500:020}.log").stat().st_size
+    assert min(places) > size * 0.6
+
+
+def test_an_index_of_times_says_where_to_begin(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = looked_at(monkeypatch)
+    # A batch of ten begins every thousand milliseconds, its records one behind the other.
+    assert offsets(indexed, since=129_003, until=130_001) == [*range(1293, 1300), 1300]
+    size = (indexed / f"{500:020}.log").stat().st_size
+    assert min(places) > size * 0.6
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_is_wrong_is_not_believed(indexed: Path, suffix: str) -> None:
+    file = (indexed / f"{500:020}.log").with_suffix(suffix)
+    data = file.read_bytes()
+    for at in range(80):
+        for changed in (bytes([data[at] ^ 0x40]), bytes([data[at] ^ 1])):
+            file.write_bytes(data[:at] + changed + data[at + 1 :])
+            assert offsets(indexed, start=1295, end=1300) == list(range(1295, 1300))
+    file.write_bytes(data[:13])
+    assert offsets(indexed, start=1295, end=1300) == list(range(1295, 1300))
+
+
+# --- torn, and damaged -----------------------------------------------------------------------------------------------
+
+
+def real_batches(samples: Path) -> list[tuple[bytes, int, int]]:
+    """Give the bytes of the batches of a real log, with their first and last offset."""
+    data = (samples / "orders-0" / NAME).read_bytes()
+    return [(data[head[0] : head[0] + head[1]], head[2], head[3]) for head in _native.record_batches(data)[0]]
+
+
+def cuts(size: int, *, full: bool) -> Iterator[int]:
+    yield from range(1, size, 1 if full else 211)
+    yield from range(1, 70)
+
+
+def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None:
+    before, last = real_batches(samples)[-2:]
+    expected = list(range(before[1], before[2] + 1))
+    for cut in cuts(len(last[0]), full=full):
+        path = folder(before[0] + last[0][:cut], bases=(before[1],))
+        with lh.read.segments(path, columns=["offset"]) as reader:
+            assert reader.read_all().column("offset").to_pylist() == expected
+            [torn] = reader.torn
+        assert (torn.file, torn.position, torn.left) == (str(path / f"{before[1]:020}.log"), len(before[0]), cut)
+        assert torn.why
+
+
+def test_a_torn_tail_is_told_and_what_is_whole_is_read(samples: Path, folder: Callable[..., Path]) -> None:
+    check_cut(samples, folder, full=False)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_a_tail_torn_at_every_byte_is_told(samples: Path, folder: Callable[..., Path]) -> None:
+    check_cut(samples, folder, full=True)
+
+
+def check_flips(samples: Path, folder: Callable[..., Path], *, full: bool) -> None:
+    before, middle, after = real_batches(samples)[-3:]
+    whole = read(folder(before[0] + middle[0] + after[0], bases=(before[1],)))
+    told = 0
+    for at in cuts(len(middle[0]), full=full):
+        changed = bytearray(middle[0])
+        changed[at] ^= 1 << at % 8
+        path = folder(before[0] + bytes(changed) + after[0], bases=(before[1],))
+        try:
+            with lh.read.segments(path) as reader:
+                made = reader.read_all()
+        except DecodeError as error:
+            assert f"{before[1]:020}.log: the batch at offset " in str(error)
+            assert error.offset is not None
+            told += 1
+        else:
+            # The epoch of the leader is in no row and under no checksum.
+            assert 12 <= at < 16
+            assert made == whole
+        lax = read(path, errors="column")
+        bad = pc.is_valid(lax.column("error"))
+        good = lax.filter(pc.invert(bad)).drop_columns(["error"])
+        # What is told to be whole is what was written.
+        assert good == whole.filter(pc.is_in(whole.column("offset"), good.column("offset")))
+        assert good.num_rows == whole.num_rows or pc.any(bad).as_py()
+        assert good.num_rows >= before[2] - before[1] + 1 or at < 8
+    assert told > 60
+
+
+def test_a_changed_byte_in_the_middle_is_an_error_and_never_a_wrong_row(
+    samples: Path, folder: Callable[..., Path]
+) -> None:
+    check_flips(samples, folder, full=False)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_every_changed_byte_in_the_middle_is_an_error(samples: Path, folder: Callable[..., Path]) -> None:
+    check_flips(samples, folder, full=True)
+
+
+def test_an_error_names_the_file_the_offset_and_the_byte(folder: Callable[..., Path]) -> None:
+    first, second, third = ten(0), ten(10), ten(20)
+    bad = second[:-1] + b"\x01"
+    path = folder(first + bad + third)
+    with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is ") as caught:
+        read(path)
+    assert (caught.value.code, caught.value.offset) == ("bad_crc", len(first))
+    assert str(path / NAME) in str(caught.value)
+    rows = read(path, columns=["offset"], errors="column").to_pylist()
+    assert [row["offset"] for row in rows] == [*range(10), None, *range(20, 30)]
+    [error] = rows[10]["error"]
+    assert (error["code"], error["byte"]) == ("bad_crc", len(first))
+    assert "the batch at offset 10" in error["message"]
+    assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
+
+
+def test_a_record_that_is_damaged_under_a_checksum_that_holds_is_as_the_policy_has_it(
+    folder: Callable[..., Path],
+) -> None:
+    first = ten(0)
+    path = folder(first + batch(record(), record(1, block=b"\2\2"), record(2), base_offset=10))
+    with pytest.raises(DecodeError, match="the batch at offset 10: message 1: ") as caught:
+        read(path)
+    assert caught.value.code == "count_too_large"
+    assert len(first) < caught.value.offset < (path / NAME).stat().st_size
+    rows = read(path, columns=["offset", "headers"], errors="column").to_pylist()[10:]
+    assert [(row["offset"], row["headers"], row["error"] is None) for row in rows] == [
+        (10, [], True),
+        (11, None, False),
+        (12, [], True),
+    ]
+
+
+def test_a_damaged_end_of_a_segment_that_has_a_next_one_is_an_error(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0) + ten(10)[:50], ten(20), bases=(0, 20))
+    with pytest.raises(DecodeError, match="the batch at offset 10: the batch takes "):
+        read(path)
+    assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
+
+
+def test_a_tail_that_was_never_written_is_torn(folder: Callable[..., Path]) -> None:
+    last = ten(10)
+    for tail, why in (
+        (bytes(5000), "5000 bytes of zeros are left"),
+        (last[:61] + bytes(len(last) - 61), "the checksum is "),
+        (b"\xff" * 300, "no batch of magic 0, 1 or 2 begins here"),
+    ):
+        path = folder(ten(0) + tail)
+        with lh.read.segments(path, columns=["offset"]) as reader:
+            assert reader.read_all().column("offset").to_pylist() == list(range(10))
+            [torn] = reader.torn
+        assert (torn.position, torn.left) == (len(ten(0)), len(tail))
+        assert why in torn.why
+
+
+def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path]) -> None:
+    for second in (ten(9), ten(5), ten(0)):
+        path = folder(ten(0) + second + ten(30))
+        with pytest.raises(DecodeError) as caught:
+            read(path)
+        assert caught.value.code == "not_in_order"
+        assert [offset for offset in offsets(path, errors="null") if offset is not None] == list(range(30, 40))
+    with pytest.raises(DecodeError, match="20 is the least there can be"):
+        read(folder(ten(10), bases=(20,), name="orders-7"))
+
+
+def test_a_changed_bit_that_makes_records_a_mark_is_found(folder: Callable[..., Path]) -> None:
+    bad = bytearray(ten(10))
+    bad[22] ^= 0x20
+    with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
+        read(folder(ten(0) + bytes(bad) + ten(20)))
+
+
+def harmed(draw: random.Random, data: bytes) -> bytes:
+    """Change, take away, put in or repeat some bytes at one place."""
+    changed = bytearray(data)
+    at, size = draw.randrange(len(changed)), draw.choice([1, 2, 8, 60, 300])
+    match draw.randrange(6):
+        case 0:
+            changed[at] ^= 1 << draw.randrange(8)
+        case 1:
+            changed[at : at + size] = bytes(len(changed[at : at + size]))
+        case 2:
+            del changed[at : at + size]
+        case 3:
+            changed[at:at] = draw.randbytes(size)
+        case 4:
+            changed[at : at + size] = draw.randbytes(len(changed[at : at + size]))
+        case 5:
+            changed[at:at] = changed[(start := draw.randrange(len(changed))) : start + size]
+    return bytes(changed)
+
+
+def check_harm(folder: Callable[..., Path], cases: int) -> None:
+    draw = random.Random(20260101)
+    data, last = b"".join(ten(10 * number) for number in range(12)), ten(120)
+    whole = {row["offset"]: row for row in read(folder(data, last, bases=(0, 120))).to_pylist()}
+    assert len(whole) == 130
+    errors = 0
+    for case in range(cases):
+        path = folder(harmed(draw, data), last, bases=(0, 120))
+        try:
+            rows = read(path).to_pylist()
+        except DecodeError:
+            errors += 1
+        else:  # what was changed is not in a row: the epoch of the leader
+            assert rows == [*whole.values()], case
+        rows = read(path, errors="column").to_pylist()
+        good = [row for row in rows if row.pop("error") is None]
+        assert all(whole.get(row["offset"]) == row for row in good), case
+        assert len({row["offset"] for row in good}) == len(good), case
+        assert len(good) == 130 or len(good) < len(rows), case
+    assert errors > cases * 0.9
+
+
+def test_damage_of_any_kind_is_told_and_gives_no_wrong_row(folder: Callable[..., Path]) -> None:
+    check_harm(folder, 150)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_much_damage_of_any_kind_is_told(folder: Callable[..., Path]) -> None:
+    check_harm(folder, 5000)
+
+
+# --- transactions ----------------------------------------------------------------------------------------------------
+
+
+def transactional(first: int, producer_id: int, sequence: int = 0) -> bytes:
+    return ten(first, attributes=TRANSACTIONAL, producer=(producer_id, 0, sequence))
+
+
+def log_of_transactions() -> bytes:
+    return b"".join([
+        ten(0), transactional(10, 7), transactional(20, 8), mark(30, 7, commit=False), transactional(31, 8, 10),
+        mark(41, 8, commit=True), transactional(42, 7, 10), mark(52, 7, commit=True), ten(53), transactional(63, 9),
+        ten(73),
+    ])  # fmt: skip
+
+
+COMMITTED = [*range(10), *range(20, 30), *range(31, 41), *range(42, 52), *range(53, 63)]
+
+
+def test_aborted_transactions_are_left_out_and_open_ones_end_the_reading(folder: Callable[..., Path]) -> None:
+    path = folder(log_of_transactions())
+    with lh.read.segments(path, columns=["offset"], isolation_level="read_committed") as reader:
+        assert reader.read_all().column("offset").to_pylist() == COMMITTED
+        assert reader.open_transactions == [OpenTransaction("orders", 0, 9, 63)]
+    marks = {30, 41, 52}
+    assert offsets(path) == [offset for offset in range(83) if offset not in marks]
+
+
+@pytest.mark.parametrize("start", [0, 10, 15, 25, 31, 45, 53])
+def test_transactions_that_began_before_the_start_are_left_out_too(folder: Callable[..., Path], start: int) -> None:
+    path = folder(log_of_transactions())
+    expected = [offset for offset in COMMITTED if offset >= start]
+    assert offsets(path, start=start, isolation_level="read_committed") == expected
+
+
+def test_transactions_go_over_segments(folder: Callable[..., Path]) -> None:
+    path = folder(transactional(0, 7), transactional(10, 7, 10) + mark(20, 7, commit=False) + ten(21), bases=(0, 10))
+    assert offsets(path, isolation_level="read_committed") == list(range(21, 31))
+
+
+def test_the_index_of_transactions_tells_of_marks_that_are_gone(folder: Callable[..., Path]) -> None:
+    path = folder(transactional(0, 7) + ten(10) + transactional(30, 7, 10) + mark(40, 7, commit=True))
+    assert offsets(path, isolation_level="read_committed") == [*range(20), *range(30, 40)]
+    write_transaction_index(path / NAME, [(7, 0, 25)])
+    assert offsets(path, isolation_level="read_committed") == [*range(10, 20)]
+
+
+def test_a_damaged_mark_is_an_error(folder: Callable[..., Path]) -> None:
+    data = bytearray(log_of_transactions())
+    at = len(ten(0)) + len(transactional(10, 7)) + len(transactional(20, 8))
+    data[at + 61 + 9] ^= 1
+    path = folder(bytes(data))
+    with pytest.raises(DecodeError, match="the batch at offset 30: the checksum is "):
+        read(path, isolation_level="read_committed")
+    # Whose end is not known is open.
+    assert offsets(path, isolation_level="read_committed", errors="null") == list(range(10))
+
+
+# --- Kafka's older formats -------------------------------------------------------------------------------------------
+
+
+def test_older_formats_are_bounded_inside_their_sets(vectors: Path, folder: Callable[..., Path]) -> None:
+    lines = {line["id"]: line for line in map(json.loads, (vectors / "record_batches.jsonl").read_text().splitlines())}
+    for name, line in lines.items():
+        if not name.startswith(("v0", "v1")):
+            continue
+        expected = [int(record["offset"]) for each in line["batches"] for record in each["records"]]
+        path = folder(bytes.fromhex(line["hex"]))
+        assert offsets(path) == expected, name
+        for bound in expected:
+            assert offsets(path, start=bound) == [offset for offset in expected if offset >= bound], name
+            assert offsets(path, end=bound) == [offset for offset in expected if offset < bound], name
+        shutil.rmtree(path)
+
+
+# --- what is said of it ----------------------------------------------------------------------------------------------
+
+
+def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    page = doctest.testfile(str(ROOT / "docs/segments.md"), module_relative=False)
+    assert (page.failed, page.attempted > 10) == (0, True)
+    module = doctest.testmod(importlib.import_module("letterhead.read.open_segments"))
+    assert (module.failed, module.attempted > 2) == (0, True)

@@ -1,0 +1,136 @@
+"""The data sources: what Spark makes of files of Kafka."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+import letterhead as lh
+from letterhead.spark.sources import register
+
+pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
+
+SEGMENTS = "letterhead-segments"
+
+
+@pytest.fixture(scope="module")
+def sources(spark: Any) -> Any:
+    register(spark)
+    return spark
+
+
+def load(spark: Any, path: Path, **options: Any) -> Any:
+    given = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
+    return spark.read.format(SEGMENTS).options(**given).load(str(path))
+
+
+# --- segments --------------------------------------------------------------------------------------------------------
+
+
+def test_segments_are_what_the_broker_gives_spark(sources: Any, samples: Path) -> None:
+    for name in ("orders-0", "orders-app-latest-changelog-0"):
+        ours = load(sources, samples / name).orderBy("offset").toArrow()
+        theirs = sources.read.parquet(str(samples / f"{name}.parquet")).orderBy("offset").toArrow()
+        assert ours.num_rows == theirs.num_rows == 10_000
+        for column in ("topic", "partition", "offset", "key", "value"):
+            assert ours.column(column).to_pylist() == theirs.column(column).to_pylist(), column
+        assert [headers or None for headers in ours.column("headers").to_pylist()] == theirs.column(
+            "headers"
+        ).to_pylist()
+
+
+def test_the_source_gives_the_rows_of_the_reader_in_its_types(sources: Any, samples: Path) -> None:
+    headers = {"tenant": "string", "amount_cents": "int64", "kind": {"type": "string", "key": "ce_type"}}
+    frame = load(sources, samples / "orders-0", columns=["partition", "offset"], headerColumns=headers)
+    assert frame.schema.simpleString() == (
+        "struct<partition:int,offset:bigint,tenant:string,amount_cents:bigint,kind:string>"
+    )
+    with lh.read.segments(
+        samples / "orders-0",
+        columns=["partition", "offset"],
+        headers={**headers, "kind": lh.field("string", key="ce_type")},
+    ) as reader:
+        assert frame.orderBy("offset").toArrow().to_pylist() == reader.read_all().to_pylist()
+    assert frame.where("tenant is not null").count() > 9_000
+
+
+def test_each_segment_is_a_partition_and_a_large_one_is_several(
+    sources: Any, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from letterhead import _native
+    from letterhead.read.log_directory import partitions
+    from letterhead.read.segments_reader import Bounds
+    from letterhead.spark.sources import segments as source
+
+    data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
+    heads = _native.record_batches(data)[0]
+    cut = next(head for head in heads if head[0] > len(data) // 2)
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    for base, part in ((0, data[: cut[0]]), (cut[2], data[cut[0] :])):
+        (folder / f"{base:020}.log").write_bytes(part)
+    frame = load(sources, folder, columns=["offset"])
+    assert frame.rdd.getNumPartitions() == 2
+    assert sorted(row.offset for row in frame.collect()) == list(range(10_000))
+    # By its index a segment is cut where batches begin.
+    entries = [head for head in heads[1:] if head[0] < cut[0]]
+    index = b"".join(head[3].to_bytes(4, "big") + head[0].to_bytes(4, "big") for head in entries)
+    (folder / f"{0:020}.index").write_bytes(index)
+    monkeypatch.setattr(source, "_SPLIT_LEN", len(data) // 8)
+    [segments] = partitions(folder)
+    reader = source.SegmentsSourceReader(
+        str(folder), source.SegmentsSource({"columns": '["offset"]'})._wanted(), Bounds(), committed=False
+    )
+    parts = reader.partitions()
+    assert len(parts) > 4
+    assert [part.segment.path for part in parts[-1:]] == [segments[1].path]
+    found = [offset for part in parts for rows in reader.read(part) for offset in rows.column("offset").to_pylist()]
+    assert found == list(range(10_000))
+
+
+def test_bounds_are_options(sources: Any, samples: Path) -> None:
+    times = pq.read_table(samples / "orders-0.parquet", columns=["timestamp"]).column("timestamp").to_pylist()
+    since = int(times[6000].timestamp() * 1000)
+    frame = load(
+        sources, samples / "orders-0", columns=["offset", "timestamp"], start="100", end="9000", since=str(since)
+    )
+    rows = frame.collect()
+    assert {row.offset for row in rows} <= set(range(100, 9000))
+    assert len(rows) == sum(int(time.timestamp() * 1000) >= since for time in times[100:9000])
+
+
+def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: Path, tmp_path: Path) -> None:
+    data = bytearray((samples / "orders-0" / f"{0:020}.log").read_bytes())
+    data[len(data) // 2] ^= 1
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(data)
+    with pytest.raises(Exception, match=r"00000000000000000000\.log: the batch at offset \d+: the checksum"):
+        load(sources, folder, columns=["offset"]).collect()
+    [bad] = load(sources, folder, columns=["offset"], errors="column").where("error is not null").collect()
+    assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
+
+
+def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> None:
+    for wrong, message in (
+        ({"columns": '["ofset"]'}, "did you mean 'offset'"),
+        ({"colums": '["offset"]'}, "did you mean 'columns'"),
+        ({"start": "first"}, "a whole number is meant"),
+        ({"isolationLevel": "committed"}, "isolationLevel"),
+    ):
+        with pytest.raises(Exception, match=message):
+            load(sources, samples / "orders-0", **wrong).collect()
+
+
+def test_the_example_of_the_source_runs(sources: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from letterhead.spark.sources import segments as source
+
+    monkeypatch.chdir(Path(__file__).parents[2])
+    done = doctest.testmod(source, extraglobs={"spark": sources})
+    assert (done.failed, done.attempted > 4) == (0, True)
