@@ -1,0 +1,78 @@
+"""A batch of a kilobyte or so that claims gigabytes: an error each time, and no memory for what was claimed."""
+
+from __future__ import annotations
+
+import gzip
+import resource
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+import letterhead as lh
+from letterhead.reference import varint
+from log_bytes import batch, record
+
+GIB = 1 << 30
+MOST_MIB = 220
+"""One batch may become 64 MiB; growing there takes half of that again, and what was freed may not be given back."""
+
+
+def squeezed() -> dict[str, tuple[bytes, str]]:
+    """Give batches by what they claim, and the code of what is wrong with them."""
+    layers = zstandard.ZstdCompressor().compress(bytes(64 << 20))
+    lz4_header = bytes.fromhex("04224d18 6c 70") + struct.pack("<Q", 4 * GIB)
+    return {
+        "records": (batch(record(), count=(1 << 31) - 1), "count_too_large"),
+        "a record's length": (batch(varint.write((1 << 31) - 1) + b"\0"), "truncated"),
+        "a key's length": (batch(_long_key()), "truncated"),
+        "headers": (batch(record(block=varint.write((1 << 31) - 1) + b"\2k\2v")), "count_too_large"),
+        "a snappy length": (batch(b"\xff\xff\xff\xff\x0f" + b"\xfe\1\0" * 300, attributes=2), "decompressed_too_large"),
+        "an lz4 length": (batch(lz4_header + b"\0" * 900, attributes=3), "bad_compression"),
+        "a zstd content": (batch(layers * 16, attributes=4), "decompressed_too_large"),
+        "a gzip content": (batch(gzip.compress(bytes(65 << 20)), attributes=1), "decompressed_too_large"),
+        "its own length": (b"\0" * 8 + struct.pack(">i", (1 << 31) - 1) + batch(record())[12:], "truncated"),
+    }
+
+
+def _long_key() -> bytes:
+    body = b"\0\0\0" + varint.write((1 << 31) - 1) + b"k"
+    return varint.write(len(body)) + body
+
+
+@pytest.mark.parametrize("claim", squeezed())
+def test_what_a_batch_claims_is_not_believed(claim):
+    data, code = squeezed()[claim]
+    with pytest.raises(lh.DecodeError) as caught:
+        list(lh.messages(data, "record-batch"))
+    assert caught.value.code == code
+
+
+def test_no_claim_takes_memory():
+    ended = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    grown = dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
+    assert grown.keys() == squeezed().keys()
+    assert all(float(mib) < MOST_MIB for mib in grown.values()), grown
+
+
+def main() -> None:
+    """Print what each batch makes the peak of this process grow by, in MiB."""
+    import pyarrow as pa
+
+    from letterhead import arrow as lha
+
+    for claim, (data, _) in squeezed().items():
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(3):
+            made = lha.messages(pa.array([data]), "record-batch", errors="column")
+            assert made.field("error").null_count < len(made)
+        print(claim, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    main()
