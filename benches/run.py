@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches import typed
+from benches.direct import measure as direct
 
 RECORD = Path(__file__).resolve().parent / "record"
 OURS = "letterhead"
@@ -32,11 +33,11 @@ reused    one output buffer, written again and again
 objects   Python objects, freed before the next call
 dropped   one message at a time, each result dropped before the next
 garbage   Java objects, dropped at once; collecting them is in the time, keeping them would cost more
-Python, Java and Iggy's crates ran on one core; Spark on two, with Parquet, both transports and the noop sink in its
-time. x is the time as a multiple of letterhead's in the same group: above 1 is slower than letterhead. In Spark, and
-between Python's sides of a store, it is the median of the ratios within a round, so it need not be the ratio of the
-medians. Take differences of less than 10 %
-for ties, and distrust everything that was measured under a load of more than one."""
+Python, Java and Iggy's crates ran on one core, unless it says all; Spark on two, with its input, both transports and its
+sink in its time. x is the time as a multiple of letterhead's in the same group: above 1 is slower than letterhead. In
+Spark, of what is read directly, and between Python's sides of a store, it is the median of the ratios within a round, so
+it need not be the ratio of the medians. Take differences of less than 10 % for ties, and distrust everything that was
+measured under a load of more than one."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ BARS = [
     Bar("put a row", r"rocksdict \S+ alone.*", 1 / 3),
     Bar("get a row", r"rocksdict \S+ alone.*", 1 / 3),
     Bar("scan a store", r"letterhead, every key and value.*", 3),
+    *(Bar(job, re.escape(side), times) for (job, side), times in direct.BARS.items()),
 ]
 
 
@@ -87,6 +89,7 @@ def main() -> None:
         "iggy-mimalloc.json": read_iggy,
         "spark.json": read_spark,
         "spark-topology.json": read_topology,
+        "direct.json": read_direct,
     }
     rows, missing = [], []
     for name, read in readers.items():
@@ -243,6 +246,23 @@ def read_topology(path: Path) -> Iterator[Row]:
             buffers="released",
             memory=f"{result['rows']:,} rows in {seconds:.2f} s",
             per=result["per"],
+        )
+
+
+def read_direct(path: Path) -> Iterator[Row]:
+    """Read what topics and segments took that were read directly; nanoseconds of wall time a record."""
+    for result in json.loads(path.read_text())["results"]:
+        seconds = statistics.median(result["seconds"])
+        yield Row(
+            job=result["job"],
+            source=result["source"],
+            side=result["side"],
+            ns=seconds * 1e9 / result["rows"],
+            batch_rows=result["rows"],
+            buffers="released",
+            memory=f"{result['rows']:,} records in {seconds:.3f} s ({len(result['seconds'])} runs)",
+            ratio=result["ratio"],
+            per="row",
         )
 
 
