@@ -1,4 +1,4 @@
-"""Cells of many messages, made by hand: this package reads batches and writes none."""
+"""Cells of many messages, made by hand: of these this package writes none."""
 
 from __future__ import annotations
 

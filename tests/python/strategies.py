@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import settings
@@ -115,6 +116,8 @@ def good_cells(format: str) -> st.SearchStrategy[bytes]:
     row = FORMATS[format]
     if format in MESSAGE_OF:
         return message_sets(format)
+    if format == "record-batch":
+        return record_batches()
     if row.batch is not None:
         return polls() if format == "iggy-polled-2023" else iggy_batches()
     written = st.sampled_from(row.traits.instead or (format,))
@@ -128,9 +131,31 @@ def message_sets(draw: st.DrawFn, format: str) -> bytes:
 
 
 @st.composite
-def _messages_of_a_set(draw: st.DrawFn, format: str) -> bytes:
+def record_batches(draw: st.DrawFn) -> bytes:
+    """Draw record batches one after the other, some of them messages of the formats before."""
+    older = _messages_of_a_set("kip82-messages", magics=(0, 1))
+    return b"".join(draw(st.lists(st.one_of(_record_batch(), _record_batch(), older), max_size=3)))
+
+
+@st.composite
+def _record_batch(draw: st.DrawFn) -> bytes:
+    run = st.none() | payloads
+    pairs = headers("kafka").map(lambda drawn: [(key, value) for key, _, value in drawn])
+    record = st.fixed_dictionaries({"key": run, "value": run, "headers": pairs, "timestamp": int64s})
+    producer = {"producer_id": draw(naturals), "producer_epoch": 1, "transactional": draw(st.booleans())}
+    shared = {**producer, "control": draw(st.booleans())} if draw(st.booleans()) else {}
+    base, step = draw(st.integers(0, 1 << 40)), draw(st.integers(1, 100))
+    drawn = draw(st.lists(record, min_size=1, max_size=3))
+    messages = [{**fields, **shared, "offset": base + step * place} for place, fields in enumerate(drawn)]
+    if shared:
+        messages[0]["sequence"] = draw(st.integers(0, 2**31 - 1))
+    return lh.batch(messages, codec=draw(st.sampled_from(["none", "none", "gzip", "snappy", "lz4", "zstd"])))
+
+
+@st.composite
+def _messages_of_a_set(draw: st.DrawFn, format: str, magics: Sequence[int] = (2, 2, 0, 1)) -> bytes:
     one = MESSAGE_OF[format]
-    magic = draw(st.sampled_from([2, 2, 0, 1]))
+    magic = draw(st.sampled_from(magics))
     appended = draw(st.sampled_from([0, 8])) if magic else 0
     codec = draw(st.sampled_from([0, 0, *CODECS]))
     many = draw(st.integers(0, 3)) if codec else 1
