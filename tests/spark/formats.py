@@ -183,4 +183,11 @@ EXAMPLES: dict[str, Example] = {
 }  # fmt: skip
 """Every format of one message. That of ``iggy-auto`` is in the later of its two layouts."""
 
-BATCHES = ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch"]
+BATCHES = [
+    "kip82-messages",
+    "kip82-messages-int",
+    "kip82-messages-wrapper",
+    "iggy-polled-2023",
+    "iggy-batch",
+    "record-batch",
+]
