@@ -3,7 +3,9 @@
 use crate::error::{Error, unknown_name};
 use crate::header::{Key, WantedKey};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::value::{ByteOrder, Coding, Spelling, Type};
+use crate::spelling::Spelling;
+use crate::types::{Coding, Type};
+use crate::value::ByteOrder;
 
 /// How values get or lose their kinds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

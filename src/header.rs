@@ -6,7 +6,8 @@ use std::str::Utf8Error;
 
 use crate::error::Error;
 use crate::kind::{Kind, Scalar};
-use crate::value::{ByteOrder, Checks, Misfit, bits_of, text_of};
+use crate::spelling::text_of;
+use crate::value::{ByteOrder, Checks, Misfit, bits_of};
 
 /// The key of a header, in the three forms that formats have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use letterhead::arrow::{Apply, Decode, Encode, Input, Select, Validate, Verb};
 use letterhead::format::Format;
 use letterhead::header;
 use letterhead::op::write::EncodeMessage;
-use letterhead::value::Type;
+use letterhead::types::Type;
 
 const ROWS: usize = 16_000;
 

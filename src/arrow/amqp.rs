@@ -18,7 +18,8 @@ use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kind::{Dialect, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::value::{Type, UUID_LEN, uuid_digits};
+use crate::types::Type;
+use crate::value::{UUID_LEN, uuid_digits};
 use crate::walk::{FieldValue, Presence, Sink};
 
 /// What errors name as the format.

@@ -414,7 +414,8 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 mod tests {
     use super::*;
     use crate::kind::Dialect;
-    use crate::value::{Coding, Spelling, Type};
+    use crate::spelling::Spelling;
+    use crate::types::{Coding, Type};
 
     #[test]
     fn validity_rolls_back_to_any_length() {

@@ -13,7 +13,9 @@ use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::value::{ByteOrder, Coding, Spelling, Type, Value};
+use crate::spelling::Spelling;
+use crate::types::{Coding, Type};
+use crate::value::{ByteOrder, Value};
 use crate::walk::{Presence, Sink};
 
 /// Which of several headers with one key is meant.

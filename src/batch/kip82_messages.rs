@@ -21,6 +21,7 @@ use crate::envelope::kip82_message::{
     ATTRIBUTES, CODEC_BITS, FRAME_LEN, Fields, Framed, Int, Kip82Message, LOG_APPEND_BIT, Layout, MAGIC_FIELD as MAGIC,
     Message, OFFSET, TIMESTAMP, Typed, VALUE, Wrapped, open_frame, open_message,
 };
+use crate::envelope::{bytes_of, number_or};
 use crate::error::Code;
 use crate::mode::{Exact, Mode, Stop};
 use crate::walk::{Batch, FieldValue, Messages, Noting, Opened, ReadOptions};
@@ -114,7 +115,7 @@ pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
     match open_message::<L, M>(frame, mode) {
         Err(Stop) => each.unreadable(mode),
-        Ok(Message { opened, value_at }) => match number(opened.fields[ATTRIBUTES]) as u8 & CODEC_BITS {
+        Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
             0 => each.message(L::handed(opened.fields, None).as_ref(), opened.block, mode),
             codec => match decompressed(&opened, codec, attributes_at, value_at, mode) {
                 Err(Stop) => each.unreadable(mode),
@@ -150,8 +151,8 @@ fn decompressed<M: Noting>(
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
         _ => return Err(unknown_codec(codec, attributes_at, mode)),
     };
-    let value = if let FieldValue::Binary(value) = outer.fields[VALUE] { value } else { &[] };
-    let legacy = number(outer.fields[MAGIC]) == 0;
+    let value = bytes_of(outer.fields[VALUE]).unwrap_or_default();
+    let legacy = number_or(outer.fields[MAGIC], 0) == 0;
     decompress(codec, value, legacy, MAX_DECOMPRESSED).map_err(|fault| bad_compression(fault, value_at, mode))
 }
 
@@ -206,12 +207,12 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     mode: &mut Exact,
     each: &mut V,
 ) -> Result<(), Stop> {
-    let magic = number(outer.fields[MAGIC]);
+    let magic = number_or(outer.fields[MAGIC], 0);
     let base = match magic {
         0 => 0,
-        _ => number(outer.fields[OFFSET]).wrapping_sub(last_offset(set)),
+        _ => number_or(outer.fields[OFFSET], 0).wrapping_sub(last_offset(set)),
     };
-    let attributes = number(outer.fields[ATTRIBUTES]) as u8;
+    let attributes = number_or(outer.fields[ATTRIBUTES], 0) as u8;
     let appended = magic > 0 && attributes & LOG_APPEND_BIT != 0;
     let mut cursor = Cursor::new(set);
     let mut empty = true;
@@ -228,9 +229,9 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
             each.unreadable(mode)?;
             continue;
         };
-        inner.fields[OFFSET] = FieldValue::Int64(number(inner.fields[OFFSET]).wrapping_add(base));
+        inner.fields[OFFSET] = FieldValue::Int64(number_or(inner.fields[OFFSET], 0).wrapping_add(base));
         if appended {
-            inner.fields[TIMESTAMP] = FieldValue::Int64(number(outer.fields[TIMESTAMP]));
+            inner.fields[TIMESTAMP] = FieldValue::Int64(number_or(outer.fields[TIMESTAMP], 0));
         }
         each.message(L::handed(inner.fields, Some(attributes)).as_ref(), inner.block, mode)?;
     }
@@ -244,11 +245,11 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
 
 /// A message of a compressed set is of the same magic, and no such set itself.
 fn refuse_in_set(inner: &Opened<'_, Fields<'_>>, magic: i64, mode: &mut Exact) -> Result<(), Stop> {
-    let found = number(inner.fields[MAGIC]);
+    let found = number_or(inner.fields[MAGIC], 0);
     if found != magic {
         return Err(mode.hard(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")));
     }
-    if number(inner.fields[ATTRIBUTES]) as u8 & CODEC_BITS != 0 {
+    if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
         return Err(mode.hard(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }
     Ok(())
@@ -265,8 +266,4 @@ fn last_offset(set: &[u8]) -> i64 {
         rest = after;
     }
     last
-}
-
-fn number(field: FieldValue<'_>) -> i64 {
-    if let FieldValue::Int64(number) = field { number } else { 0 }
 }

@@ -32,7 +32,7 @@ use crate::block::kafka::Kafka;
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
 use crate::envelope::kip82_message::{self as legacy, CODEC_BITS, Framed, LOG_APPEND_BIT, Layout, bad_crc, open_frame};
-use crate::envelope::number_or;
+use crate::envelope::{bytes_of, number_or};
 use crate::error::{Code, counted};
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
@@ -308,9 +308,8 @@ impl SetLayout for Old {
     type Handed<'a> = Fields<'a>;
 
     fn handed<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
-        let own = if let FieldValue::Int64(bits) = fields[legacy::ATTRIBUTES] { bits as u8 } else { 0 };
         // The time of a compressed set is of the set's type.
-        let attributes = set.unwrap_or(own);
+        let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0) as u8);
         let timestamp = fields[legacy::TIMESTAMP];
         let timestamp_type = match timestamp {
             FieldValue::Null => FieldValue::Null,
@@ -405,8 +404,4 @@ impl Envelope for Record {
         }
         Ok(Sealed::Written)
     }
-}
-
-fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
-    if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
 }

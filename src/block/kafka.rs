@@ -17,14 +17,14 @@
 
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
-use crate::header::{Header, Key, KeyForm, Text};
+use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, text_of_key};
+use super::{check_len, check_total, describe, read_text_key, text_of_key};
 
 pub struct Kafka;
 
@@ -127,25 +127,9 @@ fn read_header<'a, M: Mode>(
     mode: &mut M,
 ) -> Result<Option<Header<'a>>, Stop> {
     let key_len = cursor.length("key length", lenient, mode)?;
-    let key_at = cursor.at();
-    let chunk = cursor.chunk();
-    let key = cursor.take(key_len, "key", mode)?;
-    let text = if lenient { Text::new(key) } else { mode.text(key, chunk) };
-    let key = match text {
-        Ok(text) => Some(Key::Text(text)),
-        Err(_) if lenient => Some(Key::from(replace_as_java(key))),
-        Err(error) => {
-            let byte = Some(key_at + error.valid_up_to());
-            mode.soft(Code::KeyNotUtf8, byte, || "the key is not UTF-8".into())?;
-            None
-        }
-    };
-    mode.label(key_at, cursor.at(), "key", || {
-        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
-    });
-    if let Some(key) = &key {
-        mode.name_header(key);
-    }
+    // What Java makes of a key that is no text, it reads on with.
+    let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
+    let key = read_text_key(cursor, key_len, instead, mode)?;
     let value_len = cursor.nullable_length("value length", lenient, mode)?;
     let at = cursor.at();
     let value = match value_len {

@@ -13,14 +13,13 @@
 //! one byte after its kind, and a char one UTF-16 unit.
 
 use crate::cursor::Cursor;
-use crate::error::Code;
-use crate::header::{Header, Key, KeyForm};
+use crate::header::{Header, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, describe_typed, text_of_key, unknown_kind};
+use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind, walk_to_end};
 
 pub struct Kip82Typed;
 
@@ -39,21 +38,12 @@ impl Block for Kip82Typed {
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
-        mut cursor: Cursor<'a>,
+        cursor: Cursor<'a>,
         _options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        let mut index = 0;
-        while cursor.remaining() > 0 {
-            mode.enter_header(Some(index));
-            if let Some(header) = read_header(&mut cursor, index, mode)? {
-                sink.header(header, mode)?;
-            }
-            index += 1;
-        }
-        mode.enter_header(None);
-        Ok(())
+        walk_to_end(cursor, mode, sink, read_header)
     }
 
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
@@ -89,22 +79,7 @@ impl Block for Kip82Typed {
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
     let key_len = cursor.length32("key length", mode)?;
-    let key_at = cursor.at();
-    let chunk = cursor.chunk();
-    let key = cursor.take(key_len, "key", mode)?;
-    let key = match mode.text(key, chunk) {
-        Ok(text) => Some(Key::Text(text)),
-        Err(error) => {
-            mode.soft(Code::KeyNotUtf8, Some(key_at + error.valid_up_to()), || "the key is not UTF-8".into())?;
-            None
-        }
-    };
-    mode.label(key_at, cursor.at(), "key", || {
-        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
-    });
-    if let Some(key) = &key {
-        mode.name_header(key);
-    }
+    let key = read_text_key(cursor, key_len, None, mode)?;
     let value_len = cursor.length32("value length", mode)?;
     let kind_at = cursor.at();
     let at = kind_at + 1;

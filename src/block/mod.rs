@@ -11,12 +11,13 @@ use std::marker::PhantomData;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
-use crate::header::{Header, Key};
+use crate::header::{Header, Key, Text};
 use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, Stop};
 use crate::op::gate::{longer, no_bytes};
-use crate::value::{ByteOrder, bits_of, text_of};
-use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
+use crate::spelling::text_of;
+use crate::value::{ByteOrder, bits_of};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed, Sink};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -53,6 +54,56 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
         Key::Text(text) => text.as_bytes(),
         Key::Int(_) | Key::Typed(..) => unreachable!("the gate hands over keys of this block's form"),
     }
+}
+
+/// Hands over headers that stand one behind the other to the end of the block: `read` gives the next, or `None` when it
+/// could not be read and the walk goes on.
+#[inline(always)] // With its reader into each walk: a header passed through memory costs more than reading it.
+fn walk_to_end<'a, M: Mode, S: Sink<'a>>(
+    mut cursor: Cursor<'a>,
+    mode: &mut M,
+    sink: &mut S,
+    read: impl Fn(&mut Cursor<'a>, usize, &mut M) -> Result<Option<Header<'a>>, Stop>,
+) -> Result<(), Stop> {
+    let mut index = 0;
+    while cursor.remaining() > 0 {
+        mode.enter_header(Some(index));
+        if let Some(header) = read(&mut cursor, index, mode)? {
+            sink.header(header, mode)?;
+        }
+        index += 1;
+    }
+    mode.enter_header(None);
+    Ok(())
+}
+
+/// A key of text; `None` when it is none. `instead` says what such a key is taken for, where that is not a fault.
+#[inline(always)]
+fn read_text_key<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    len: usize,
+    instead: Option<fn(&[u8]) -> String>,
+    mode: &mut M,
+) -> Result<Option<Key<'a>>, Stop> {
+    let at = cursor.at();
+    let chunk = cursor.chunk();
+    let bytes = cursor.take(len, "key", mode)?;
+    let text = if instead.is_some() { Text::new(bytes) } else { mode.text(bytes, chunk) };
+    let key = match (text, instead) {
+        (Ok(text), _) => Some(Key::Text(text)),
+        (Err(_), Some(instead)) => Some(Key::from(instead(bytes))),
+        (Err(error), None) => {
+            mode.soft(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
+            None
+        }
+    };
+    mode.label(at, cursor.at(), "key", || {
+        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
+    });
+    if let Some(key) = &key {
+        mode.name_header(key);
+    }
+    Ok(key)
 }
 
 /// The longest run that a signed 32-bit length can state.

@@ -17,7 +17,7 @@
 use std::marker::PhantomData;
 
 use super::kip82_wrapper::{open_wrapper, seal_wrapper};
-use super::{nullable_bytes, number_or};
+use super::{bytes_of, nullable_bytes, number_or, write_nullable};
 use crate::block::kip82_int::Kip82Int;
 use crate::block::kip82_typed::Kip82Typed;
 use crate::cursor::Cursor;
@@ -347,17 +347,6 @@ fn seal_message<L: Layout, M: Mode>(
     out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());
     out[size_at + 4..covered_at].copy_from_slice(&crc.to_be_bytes());
     Ok(())
-}
-
-fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
-    if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
-}
-
-/// `int32 length or -1, bytes`.
-pub(super) fn write_nullable(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
-    let len = bytes.map_or(-1, |bytes| bytes.len() as i32);
-    out.extend_from_slice(&len.to_be_bytes());
-    out.extend_from_slice(bytes.unwrap_or_default());
 }
 
 /// The checksum of these formats and of Iggy's payloads.

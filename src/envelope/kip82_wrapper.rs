@@ -9,7 +9,7 @@
 //!
 //! Big-endian. There is no reference implementation.
 
-use super::nullable_bytes;
+use super::{bytes_of, nullable_bytes, write_nullable};
 use crate::block::kip82_int::Kip82Int;
 use crate::cursor::Cursor;
 use crate::error::Code;
@@ -82,11 +82,11 @@ pub(super) fn seal_wrapper<M: Mode>(
     out: &mut Vec<u8>,
 ) -> Result<(), Stop> {
     let len = Kip82Int::encoded_len(headers, mode)?;
-    let value = if let FieldValue::Binary(value) = value { Some(value) } else { None };
+    let value = bytes_of(value);
     out.reserve(FIXED + len + value.map_or(0, <[u8]>::len));
     out.extend_from_slice(&MAGIC.to_be_bytes());
     out.extend_from_slice(&(len as i32).to_be_bytes());
     Kip82Int::encode_into(headers, out);
-    super::kip82_message::write_nullable(value, out);
+    write_nullable(value, out);
     Ok(())
 }

@@ -20,6 +20,11 @@ pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
     }
 }
 
+/// The bytes in a field, unless it is null.
+pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
+    if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
+}
+
 /// A number that the format has no sign for; null is 0.
 fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<u64, Stop> {
     match field {
@@ -91,4 +96,11 @@ fn nullable_bytes<'a, M: Mode>(
             }
         },
     }
+}
+
+/// Writes what [`nullable_bytes`] reads.
+fn write_nullable(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
+    let len = bytes.map_or(-1, |bytes| bytes.len() as i32);
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(bytes.unwrap_or_default());
 }

@@ -8,7 +8,8 @@ use crate::error::{Code, Loss, counted};
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::value::{ByteOrder, Spelling, text_of};
+use crate::spelling::{Spelling, text_of};
+use crate::value::ByteOrder;
 use crate::walk::Carries;
 
 /// Why a character is not a string.

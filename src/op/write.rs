@@ -11,7 +11,8 @@ use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::header::{Header, Key, KeyForm, WantedKey};
 use crate::kind::{Kind, Scalar};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
-use crate::value::{ByteOrder, Checks, Misfit, Spelling, bits_of, is_other_nan, typed, untyped};
+use crate::spelling::{Spelling, is_other_nan, typed, untyped};
+use crate::value::{ByteOrder, Checks, Misfit, bits_of};
 use crate::walk::{Batch, Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
 
 /// Where the headers of a writer come from.

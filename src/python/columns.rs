@@ -14,7 +14,7 @@ use crate::arrow::{Convert, Decode, Encode, Select, Validate};
 use crate::error::Error;
 use crate::format::Format;
 use crate::kind::Dialect;
-use crate::value::Type;
+use crate::types::Type;
 use crate::walk::ReadOptions;
 
 /// `(output, key, type, repeat, required)`

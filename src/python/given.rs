@@ -12,7 +12,8 @@ use crate::format::Info;
 use crate::header::{Header, Key, TypedKey, WantedKey};
 use crate::kind::{Kind, Scalar};
 use crate::mode::OnLoss;
-use crate::value::{ByteOrder, Spelling};
+use crate::spelling::Spelling;
+use crate::value::ByteOrder;
 use crate::walk::{FieldType, FieldValue, Role, WriteOptions};
 
 /// A key: text, an integer, or `(kind, bits)`.

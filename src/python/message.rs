@@ -108,8 +108,9 @@ pub fn encode<'py>(
     let info = format.info();
     let pairs = if info.is == Is::Block { given_pairs(message) } else { None };
     if let Some(headers) = pairs.as_deref().and_then(plain_headers) {
+        let size = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
         let encode = EncodeMessage { headers: Some(headers), fields: Vec::new(), options };
-        let made = held(|| format.visit(encode))?.map_err(|error| to_exception(py, error))?;
+        let made = released_if_long(py, size, || format.visit(encode))?;
         return Ok(made.map(|bytes| PyBytes::new(py, &bytes)));
     }
     let given = match info.is {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
+from letterhead import _native
 from vector_checks import read_lines
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -118,3 +119,20 @@ def test_arguments_that_make_no_sense():
         lh.batch([{}], "kafka")
     with pytest.raises(ValueError, match="did you mean 'offset'"):
         lh.batch([{"ofset": 1}])
+
+
+def test_headers_of_batches_are_found_in_any_buffer():
+    log = lh.batch([{"offset": 5}, {"offset": 9}]) + lh.batch([{"offset": 12, "producer_id": 3}], codec="lz4")
+    first = len(lh.batch([{"offset": 5}, {"offset": 9}]))
+    found, end = _native.record_batches(log)
+    assert [(head[0], *head[2:4], *head[7:]) for head in found] == [(0, 5, 9, -1, 2), (first, 12, 12, 3, 1)]
+    assert end == len(log)
+    for buffer in (bytearray(log), memoryview(log), memoryview(b"?" + log)[1:]):
+        assert _native.record_batches(buffer) == (found, end)
+    assert _native.record_batches(log, first) == (found[1:], end)
+    assert _native.record_batches(log, 0, 1) == (found[:1], first)
+    assert _native.record_batches(log, len(log) + 7) == ([], len(log))
+    assert _native.record_batches(log[:-1]) == (found[:1], first)
+    assert _native.record_batches(b"") == ([], 0)
+    with pytest.raises((ValueError, BufferError), match="contiguous"):
+        _native.record_batches(memoryview(log)[::2])

@@ -73,7 +73,7 @@ use letterhead::header::{Header, Key, WantedKey};
 use letterhead::op::inspect::Inspect;
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::value::Type;
+use letterhead::types::Type;
 use letterhead::walk::{ReadOptions, WriteOptions};
 
 /// The row of the table: the type that the dispatch hands out.

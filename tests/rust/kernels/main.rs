@@ -23,7 +23,8 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format;
 use letterhead::header::WantedKey;
 use letterhead::mode::OnLoss;
-use letterhead::value::{Spelling, Type};
+use letterhead::spelling::Spelling;
+use letterhead::types::Type;
 use letterhead::walk::WriteOptions;
 
 /// `n = int32(row)`, and `route` as often as the row says.

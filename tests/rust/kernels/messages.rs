@@ -11,7 +11,7 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::Kip82MessageInt as One;
 use letterhead::format::Format::Kip82MessagesInt as Sets;
 use letterhead::header::WantedKey;
-use letterhead::value::Type;
+use letterhead::types::Type;
 use letterhead::walk::WriteOptions;
 
 use crate::columns::{apply, apply_to, faults_at, heads_at};

@@ -11,7 +11,7 @@ use letterhead::mode::OnLoss;
 use letterhead::op::convert::convert_message;
 use letterhead::op::values::DecodeMessage;
 use letterhead::op::write::EncodeMessage;
-use letterhead::value::Spelling;
+use letterhead::spelling::Spelling;
 use letterhead::walk::{FieldValue, Is, WriteOptions};
 
 use crate::common::{Head, Held, HeldKey, Message, STRICT, other_fields, write};

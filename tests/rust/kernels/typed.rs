@@ -16,7 +16,7 @@ use letterhead::error::{Code, Error};
 use letterhead::format::Format::{self, Iggy, Iggy2023, Kafka, Kip82Int, Kip82Typed};
 use letterhead::header::WantedKey;
 use letterhead::kind::{Kind, Scalar};
-use letterhead::value::Type;
+use letterhead::types::Type;
 use letterhead::walk::WriteOptions;
 
 use crate::columns::{apply, apply_to, faults_at, heads_at};

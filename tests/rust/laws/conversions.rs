@@ -13,7 +13,8 @@ use letterhead::kind::{Kind, Kinds, Scalar};
 use letterhead::mode::OnLoss;
 use letterhead::op::convert::{Converted, convert_message};
 use letterhead::op::write::Back;
-use letterhead::value::{ByteOrder, Spelling};
+use letterhead::spelling::Spelling;
+use letterhead::value::ByteOrder;
 use letterhead::walk::{Field, FieldType, Role, WriteOptions};
 use proptest::prelude::*;
 

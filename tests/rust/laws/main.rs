@@ -24,7 +24,7 @@ use letterhead::header::{KeyForm, WantedKey};
 use letterhead::kind::{Kind, Scalar};
 use letterhead::mode::{Exact, Fast, Labelled, OnLoss, Stop};
 use letterhead::op::inspect::Inspect;
-use letterhead::value::Type;
+use letterhead::types::Type;
 use letterhead::walk::{Batch, Block, Discard, Envelope, FieldValue, Is, Messages, Noting, ReadOptions, walk_cell};
 use proptest::prelude::*;
 

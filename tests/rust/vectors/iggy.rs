@@ -3,7 +3,9 @@
 use letterhead::error::{Code, Fault};
 use letterhead::format::Format;
 use letterhead::kind::{Dialect, Kind, Scalar};
-use letterhead::value::{ByteOrder, Coding, Spelling, Type};
+use letterhead::spelling::Spelling;
+use letterhead::types::{Coding, Type};
+use letterhead::value::ByteOrder;
 use letterhead::walk::{ReadOptions, WriteOptions};
 use serde_json::Value;
 

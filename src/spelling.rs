@@ -1,0 +1,223 @@
+//! How a value is spelled where there are no kinds: as its bits in either order, or as text.
+//!
+//! ```text
+//!   int32       ┌──┬──┬──┬──┐  most significant byte first or last
+//!               └──┴──┴──┴──┘
+//!   int32:text  "-42"          ASCII digits
+//! ```
+
+use std::borrow::Cow;
+
+use crate::error::Code;
+use crate::kind::{Kind, Scalar};
+use crate::value::{ByteOrder, Checks, Misfit, Value, bits_of, misfit, read_bytes, sized, wrong_size};
+
+/// How the bytes of a value spell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    Bytes(ByteOrder),
+    Text,
+}
+
+/// The five groups of a UUID's text, in digits.
+const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+
+/// Reads the text of a value.
+pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
+    let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
+    match scalar {
+        Scalar::Bool => match text {
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            _ => Err(bad_text(scalar)),
+        },
+        Scalar::Char => {
+            let mut characters = text.chars();
+            match (characters.next(), characters.next()) {
+                (Some(one), None) if u32::from(one) <= 0xffff => Ok(Value::Text(Cow::Borrowed(text))),
+                _ => Err(bad_text(scalar)),
+            }
+        }
+        Scalar::Float32 => {
+            float_text(text).and_then(|t| t.parse().ok()).map(Value::Float32).ok_or_else(|| bad_text(scalar))
+        }
+        Scalar::Float64 => {
+            float_text(text).and_then(|t| t.parse().ok()).map(Value::Float64).ok_or_else(|| bad_text(scalar))
+        }
+        Scalar::Uuid => uuid_from_text(text).map(|t| Value::Text(Cow::Owned(t))).ok_or_else(|| bad_text(scalar)),
+        Scalar::String | Scalar::Binary => unreachable!("`Type::parse` gives these no suffix"),
+        _ => int_text(scalar, text),
+    }
+}
+
+#[cold]
+fn bad_text(scalar: Scalar) -> Box<Misfit> {
+    misfit(Code::BadText, || format!("the text does not spell {}", scalar.name()))
+}
+
+fn int_text<'a>(scalar: Scalar, text: &str) -> Result<Value<'a>, Box<Misfit>> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !is_digits(digits) {
+        return Err(bad_text(scalar));
+    }
+    let (low, high) = int_range(scalar);
+    // A number past 128 bits parses to nothing, and is out of every range.
+    match text.parse::<i128>() {
+        Ok(number) if (low..=high).contains(&number) => match i64::try_from(number) {
+            Ok(number) if !is_wide(scalar) => Ok(Value::Int(number)),
+            _ => Ok(Value::Wide(number)),
+        },
+        _ => Err(does_not_fit(scalar)),
+    }
+}
+
+fn is_wide(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::Uint64 | Scalar::Int128 | Scalar::Uint128)
+}
+
+fn int_range(scalar: Scalar) -> (i128, i128) {
+    let unsigned = matches!(scalar, Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 | Scalar::Uint128);
+    let bits = scalar.width().unwrap_or_default() as u32 * 8;
+    match (unsigned, bits) {
+        (true, 128) => (0, i128::MAX),
+        (true, _) => (0, (1 << bits) - 1),
+        (false, _) => (i128::MIN >> (128 - bits), i128::MAX >> (128 - bits)),
+    }
+}
+
+/// The text if it is `[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?`, `NaN`, `Infinity` or `-Infinity`.
+fn float_text(text: &str) -> Option<&str> {
+    if matches!(text, "NaN" | "Infinity" | "-Infinity") {
+        return Some(text);
+    }
+    let number = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (number, None),
+    };
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let spelled = digits(whole) && digits(fraction) && !(whole.is_empty() && fraction.is_empty());
+    let scaled = exponent.is_none_or(|exponent| {
+        let number = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !number.is_empty() && digits(number)
+    });
+    (spelled && scaled).then_some(text)
+}
+
+fn uuid_from_text(text: &str) -> Option<String> {
+    let mut groups = text.split('-');
+    let fits = UUID_GROUPS.iter().all(|len| {
+        groups.next().is_some_and(|group| group.len() == *len && group.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    });
+    (fits && groups.next().is_none()).then(|| text.to_ascii_lowercase())
+}
+
+/// The bits of a value of the given kind that is spelled without kinds: what [`untyped`] undoes.
+pub fn typed(kind: Kind, bytes: &[u8], spelling: Spelling) -> Result<Cow<'_, [u8]>, Box<Misfit>> {
+    let Kind::Named(scalar) = kind else { return Ok(Cow::Borrowed(bytes)) };
+    match spelling {
+        Spelling::Bytes(order) => {
+            Checks::Value.check(kind, bytes)?;
+            Ok(bits_of(kind, bytes, order))
+        }
+        Spelling::Text => text_bits(scalar, bytes).map(Cow::Owned),
+    }
+}
+
+fn text_bits(scalar: Scalar, bytes: &[u8]) -> Result<Vec<u8>, Box<Misfit>> {
+    if scalar == Scalar::Uint128
+        && let Some(number) = wide_unsigned(bytes)
+    {
+        return Ok(number.to_be_bytes().to_vec());
+    }
+    let narrowed = |number: i128| number.to_be_bytes()[16 - scalar.width().unwrap_or(16)..].to_vec();
+    Ok(match read_text(scalar, bytes)? {
+        Value::Bool(flag) => vec![u8::from(flag)],
+        Value::Int(number) => narrowed(number.into()),
+        Value::Wide(number) => narrowed(number),
+        Value::Float32(number) => number.to_be_bytes().to_vec(),
+        Value::Float64(number) => number.to_be_bytes().to_vec(),
+        // One character of at most U+FFFF: `read_text` saw to it.
+        Value::Text(text) => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+        Value::Bytes(_) => unreachable!("`Type::parse` gives binary no suffix"),
+    })
+}
+
+/// The number of a text of digits that fits 128 bits, half of which `read_text` has no room for.
+fn wide_unsigned(bytes: &[u8]) -> Option<u128> {
+    std::str::from_utf8(bytes).ok().filter(|text| is_digits(text))?.parse().ok()
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cold]
+fn does_not_fit(scalar: Scalar) -> Box<Misfit> {
+    misfit(Code::OutOfRange, || format!("the number does not fit {}", scalar.name()))
+}
+
+/// The bytes of a typed value for a format without kinds. `bits` are big-endian.
+///
+/// A misfit when the bits are not a value of the kind.
+pub fn untyped<'a>(kind: Kind, bits: &'a [u8], spelling: Spelling) -> Result<Cow<'a, [u8]>, Box<Misfit>> {
+    let scalar = match kind {
+        Kind::Unnamed(_) | Kind::Named(Scalar::String | Scalar::Binary) => return Ok(Cow::Borrowed(bits)),
+        Kind::Named(scalar) => scalar,
+    };
+    if scalar.width().is_some_and(|width| width != bits.len()) {
+        return Err(wrong_size(scalar, bits.len()));
+    }
+    Ok(match spelling {
+        Spelling::Bytes(ByteOrder::Big) => Cow::Borrowed(bits),
+        Spelling::Bytes(ByteOrder::Little) => Cow::Owned(bits.iter().rev().copied().collect()),
+        Spelling::Text => Cow::Owned(spell(scalar, bits)?.into_bytes()),
+    })
+}
+
+/// The text of a value that has one: what `name:text` reads back as the same value. `bits` are big-endian.
+pub fn text_of(kind: Kind, bits: &[u8]) -> Option<String> {
+    match kind {
+        Kind::Named(Scalar::Binary) | Kind::Unnamed(_) => None,
+        Kind::Named(scalar) => spell(scalar, bits).ok(),
+    }
+}
+
+fn spell(scalar: Scalar, bits: &[u8]) -> Result<String, Box<Misfit>> {
+    if scalar == Scalar::Uint128 {
+        // Wider than what a column can hold, but not than text.
+        return Ok(u128::from_be_bytes(sized(scalar, ByteOrder::Big, bits)?).to_string());
+    }
+    Ok(match read_bytes(scalar, ByteOrder::Big, bits)? {
+        Value::Bool(flag) => flag.to_string(),
+        Value::Int(number) => number.to_string(),
+        Value::Wide(number) => number.to_string(),
+        Value::Float32(number) => special_float(f64::from(number)).unwrap_or_else(|| number.to_string()),
+        Value::Float64(number) => special_float(number).unwrap_or_else(|| number.to_string()),
+        Value::Text(text) => text.into_owned(),
+        Value::Bytes(_) => unreachable!("binary has no text, and nobody asks for it"),
+    })
+}
+
+/// Whether bits are a NaN that its text does not give back. `bits` are big-endian.
+pub fn is_other_nan(kind: Kind, bits: &[u8]) -> bool {
+    match kind {
+        Kind::Named(Scalar::Float32) => {
+            bits.try_into().is_ok_and(|bits| f32::from_be_bytes(bits).is_nan() && bits != f32::NAN.to_be_bytes())
+        }
+        Kind::Named(Scalar::Float64) => {
+            bits.try_into().is_ok_and(|bits| f64::from_be_bytes(bits).is_nan() && bits != f64::NAN.to_be_bytes())
+        }
+        _ => false,
+    }
+}
+
+fn special_float(number: f64) -> Option<String> {
+    match number {
+        n if n.is_nan() => Some("NaN".into()),
+        f64::INFINITY => Some("Infinity".into()),
+        f64::NEG_INFINITY => Some("-Infinity".into()),
+        _ => None,
+    }
+}
