@@ -24,9 +24,7 @@ use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{
-    LEAST_PART, MOST_PART, describe_typed, iggy_len, read_iggy_kind, read_iggy_value, walk_to_end, write_bits,
-};
+use super::{LEAST_PART, MOST_PART, describe_typed, iggy_len, read_iggy_kind, read_iggy_value, write_bits};
 
 pub struct Iggy;
 
@@ -49,13 +47,22 @@ impl Block for Iggy {
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
-        cursor: Cursor<'a>,
+        mut cursor: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
         let kinds = if options.strict_kinds { Kinds::IggyNamed } else { Kinds::Iggy };
-        walk_to_end(cursor, mode, sink, |cursor, index, mode| read_header(cursor, index, kinds, mode))
+        let mut index = 0;
+        while cursor.remaining() > 0 {
+            mode.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, kinds, mode)? {
+                sink.header(header, mode)?;
+            }
+            index += 1;
+        }
+        mode.enter_header(None);
+        Ok(())
     }
 
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {

@@ -20,10 +20,7 @@ use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{
-    LEAST_PART, MOST_PART, iggy_len, read_iggy_kind, read_iggy_value, read_text_key, text_of_key, walk_to_end,
-    write_bits,
-};
+use super::{LEAST_PART, MOST_PART, iggy_len, read_iggy_kind, read_iggy_value, read_text_key, text_of_key, write_bits};
 
 pub struct Iggy2023;
 
@@ -45,12 +42,21 @@ impl Block for Iggy2023 {
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
-        cursor: Cursor<'a>,
+        mut cursor: Cursor<'a>,
         _options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        walk_to_end(cursor, mode, sink, read_header)
+        let mut index = 0;
+        while cursor.remaining() > 0 {
+            mode.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, mode)? {
+                sink.header(header, mode)?;
+            }
+            index += 1;
+        }
+        mode.enter_header(None);
+        Ok(())
     }
 
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {

@@ -17,7 +17,7 @@ use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, walk_to_end};
+use super::{check_len, check_total, describe};
 
 pub struct Kip82Int;
 
@@ -35,12 +35,30 @@ impl Block for Kip82Int {
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
-        cursor: Cursor<'a>,
+        mut cursor: Cursor<'a>,
         _options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        walk_to_end(cursor, mode, sink, read_header)
+        let mut index = 0;
+        while cursor.remaining() > 0 {
+            mode.enter_header(Some(index));
+            let key = Key::Int(cursor.number("key", ByteOrder::Big, mode)?);
+            mode.name_header(&key);
+            let len = cursor.nullable_length32("value length", mode)?;
+            let at = cursor.at();
+            let value = match len {
+                Some(len) => Some(cursor.take(len, "value", mode)?),
+                None => None,
+            };
+            if let Some(value) = value {
+                mode.label(at, cursor.at(), "value", || describe(value));
+            }
+            sink.header(Header { index, key, kind: None, value, at: Some(at) }, mode)?;
+            index += 1;
+        }
+        mode.enter_header(None);
+        Ok(())
     }
 
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
@@ -62,21 +80,4 @@ impl Block for Kip82Int {
             out.extend_from_slice(header.value.unwrap_or_default());
         }
     }
-}
-
-/// One header, which breaks the walk or is whole.
-#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
-    let key = Key::Int(cursor.number("key", ByteOrder::Big, mode)?);
-    mode.name_header(&key);
-    let len = cursor.nullable_length32("value length", mode)?;
-    let at = cursor.at();
-    let value = match len {
-        Some(len) => Some(cursor.take(len, "value", mode)?),
-        None => None,
-    };
-    if let Some(value) = value {
-        mode.label(at, cursor.at(), "value", || describe(value));
-    }
-    Ok(Some(Header { index, key, kind: None, value, at: Some(at) }))
 }

@@ -19,7 +19,7 @@ use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind, walk_to_end};
+use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind};
 
 pub struct Kip82Typed;
 
@@ -38,12 +38,21 @@ impl Block for Kip82Typed {
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
-        cursor: Cursor<'a>,
+        mut cursor: Cursor<'a>,
         _options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        walk_to_end(cursor, mode, sink, read_header)
+        let mut index = 0;
+        while cursor.remaining() > 0 {
+            mode.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, mode)? {
+                sink.header(header, mode)?;
+            }
+            index += 1;
+        }
+        mode.enter_header(None);
+        Ok(())
     }
 
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {

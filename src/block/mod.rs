@@ -17,7 +17,7 @@ use crate::mode::{Mode, Stop};
 use crate::op::gate::{longer, no_bytes};
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed, Sink};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -54,27 +54,6 @@ fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
         Key::Text(text) => text.as_bytes(),
         Key::Int(_) | Key::Typed(..) => unreachable!("the gate hands over keys of this block's form"),
     }
-}
-
-/// Hands over headers that stand one behind the other to the end of the block: `read` gives the next, or `None` when it
-/// could not be read and the walk goes on.
-#[inline(always)] // With its reader into each walk: a header passed through memory costs more than reading it.
-fn walk_to_end<'a, M: Mode, S: Sink<'a>>(
-    mut cursor: Cursor<'a>,
-    mode: &mut M,
-    sink: &mut S,
-    read: impl Fn(&mut Cursor<'a>, usize, &mut M) -> Result<Option<Header<'a>>, Stop>,
-) -> Result<(), Stop> {
-    let mut index = 0;
-    while cursor.remaining() > 0 {
-        mode.enter_header(Some(index));
-        if let Some(header) = read(&mut cursor, index, mode)? {
-            sink.header(header, mode)?;
-        }
-        index += 1;
-    }
-    mode.enter_header(None);
-    Ok(())
 }
 
 /// A key of text; `None` when it is none. `instead` says what such a key is taken for, where that is not a fault.
