@@ -243,13 +243,13 @@ def test_a_password_is_in_no_plan_and_in_no_error(spark, capfd):
 
 @pytest.mark.full
 def test_the_page_says_what_works(broker, spark, samples):
-    create(broker, "orders")
-    produce(broker, "orders", orders(samples, 1_000))
+    create(broker, "orders-page")
+    produce(broker, "orders-page", orders(samples, 1_000))
     blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "topic.md").read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 2
     names: dict[str, Any] = {"spark": spark}
     for block in blocks:
-        exec(block.replace("127.0.0.1:9092", broker), names)
+        exec(block.replace("127.0.0.1:9092", broker).replace('"orders"', '"orders-page"'), names)
     table = names["table"]
     assert table.column_names == ["partition", "offset", "timestamp", "tenant", "amount_cents", "route"]
     assert len(table) == 1_007
