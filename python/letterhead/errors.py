@@ -206,6 +206,33 @@ class Fault(NamedTuple):
         )
 
 
+def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
+    """Make an error again that was met in a part of something larger.
+
+    Parameters
+    ----------
+    error : HeaderError
+        The error.
+    message : str, optional
+        What went wrong, in other words.
+    **place
+        What is different, by the names of the attributes: ``row``, ``offset`` and the like.
+
+    Returns
+    -------
+    HeaderError
+        The exception, not raised.
+
+    Examples
+    --------
+    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", offset=1, row=2)
+    >>> str(replaced(error, row=10002))
+    'kafka: key length -1 is negative (byte 1, row 10002)'
+    """
+    what = error.message if message is None else message
+    return type(error)(what, **{name: getattr(error, name) for name in _PLACE} | place)
+
+
 def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
     """Make the error for a misspelt name: the nearest one if any is near, and the list.
 

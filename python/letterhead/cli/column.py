@@ -19,6 +19,7 @@ from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text, short, table, value_text
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.cli.source import reason
+from letterhead.errors import replaced
 from letterhead.shown import printable
 
 if TYPE_CHECKING:
@@ -269,15 +270,4 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 def _in_file(error: Any, cells_before: int) -> Any:
     """Give an error the row of the file, not that of the batch."""
-    if error.row is None:
-        return error
-    return type(error)(
-        error.message,
-        format=error.format,
-        code=error.code,
-        offset=error.offset,
-        row=error.row + cells_before,
-        header=error.header,
-        key=error.key,
-        column=error.column,
-    )
+    return error if error.row is None else replaced(error, row=error.row + cells_before)

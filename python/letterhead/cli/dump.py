@@ -46,15 +46,10 @@ def run_dump(
     on_screen = not json and parquet is None
     try:
         from letterhead.read.log_directory import partitions
-        from letterhead.read.segments_reader import COLUMNS, LAST_OFFSET, Bounds, SegmentsReader, Wanted
+        from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
     except ImportError as error:
         raise Failure(f"a dump needs {error.name}: pip install 'letterhead[arrow]'") from error
-    bounds = Bounds(
-        0 if start is None else start,
-        LAST_OFFSET if end is None else end,
-        _time("--since", since),
-        _time("--until", until),
-    )
+    bounds = Bounds.of(start, end, _time("--since", since), _time("--until", until))
     try:
         found = partitions(paths[0] if len(paths) == 1 else paths)
         names = (*(() if len(found) == 1 else ("topic", "partition")), *ON_SCREEN) if on_screen else COLUMNS

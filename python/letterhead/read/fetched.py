@@ -8,8 +8,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-
 from letterhead.errors import DecodeError, HeaderError
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, OffsetsGone, Place
 from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of
@@ -17,10 +15,9 @@ from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["SAME", "Span", "rows_of"]
+    import pyarrow as pa
 
-SAME = {"topic": pa.string(), "partition": pa.int32()}
-"""Columns that are the same in all rows of a span."""
+__all__ = ["Span", "rows_of"]
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +50,7 @@ def rows_of(
     spans : iterable of Span
         What to read.
     rows : Rows
-        What it becomes; ``same`` are :data:`SAME`.
+        What it becomes.
     isolation : {"read_uncommitted", "read_committed"}
         What may be read.
     batch_bytes : int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from letterhead.errors import check_name
 from letterhead.read.log_directory import Paths, partitions
-from letterhead.read.segments_reader import COLUMNS, LAST_OFFSET, Bounds, SegmentsReader, Wanted
+from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
 
 if TYPE_CHECKING:
     from letterhead.arrow import OnError
@@ -80,7 +80,7 @@ def segments(
     (10000, ['offset', 'tenant'], [])
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
-    bounds = Bounds(0 if start is None else start, LAST_OFFSET if end is None else end, _millis(since), _millis(until))
+    bounds = Bounds.of(start, end, _millis(since), _millis(until))
     wanted = Wanted(COLUMNS if columns is None else columns, headers, bounds, errors)
     return SegmentsReader(partitions(path), wanted, bounds, committed=isolation_level == "read_committed")
 

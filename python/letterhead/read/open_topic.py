@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from letterhead.errors import check_name
-from letterhead.read.fetched import SAME, Span, rows_of
+from letterhead.read.fetched import Span, rows_of
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, OffsetsGone, Place
 from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
 from letterhead.read.reader import Reader
@@ -119,7 +119,7 @@ def topic(
             _time(name, point, offsets=isinstance(points, Mapping))
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = Rows(columns, headers, same=SAME, errors=errors)
+    rows = Rows(columns, headers, errors=errors)
     wanted = None if partitions is None else sorted(set(partitions))
 
     def batches() -> Iterator[pa.RecordBatch]:

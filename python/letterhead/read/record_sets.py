@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
 
-__all__ = ["FIELDS", "Batch", "Rows", "aborted_batches", "batches_of"]
+__all__ = ["FIELDS", "LAST_OFFSET", "SAME", "Batch", "Rows", "aborted_batches", "batches_of"]
 
 FIELDS: tuple[str, ...] = (
     "offset",
@@ -37,9 +37,13 @@ FIELDS: tuple[str, ...] = (
 )
 """Columns that a record has. (``control`` is none: what marks the end of a transaction is no record of anybody's.)"""
 
+SAME: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
+"""Columns that are the same in all rows of a record set, and their types."""
+
+LAST_OFFSET = (1 << 63) - 1
+
 _TRANSACTIONAL = 0x10
 _CONTROL = 0x20
-_WHOLE_RANGE = (0, (1 << 63) - 1)
 
 
 class Batch(NamedTuple):
@@ -76,6 +80,11 @@ class Batch(NamedTuple):
         """Whether it marks the end of a transaction."""
         return bool(self.attributes & _CONTROL)
 
+    @property
+    def transactional(self) -> bool:
+        """Whether it is in a transaction."""
+        return bool(self.attributes & _TRANSACTIONAL)
+
 
 class Rows:
     """What becomes of record sets: the columns asked for, with what is the same in every row of one.
@@ -83,11 +92,9 @@ class Rows:
     Parameters
     ----------
     columns : sequence of str
-        Names of :data:`FIELDS` and of ``same``, in the order of the result.
+        Names of :data:`FIELDS` and of :data:`SAME`, in the order of the result.
     headers : mapping of str to str or Field, optional
         Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the columns.
-    same : mapping of str to pyarrow.DataType, optional
-        Columns that are the same in all rows of a record set: ``{"topic": pa.string()}``. Their values are given with it.
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`.
     dialect : {"arrow", "spark"}, default "arrow"
@@ -109,17 +116,15 @@ class Rows:
         columns: Sequence[str],
         headers: Columns | None = None,
         *,
-        same: Mapping[str, pa.DataType] | None = None,
         errors: OnError = "raise",
         dialect: Any = "arrow",
     ) -> None:
         if isinstance(columns, str):
             raise TypeError("columns must be a list of column names, not str")
-        self._same = dict(same or {})
         named = [*columns, *(headers or {}), *(["error"] if errors == "column" else [])]
         for name in columns:
-            if name not in FIELDS and name not in self._same:
-                raise unknown_name("column", name, (*self._same, *FIELDS))
+            if name not in FIELDS and name not in SAME:
+                raise unknown_name("column", name, (*SAME, *FIELDS))
         for name in named:
             if named.count(name) > 1:
                 raise ValueError(f"two columns would be named {name!r}: name one of them differently")
@@ -136,9 +141,9 @@ class Rows:
         batches: Iterable[Batch],
         *,
         start: int = 0,
-        end: int = _WHOLE_RANGE[1],
+        end: int = LAST_OFFSET,
         left_out: Iterable[int] = (),
-        same: Mapping[str, Any] | None = None,
+        same: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
         """Make the rows of some batches.
 
@@ -153,7 +158,7 @@ class Rows:
         left_out : iterable of int
             Base offsets of batches that give no rows, see :func:`aborted_batches`.
         same : mapping of str to object
-            Values of the columns that are the same in all rows.
+            Values of :data:`SAME`.
 
         Returns
         -------
@@ -183,18 +188,18 @@ class Rows:
         first, *_, last = [batch for batch, keep in zip(whole, kept, strict=True) if keep] * 2
         if first.base_offset < start or last.last_offset >= end:
             rows = _between(rows, start, end)
-        return self._arranged(rows, same or {}) if len(rows) else None
+        return self._arranged(rows, same) if len(rows) else None
 
     def _messages(self, cells: pa.Array) -> pa.StructArray:
         return lha.messages(cells, "record-batch", **self._options)
 
     def _field(self, name: str, made: pa.Schema) -> pa.Field:
-        return pa.field(name, self._same[name]) if name in self._same else made.field(name)
+        return pa.field(name, SAME[name]) if name in SAME else made.field(name)
 
     def _arranged(self, rows: pa.RecordBatch, same: Mapping[str, Any]) -> pa.RecordBatch:
         columns = [
             pa.repeat(pa.scalar(same[field.name], field.type), len(rows))
-            if field.name in self._same
+            if field.name in SAME
             else rows.column(field.name)
             for field in self.schema
         ]
@@ -244,7 +249,7 @@ def aborted_batches(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]]
     for batch in batches:
         while waiting and waiting[-1][1] <= batch.last_offset:
             open_ones.add(waiting.pop()[0])
-        if batch.producer_id not in open_ones or not batch.attributes & _TRANSACTIONAL:
+        if batch.producer_id not in open_ones or not batch.transactional:
             continue
         if batch.control:  # the end of that transaction; the producer's next one is another
             open_ones.discard(batch.producer_id)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.errors import DecodeError, HeaderError, check_name
+from letterhead.errors import DecodeError, HeaderError, check_name, replaced
 from letterhead.read.indexes import first_offset_since, position_before
 from letterhead.read.log_directory import Segment
 from letterhead.read.reader import Reader
-from letterhead.read.record_sets import FIELDS, Batch, Rows, aborted_batches
+from letterhead.read.record_sets import FIELDS, LAST_OFFSET, SAME, Batch, Rows, aborted_batches
 from letterhead.read.segment_file import Flaw, SegmentFile
 from letterhead.read.transactions import OpenTransaction, Transactions, transactions
 
@@ -20,14 +20,10 @@ if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
 
-__all__ = ["COLUMNS", "LAST_OFFSET", "Bounds", "OpenTransaction", "SegmentsReader", "Torn", "Wanted"]
+__all__ = ["COLUMNS", "Bounds", "OpenTransaction", "SegmentsReader", "Torn", "Wanted"]
 
-COLUMNS: tuple[str, ...] = ("topic", "partition", *FIELDS)
+COLUMNS: tuple[str, ...] = (*SAME, *FIELDS)
 """The columns that a reader gives if it is not told which."""
-
-_SAME = {"topic": pa.string(), "partition": pa.int32()}
-
-LAST_OFFSET = (1 << 63) - 1
 
 
 class Torn(NamedTuple):
@@ -58,6 +54,11 @@ class Bounds(NamedTuple):
     end: int = LAST_OFFSET
     since: int | None = None
     until: int | None = None
+
+    @classmethod
+    def of(cls, start: int | None, end: int | None, since: int | None, until: int | None) -> Bounds:
+        """Make them of what was said; nothing is bounded by what was not."""
+        return cls(0 if start is None else start, LAST_OFFSET if end is None else end, since, until)
 
     @property
     def of_time(self) -> bool:
@@ -200,12 +201,12 @@ class Wanted:
     ) -> None:
         check_name("errors", errors, ("raise", "null", "column"))
         self.errors = errors
-        self.schema = Rows(columns, headers, same=_SAME, errors=errors, dialect=dialect).schema
+        self.schema = Rows(columns, headers, errors=errors, dialect=dialect).schema
         # Rows outside the times go again; a row without an offset is one that could not be read, and stays.
         also = [name for name in ("offset", "timestamp") if bounds.of_time and name not in columns]
         read = [*columns, *also]
-        self._strict = Rows(read, headers, same=_SAME, dialect=dialect)
-        self._lax = Rows(read, headers, same=_SAME, errors=errors, dialect=dialect)
+        self._strict = Rows(read, headers, dialect=dialect)
+        self._lax = Rows(read, headers, errors=errors, dialect=dialect)
 
     def rows(
         self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions
@@ -291,14 +292,7 @@ class Wanted:
         return pa.RecordBatch.from_pylist([{name: told.get(name) for name in self.schema.names}], schema=self.schema)
 
 
-def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> DecodeError:
+def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> HeaderError:
     """Say where in the file an error in a batch is."""
-    return DecodeError(
-        f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}",
-        format=error.format,
-        code=error.code,
-        offset=batch.position + (error.offset or 0),
-        header=error.header,
-        key=error.key,
-        column=error.column,
-    )
+    message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
+    return replaced(error, message, offset=batch.position + (error.offset or 0), row=None)

@@ -15,7 +15,6 @@ from letterhead.read.segment_file import SegmentFile
 
 __all__ = ["OpenTransaction", "Transactions", "transactions"]
 
-_TRANSACTIONAL = 0x10
 _ABORT = 0
 """The type of a mark, behind its version in the key of the record."""
 
@@ -103,7 +102,7 @@ def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[B
     position, least = position_before(file.segment, start), file.segment.base_offset
     while position < len(file.data):
         batches, flaw = file.batches(position, least)
-        among = [batch for batch in batches if batch.attributes & _TRANSACTIONAL and batch.last_offset >= start]
+        among = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
         # Whoever reads the records meets what is wrong with them, and stops there if that is refused.
         checked = [batch for batch in among if batch.control] if strict else among
         bad = _check(file, checked, strict=strict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -13,6 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from letterhead.errors import check_name, unknown_name
 from letterhead.read.kafka_options import java_settings
 from letterhead.spark.sources.options import header_columns, integer, names
+from letterhead.spark.sources.schema import check_schema, spark_schema
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -118,11 +120,16 @@ class KafkaSource(DataSource):  # type: ignore[misc]
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader of a batch query."""
-        return _BatchReader(_checked(_Job(self.options), schema))
+        return _BatchReader(self._job(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Make the reader of a streaming query."""
-        return _StreamReader(_checked(_Job(self.options), schema))
+        return _StreamReader(self._job(schema))
+
+    def _job(self, schema: StructType) -> _Job:
+        job = _Job(self.options)
+        check_schema(self.name(), job.schema(), schema)
+        return job
 
 
 class _Job:
@@ -171,11 +178,7 @@ class _Job:
         check_name("startingOffsetsByTimestampStrategy", self._strategy, ("error", "latest"))
 
     def schema(self) -> StructType:
-        from pyspark.sql.types import StructField, StructType
-
-        from letterhead.spark.schemas import spark_type
-
-        return StructType([StructField(field.name, spark_type(field.type)) for field in self._arrow()])
+        return spark_schema(self._arrow())
 
     def connect(self) -> Client:
         from letterhead.read.kafka_client import Client
@@ -291,12 +294,9 @@ class _Job:
                 yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def _rows(self) -> Any:
-        from letterhead.read.fetched import SAME
         from letterhead.read.record_sets import Rows
 
-        return Rows(
-            [COLUMNS[name] for name in self.columns], self.headers, same=SAME, errors=self.errors, dialect="spark"
-        )
+        return Rows([COLUMNS[name] for name in self.columns], self.headers, errors=self.errors, dialect="spark")
 
     def _arrow(self) -> pa.Schema:
         import pyarrow as pa
@@ -306,15 +306,14 @@ class _Job:
         return pa.schema([(name, _SPARK_TYPES().get(name, made.field(at).type)) for at, name in enumerate(names)])
 
 
+@dataclass
 class _Part(InputPartition):  # type: ignore[misc]
     """A span that a task reads."""
 
-    def __init__(self, topic: str, partition: int, start: int, end: int) -> None:
-        super().__init__(None)
-        self.topic = topic
-        self.partition = partition
-        self.start = start
-        self.end = end
+    topic: str
+    partition: int
+    start: int
+    end: int
 
 
 class _BatchReader(DataSourceReader):  # type: ignore[misc]
@@ -455,15 +454,6 @@ def _written(offsets: Mapping[Place, int]) -> Offsets:
     for place, offset in sorted(offsets.items()):
         made.setdefault(place.topic, {})[str(place.partition)] = offset
     return made
-
-
-def _checked(job: _Job, schema: StructType) -> _Job:
-    own = job.schema()
-    if schema.simpleString() != own.simpleString():
-        raise ValueError(
-            f"letterhead-kafka has a schema of its own, {own.simpleString()}: choose by the option columns"
-        )
-    return job
 
 
 def _is_java(name: str) -> bool:

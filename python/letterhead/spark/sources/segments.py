@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from letterhead.errors import check_name
 from letterhead.spark.sources.options import check_options, header_columns, integer, names
+from letterhead.spark.sources.schema import spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,11 +69,7 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """Say which columns there are."""
-        from pyspark.sql.types import StructField, StructType
-
-        from letterhead.spark.schemas import spark_type
-
-        return StructType([StructField(field.name, spark_type(field.type)) for field in self._wanted().schema])
+        return spark_schema(self._wanted().schema)
 
     def reader(self, schema: StructType) -> SegmentsSourceReader:
         """Make what reads."""
@@ -86,8 +83,7 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
     def _bounds(self) -> Bounds:
         from letterhead.read.segments_reader import Bounds
 
-        given = {name: integer(self.options, name) for name in ("start", "end", "since", "until")}
-        return Bounds(**{name: number for name, number in given.items() if number is not None})
+        return Bounds.of(*(integer(self.options, name) for name in ("start", "end", "since", "until")))
 
     def _wanted(self) -> Wanted:
         from letterhead.read.segments_reader import COLUMNS, Wanted
@@ -160,7 +156,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
 
 def _parts(segment: Segment, bounds: Bounds, known: Transactions) -> Iterator[Part]:
     from letterhead.read.indexes import offsets_every
-    from letterhead.read.segments_reader import LAST_OFFSET
+    from letterhead.read.record_sets import LAST_OFFSET
 
     after = LAST_OFFSET if segment.next_offset is None else segment.next_offset
     for first, end in pairwise([segment.base_offset, *offsets_every(segment, _SPLIT_LEN), after]):

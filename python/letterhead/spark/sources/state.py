@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from letterhead.spark.sources.options import check_options, header_columns, integer, names
+from letterhead.spark.sources.schema import check_schema, spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,14 +64,12 @@ class StateSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """Say which columns there are."""
-        return _spark_schema(self._opened()[1])
+        return spark_schema(self._opened()[1].schema)
 
     def reader(self, schema: StructType) -> StateReader:
         """Make what reads."""
         stores, columns = self._opened()
-        own = _spark_schema(columns).simpleString()
-        if schema.simpleString() != own:
-            raise ValueError(f"letterhead-state has a schema of its own, {own}: choose by the option columns")
+        check_schema(self.name(), spark_schema(columns.schema), schema)
         return StateReader(stores, columns)
 
     def _opened(self) -> tuple[list[Store], StoreColumns]:
@@ -132,11 +131,3 @@ class StateReader(DataSourceReader):  # type: ignore[misc]
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """Read a database."""
         return self._columns.batches(partition.store, partition.segment)
-
-
-def _spark_schema(columns: StoreColumns) -> StructType:
-    from pyspark.sql.types import StructField, StructType
-
-    from letterhead.spark.schemas import spark_type
-
-    return StructType([StructField(field.name, spark_type(field.type)) for field in columns.schema])

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from letterhead.state.errors import TopologyError
-from letterhead.state.processor import Processor
-from letterhead.state.serdes import Serde
-from letterhead.state.topology import ProcessorNode, Topology
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from letterhead.state.serdes import Serde
+    from letterhead.state.topology import Topology
+
 __all__ = ["TopologyTransform", "run_topology", "scope_of"]
+
+# The stores are a large package, and every worker of Spark imports this module: what runs no topology needs none of them.
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -74,6 +74,10 @@ def run_topology(
     >>> orders.transform(lhs.run_topology(topology, application_id="app"))  # doctest: +ELLIPSIS
     DataFrame[topic: string, partition: int, key: binary, value: binary, headers: array<...>, ...]
     """
+    from letterhead.state.errors import TopologyError
+    from letterhead.state.serdes import Serde
+    from letterhead.state.topology import Topology
+
     if not isinstance(topology, Topology):
         raise TypeError(f"topology must be a Topology, not {type(topology).__name__}")
     if not isinstance(application_id, str):
@@ -177,6 +181,10 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
     TopologyError
         If they differ, or one of them is neither.
     """
+    from letterhead.state.errors import TopologyError
+    from letterhead.state.processor import Processor
+    from letterhead.state.topology import ProcessorNode
+
     found: dict[str, list[str]] = {"key": [], "partition": []}
     for name in topology.processors():
         node = topology.nodes[name]
@@ -196,6 +204,7 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
 
 def _check_stores(topology: Topology) -> None:
     from letterhead.spark.topology.stores import spark_store
+    from letterhead.state.errors import TopologyError
     from letterhead.state.stores import Builder
 
     for name, builder in topology.stores.items():
