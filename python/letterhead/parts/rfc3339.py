@@ -9,12 +9,11 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.errors import Fault
-from letterhead.parts.policy import Bools
+from letterhead.parts.policy import Bools, present_rows
 
 __all__ = ["DIGITS", "Rfc3339Reader"]
 
@@ -75,7 +74,6 @@ class Rfc3339Reader(NamedTuple):
 
     def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        there = np.asarray(pc.is_valid(cells).to_numpy(zero_copy_only=False), np.bool_)
         found = pc.extract_regex(cells, rf"\A{_FORM}\z")
         part = {name: pc.struct_field(found, name).cast(pa.string()) for name in ("date", "time", "fraction", "offset")}
         moment = pc.binary_join_element_wise(part["date"], part["time"], "T")
@@ -92,7 +90,7 @@ class Rfc3339Reader(NamedTuple):
         scale = 10**self._digits
         near = pc.less(pc.abs(seconds), self._furthest)
         ticks = pc.add(pc.multiply(pc.if_else(near, seconds, None), scale), fraction)
-        bad = ~np.asarray(pc.is_valid(ticks).to_numpy(zero_copy_only=False), np.bool_) & there
+        bad = ~present_rows(ticks) & present_rows(cells)
         return ticks.cast(self.type), bad
 
     @property

@@ -58,7 +58,7 @@ class SchemaIdReader:
                 numbers[rows] = bits.astype(np.uint32).view(np.int32)
             else:
                 guids[rows] = bits
-        indexes, broken = self._message_indexes(cells, view, has)
+        indexes, broken = self._message_indexes(view, has)
         whole = (has[0] | has[1]) & ~broken
         columns = [
             masked(numbers, has[0] & whole),
@@ -67,7 +67,7 @@ class SchemaIdReader:
         ]
         return (pa.StructArray.from_arrays(columns, fields=list(self.type), mask=pa.array(~whole)), ~whole & ~view.null)
 
-    def _message_indexes(self, cells: pa.BinaryArray, view: View, has: dict[int, Bools]) -> tuple[pa.Array, Bools]:
+    def _message_indexes(self, view: View, has: dict[int, Bools]) -> tuple[pa.Array, Bools]:
         """Read what follows the ids; a topic has a handful of paths, so each is read once."""
         widths = np.where(has[0], 1 + _WIDTHS[0], 1 + _WIDTHS[1])
         rows = np.flatnonzero((has[0] | has[1]) & (view.lengths > widths))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.errors import Fault
-from letterhead.parts.policy import Bools
+from letterhead.parts.policy import Bools, present_rows
 
 __all__ = ["TraceparentReader"]
 
@@ -58,7 +58,7 @@ class TraceparentReader:
         broken = pc.or_(pc.is_null(found), pc.or_(unknown, pc.or_(longer, zeroes)))
         # Of a row that did not match, every comparison is null.
         bad = np.asarray(pc.fill_null(broken, True).to_numpy(zero_copy_only=False), np.bool_)
-        bad &= np.asarray(pc.is_valid(cells).to_numpy(zero_copy_only=False), np.bool_)
+        bad &= present_rows(cells)
         whole = pc.and_(pc.is_valid(cells), pa.array(~bad))
         texts = [pc.if_else(whole, part[name], None).cast(pa.string()) for name in _PARTS]
         sampled = pc.match_substring_regex(texts[-1], "[13579bdf]$")

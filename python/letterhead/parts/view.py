@@ -12,8 +12,6 @@ from letterhead.parts.policy import Bools, present_rows
 
 __all__ = ["View", "masked", "strings", "uuid_texts"]
 
-_NONE = 0x00
-
 
 class View:
     """The bytes of a column, and where its cells lie in them.
@@ -45,7 +43,7 @@ class View:
         self.lengths = self.ends - self.starts
         self.null: Bools = ~present_rows(cells)
         # An empty cell has no first byte; its length says so.
-        self.firsts = np.full(self.count, _NONE, np.uint8)
+        self.firsts = np.zeros(self.count, np.uint8)
         some = self.lengths > 0
         self.firsts[some] = np.frombuffer(self.buffer, np.uint8)[self.starts[some]]
 
