@@ -31,7 +31,7 @@ export PROPTEST_RNG_SEED ?= 82
 
 # Benchmarks of one core run on one core: the last one, where there is taskset.
 PIN ?= $(shell command -v taskset >/dev/null 2>&1 && echo taskset -c $$(( $$(nproc) - 1 )))
-LONG_EXAMPLES ?= 500
+LONG_EXAMPLES ?= 200
 FUZZ_EXAMPLES ?= 20000
 RECORD := benches/record
 BENCH_ROWS ?= 16000
@@ -155,8 +155,9 @@ fuzz: $(VENV)/.wheel ## Compare Rust with plain Python on many more random input
 ##@ Measure
 
 .PHONY: bench
-bench: bench-rust bench-python bench-jvm bench-iggy bench-spark bench-direct ## Run all benchmarks, print one table, keep the raw results under benches/record
+bench: bench-rust bench-python bench-jvm bench-iggy bench-limits bench-spark bench-direct ## Run all benchmarks, print one table, keep the raw results under benches/record
 	$(BIN)/python -m benches.run
+	$(BIN)/python -m benches.limits.page
 
 .PHONY: bench-table
 bench-table: $(VENV)/.wheel ## Print the table of the results that are there
@@ -165,7 +166,18 @@ bench-table: $(VENV)/.wheel ## Print the table of the results that are there
 .PHONY: bench-rust
 bench-rust:
 	mkdir -p $(RECORD)
-	$(PIN) cargo bench --no-default-features --bench '*' | tee $(RECORD)/rust.txt
+	$(PIN) cargo bench --no-default-features --bench kernels | tee $(RECORD)/rust.txt
+
+.PHONY: bench-limits
+bench-limits: target/jvm/.built $(VENV)/.wheel ## Measure the core against memcpy, Java and Python, and write docs/benchmarks.md (10 minutes)
+	cargo bench --quiet --locked --no-default-features --bench limits --no-run
+	$(PIN) $(BIN)/python -m benches.limits.measure $(RECORD)/limits.json
+	$(BIN)/python -m benches.limits.report
+	$(BIN)/python -m benches.limits.page
+
+.PHONY: bench-page
+bench-page: $(VENV)/.wheel ## Write the figures and plots of docs/benchmarks.md from the results that are there
+	$(BIN)/python -m benches.limits.page
 
 .PHONY: bench-python
 bench-python: $(VENV)/.wheel $(VENV)/.bench
@@ -177,7 +189,7 @@ bench-jvm: target/jvm/.built $(VENV)/.wheel
 	mkdir -p $(RECORD)
 	answers=$$($(BIN)/python -m benches.jvm.export $(BENCH_ROWS) target/jvm/blocks.bin); \
 	  $(PIN) java -cp 'target/jvm/classes:target/jvm/lib/*' \
-	    org.apache.kafka.streams.state.internals.HeadersBenchmark full $$answers $(RECORD)/jvm.json
+	    org.apache.kafka.streams.state.internals.HeadersBenchmark full $(RECORD)/jvm.json $$answers
 	answers=$$($(BIN)/python -m benches.jvm.export_stores target/jvm/stores.bin); \
 	  $(PIN) java -cp 'target/jvm/classes:target/jvm/lib/*' \
 	    org.apache.kafka.streams.state.internals.StoreBenchmark full $$answers $(RECORD)/jvm-stores.json
@@ -193,9 +205,9 @@ bench-iggy: $(VENV)/.wheel
 	  done
 
 .PHONY: bench-spark
-bench-spark: $(VENV)/.wheel
+bench-spark: target/jvm/.built $(VENV)/.wheel
 	mkdir -p $(RECORD)
-	$(BIN)/python -m benches.spark.select_headers --record $(RECORD)/spark.json
+	$(BIN)/python -m benches.spark.transforms --record $(RECORD)/spark.json
 	$(BIN)/python -m benches.spark.topology --record $(RECORD)/spark-topology.json
 	$(BIN)/python -m benches.spark.from_your_query --record $(RECORD)/from-your-query.json
 
@@ -206,17 +218,14 @@ bench-direct: $(VENV)/.wheel target/kafka/.built
 
 .PHONY: bench-quick
 bench-quick: target/jvm/.built $(VENV)/.wheel $(VENV)/.bench ## Run every benchmark once on small data: checks the answers, times nothing
-	cargo test --no-default-features --bench '*'
+	cargo test --no-default-features --bench kernels
 	LETTERHEAD_BENCH=quick $(PYTEST) -c benches/python/pytest.ini benches/python
-	answers=$$($(BIN)/python -m benches.jvm.export 500 target/jvm/blocks-quick.bin); \
-	  java -cp 'target/jvm/classes:target/jvm/lib/*' \
-	    org.apache.kafka.streams.state.internals.HeadersBenchmark quick $$answers target/jvm/quick.json \
-    > target/jvm/quick.log 2>&1 || { cat target/jvm/quick.log; exit 1; }
+	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.limits.measure
 	answers=$$(LETTERHEAD_BENCH=quick $(BIN)/python -m benches.jvm.export_stores target/jvm/stores-quick.bin); \
 	  java -cp 'target/jvm/classes:target/jvm/lib/*' \
 	    org.apache.kafka.streams.state.internals.StoreBenchmark quick $$answers target/jvm/quick-stores.json \
     > target/jvm/quick.log 2>&1 || { cat target/jvm/quick.log; exit 1; }
-	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.select_headers
+	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.transforms
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.topology
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.spark.from_your_query
 	LETTERHEAD_BENCH=quick $(BIN)/python -m benches.direct.measure --segments-only

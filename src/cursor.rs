@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::chunk::CHUNK;
 use crate::error::{Code, counted};
 use crate::mode::{Mode, Stop};
+use crate::short::block::InBlock;
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -65,6 +66,12 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub fn chunk(&self) -> Option<&'a [u8; CHUNK]> {
         self.buffer.get(self.at..)?.first_chunk()
+    }
+
+    /// So many headers, which take all that is left, if there are enough bytes behind them.
+    #[inline(always)]
+    pub fn short(&self, count: usize) -> Option<InBlock<'a>> {
+        InBlock::new(self.buffer.get(self.at..)?, self.remaining(), count, self.at())
     }
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.

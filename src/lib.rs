@@ -15,6 +15,8 @@ pub mod header;
 pub mod kind;
 pub mod mode;
 pub mod op;
+pub mod pen;
+pub mod short;
 pub mod spelling;
 pub mod types;
 pub mod value;

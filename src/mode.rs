@@ -25,6 +25,9 @@ pub enum OnLoss {
 
 /// How closely a walk looks. Formats and sinks report through it and never build a message that nobody reads.
 pub trait Mode {
+    /// Nobody asks where something was: headers that lie as nearly all do may be read in any way.
+    const QUICK: bool = false;
+
     /// Ends the walk: what follows cannot be found.
     fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
@@ -121,6 +124,8 @@ impl Later {
 }
 
 impl Mode for Fast {
+    const QUICK: bool = true;
+
     #[inline]
     fn hard(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Stop {
         Stop

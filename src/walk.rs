@@ -14,6 +14,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
+use crate::short::Short;
 use crate::value::{ByteOrder, Checks};
 
 /// What a reader may be told.
@@ -43,6 +44,12 @@ pub struct WriteOptions {
 pub trait Sink<'a> {
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop>;
 
+    /// Takes headers that are as nearly all are in a loop of its own; `None`: hand them over one by one.
+    #[inline(always)]
+    fn short<H: Short<'a>, M: Mode>(&mut self, _headers: H, _mode: &mut M) -> Option<Result<(), Stop>> {
+        None
+    }
+
     /// The fields of the envelope, in the order of its table; before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 }
@@ -54,6 +61,11 @@ impl<'a> Sink<'a> for Discard {
     #[inline]
     fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         Ok(())
+    }
+
+    #[inline(always)]
+    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
+        Some(headers.each(mode, |_| ()))
     }
 }
 
@@ -120,6 +132,16 @@ pub trait Block: 'static {
 
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
+
+    /// Writes headers straight from where they lie; `None`: hand them over one by one. Nothing is written when it fails.
+    #[inline(always)]
+    fn encode_short<'a, H: Short<'a>, M: Mode>(
+        _headers: H,
+        _mode: &mut M,
+        _out: &mut Vec<u8>,
+    ) -> Option<Result<(), Stop>> {
+        None
+    }
 }
 
 /// The Arrow type of an envelope's field.

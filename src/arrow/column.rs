@@ -14,7 +14,9 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::run::Share;
 use super::source::{MOST, Source};
+use crate::header::Text;
 use crate::kind::Scalar;
+use crate::short::Run;
 use crate::value::{ByteOrder, Value};
 
 /// Runs of bytes behind offsets.
@@ -90,6 +92,20 @@ impl Runs {
         }
     }
 
+    /// Room for so many runs of so many bytes together, which are written without another look at it.
+    #[inline(always)]
+    pub fn tail(&mut self, runs: usize, bytes: usize) -> Tail<'_> {
+        self.offsets.reserve(runs);
+        self.bytes.reserve(bytes + MOST);
+        Tail {
+            offsets: self.offsets.as_mut_ptr(),
+            count: self.offsets.len(),
+            bytes: self.bytes.as_mut_ptr(),
+            len: self.bytes.len(),
+            runs: self,
+        }
+    }
+
     /// Ends a run whose bytes were written, through `bytes_mut` or here.
     #[inline]
     pub fn end_run(&mut self) {
@@ -138,6 +154,58 @@ impl Runs {
     pub fn finish_bytes(self, nulls: Option<NullBuffer>) -> ArrayRef {
         let (offsets, bytes) = self.parts();
         Arc::new(BinaryArray::new(offsets, bytes, nulls))
+    }
+}
+
+/// The end of growing runs, for which room was made. What was pushed is of the runs when it is dropped.
+pub struct Tail<'r> {
+    runs: &'r mut Runs,
+    // Where the offsets and the bytes begin, and how many there are: kept here, for what is written might be anything.
+    offsets: *mut i32,
+    count: usize,
+    bytes: *mut u8,
+    len: usize,
+}
+
+impl Tail<'_> {
+    /// Appends a run; of a short one, a chunk is copied, whose rest is written over.
+    ///
+    /// # Safety
+    ///
+    /// Room was made for one run more and for its bytes.
+    #[inline(always)]
+    pub unsafe fn push<const N: usize>(&mut self, run: Run<'_>) {
+        const { assert!(N <= MOST) };
+        debug_assert!(self.len + run.len() + MOST <= self.runs.bytes.capacity());
+        // SAFETY: the room is behind what was written, and has `MOST` bytes more than the runs take.
+        unsafe { run.copy_to::<N>(self.bytes.add(self.len)) };
+        self.len += run.len();
+        // SAFETY: as for this function.
+        unsafe { self.push_empty() };
+    }
+
+    /// Appends a run without bytes.
+    ///
+    /// # Safety
+    ///
+    /// Room was made for one run more.
+    #[inline(always)]
+    pub unsafe fn push_empty(&mut self) {
+        debug_assert!(self.count < self.runs.offsets.capacity());
+        // SAFETY: the room is behind what was written. What wraps is aborted, as in `Runs::push`.
+        unsafe { self.offsets.add(self.count).write(self.len as i32) };
+        self.count += 1;
+    }
+}
+
+impl Drop for Tail<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: so much was written.
+        unsafe {
+            self.runs.offsets.set_len(self.count);
+            self.runs.bytes.set_len(self.len);
+        }
     }
 }
 
@@ -351,7 +419,7 @@ impl Column {
             Data::Int64(numbers) => push!(numbers, i64),
             Data::Float32(numbers) => push!(numbers, f32),
             Data::Float64(numbers) => push!(numbers, f64),
-            Data::Text(runs) if std::str::from_utf8(bytes).is_ok() => runs.push(bytes),
+            Data::Text(runs) if Text::new(bytes).is_ok() => runs.push(bytes),
             Data::Bytes(runs) => runs.push(bytes),
             _ => return false,
         }

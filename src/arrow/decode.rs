@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
@@ -15,6 +16,7 @@ use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
 use crate::mode::{Mode, Stop};
+use crate::short::Short;
 use crate::value::{ByteOrder, Value};
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, Sink};
 
@@ -267,6 +269,27 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
         }
         self.has_value.push(header.value.is_some());
         Ok(())
+    }
+
+    #[inline(always)]
+    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
+        let (Keys::Text(keys), None) = (&mut self.keys, &self.kinds) else { return None };
+        let (count, bytes) = (headers.count(), headers.byte_len());
+        let (mut keys, mut values) = (keys.tail(count, bytes), self.values.tail(count, bytes));
+        let mut has_value = mem::take(&mut self.has_value);
+        let done = headers.each(mode, |header| {
+            // SAFETY: no more headers are handed over than there are, nor more bytes than they have.
+            unsafe {
+                keys.push::<64>(header.key);
+                match header.value {
+                    Some(value) => values.push::<64>(value),
+                    None => values.push_empty(),
+                }
+            }
+            has_value.push(header.value.is_some());
+        });
+        self.has_value = has_value;
+        Some(done)
     }
 
     #[inline]

@@ -16,6 +16,7 @@ use crate::kind::Kind;
 use crate::mode::{Mode, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::values::MessageSink;
+use crate::short::columns::{Bits, Columns, Parts};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
 
@@ -107,6 +108,19 @@ impl<'a> Keys<'a> {
     }
 }
 
+impl<'a> Keys<'a> {
+    /// The headers as columns of text and bytes, where these are such columns and no key is null.
+    fn beside(self, values: Bytes<'a>, elements: &'a StructArray) -> Option<Columns<'a>> {
+        let (Keys::Text(Texts::Small(keys)), Bytes::Small(values)) = (self, values) else { return None };
+        let has_value = values.nulls().map(|nulls| Bits { bytes: nulls.validity(), offset: nulls.offset() });
+        (keys.null_count() == 0 && elements.null_count() == 0).then(|| Columns {
+            keys: Parts { offsets: keys.value_offsets(), bytes: keys.value_data() },
+            values: Parts { offsets: values.value_offsets(), bytes: values.value_data() },
+            has_value,
+        })
+    }
+}
+
 /// Headers that are a list of structs already.
 pub struct ListRows<'a> {
     lists: Lists<'a>,
@@ -114,6 +128,8 @@ pub struct ListRows<'a> {
     keys: Keys<'a>,
     kinds: Option<Texts<'a>>,
     values: Bytes<'a>,
+    /// All headers, where they lie as nearly all do.
+    columns: Option<Columns<'a>>,
 }
 
 impl<'a> ListRows<'a> {
@@ -132,7 +148,8 @@ impl<'a> ListRows<'a> {
             Some(column) => Some(Texts::of(column).ok_or_else(misfit)?),
             None => None,
         };
-        Ok(ListRows { lists, elements, keys, kinds, values })
+        let columns = if kinds.is_none() { keys.beside(values, elements) } else { None };
+        Ok(ListRows { lists, elements, keys, kinds, values, columns })
     }
 
     /// The headers of a row, whose keys are got one by one: in one of a few ways, so that no loop has to ask which.
@@ -204,6 +221,12 @@ impl<'a> Rows<'a> for ListRows<'a> {
     #[inline]
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
+        if M::QUICK
+            && let Some(headers) = self.columns.and_then(|columns| columns.at(places.clone()))
+            && let Some(done) = sink.short(headers, mode)
+        {
+            return done.map(|()| Presence::Whole);
+        }
         match self.keys {
             Keys::Text(texts) => {
                 self.walk_keys(places, mode, sink, |place, mode| or_null(texts.get(place), mode), Key::from)?;

@@ -13,6 +13,7 @@ use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Mode, Stop};
+use crate::short::{Run, Short};
 use crate::spelling::Spelling;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value};
@@ -91,6 +92,8 @@ pub struct SelectSink<'a> {
     /// Of the slots whose keys are text: a few bits of the key and the place of the slot. Nearly every header that nobody
     /// wants is passed over by them, without a look at the key.
     glances: Vec<(u32, usize)>,
+    /// The bits of those glances.
+    bits: u64,
     dialect: Dialect,
     /// The byte order of values that carry a kind.
     order: ByteOrder,
@@ -118,18 +121,30 @@ impl<'a> SelectSink<'a> {
         };
         let slots: Vec<_> = wants.iter().map(|want| slot(want, Column::new(want.of.scalar.arrow(dialect)))).collect();
         let glance_at = |(place, slot): (usize, &Slot<'_>)| Some((glance(slot.text.as_deref()?), place));
-        let glances = slots.iter().enumerate().filter_map(glance_at).collect();
-        SelectSink { slots, glances, dialect, order }
+        let glances: Vec<_> = slots.iter().enumerate().filter_map(glance_at).collect();
+        let bits = glances.iter().fold(0, |bits, (glance, _)| bits | bit(*glance));
+        SelectSink { slots, glances, bits, dialect, order }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
         self.slots.into_iter().map(Slot::finish).collect()
     }
 
+    /// Shows a header with a key of text to whoever wants it.
+    #[inline(always)]
+    fn offer(&mut self, key: &[u8], found: impl Fn() -> Found<'a>) {
+        let seen = glance(key);
+        for (wanted, place) in &self.glances {
+            if *wanted == seen && self.slots[*place].text.as_deref() == Some(key) {
+                self.slots[*place].take(found());
+            }
+        }
+    }
+
     /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
     pub fn rebind<'b>(self) -> SelectSink<'b> {
-        let SelectSink { slots, glances, dialect, order } = self;
-        SelectSink { slots: slots.into_iter().map(Slot::rebind).collect(), glances, dialect, order }
+        let SelectSink { slots, glances, bits, dialect, order } = self;
+        SelectSink { slots: slots.into_iter().map(Slot::rebind).collect(), glances, bits, dialect, order }
     }
 }
 
@@ -153,12 +168,7 @@ impl<'a> Sink<'a> for SelectSink<'a> {
         let found = || Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
         match text {
             Some(text) => {
-                let seen = glance(text);
-                for (wanted, place) in &self.glances {
-                    if *wanted == seen && self.slots[*place].text.as_deref() == Some(text) {
-                        self.slots[*place].take(found());
-                    }
-                }
+                self.offer(text, found);
             }
             None => {
                 for slot in &mut self.slots {
@@ -170,6 +180,24 @@ impl<'a> Sink<'a> for SelectSink<'a> {
         }
         Ok(())
     }
+
+    #[inline(always)]
+    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
+        let bits = self.bits;
+        Some(headers.each(mode, |header| {
+            let key = header.key.bytes();
+            if bits & bit(glance(key)) != 0 {
+                let value = header.value.map(Run::bytes);
+                self.offer(key, || Found { index: header.index, kind: None, value, at: header.at });
+            }
+        }))
+    }
+}
+
+/// One of 64 bits for a glance: few wanted keys have it, and few others.
+#[inline(always)]
+fn bit(glance: u32) -> u64 {
+    1 << (glance.wrapping_mul(0x9E37_79B1) >> 26)
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {

@@ -20,6 +20,8 @@ use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
+use crate::pen::Pen;
+use crate::short::{Short, WIDE};
 use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
@@ -64,6 +66,13 @@ impl Block for Kafka {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
                 format!("the block announces {count} and has {left} for them")
             }));
+        }
+        if M::QUICK
+            && !options.lenient
+            && let Some(headers) = cursor.short(count)
+            && let Some(done) = sink.short(headers, mode)
+        {
+            return done;
         }
         for index in 0..count {
             mode.enter_header(Some(index));
@@ -115,6 +124,39 @@ impl Block for Kafka {
                 None => varint::write(varint::zigzag(-1), out),
             }
         }
+    }
+
+    #[inline(always)]
+    fn encode_short<'a, H: Short<'a>, M: Mode>(
+        headers: H,
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Option<Result<(), Stop>> {
+        let count = headers.count();
+        if count == 0 {
+            return Some(Ok(()));
+        }
+        // Of this no part can be too long, nor all of them together.
+        let lengths = count.checked_mul(2)?.checked_add(1)?.checked_mul(varint::MAX_LEN)?;
+        let most = headers.byte_len().checked_add(lengths).filter(|most| i32::try_from(*most).is_ok())?;
+        let mut pen = Pen::new(out, most);
+        // SAFETY: there is room for all keys and values, and for the longest lengths that they can have.
+        unsafe { pen.count(count) };
+        let done = headers.each(mode, |header| unsafe {
+            pen.count(header.key.len());
+            pen.run::<WIDE>(header.key);
+            match header.value {
+                Some(value) => {
+                    pen.count(value.len());
+                    pen.run::<WIDE>(value);
+                }
+                None => pen.byte(varint::zigzag(-1) as u8),
+            }
+        });
+        if done.is_ok() {
+            pen.finish();
+        }
+        Some(done)
     }
 }
 

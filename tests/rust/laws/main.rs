@@ -6,6 +6,7 @@ mod columns;
 mod common;
 mod conversions;
 mod generated;
+mod neighbours;
 mod writing;
 
 use std::marker::PhantomData;

@@ -1,0 +1,84 @@
+//! A row is what it is, whatever lies behind it: kernels that read and copy more than a header has keep nothing of it.
+
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::{Decode, Encode, Select, Validate, Verb};
+use letterhead::format::Format;
+use letterhead::header::{KeyForm, WantedKey};
+use letterhead::types::Type;
+use proptest::prelude::*;
+
+use crate::cases;
+use crate::columns::{apply, apply_to};
+use crate::generated::{Recipe, formats_of_one, recipe};
+use crate::{near_cells, whole_cells};
+
+/// More bytes than any kernel looks at behind a row.
+const BEHIND: [u8; 512] = [0xff; 512];
+
+/// The cells as the first rows of a column whose buffer goes on behind them.
+fn among_others(cells: &[Vec<u8>]) -> BinaryArray {
+    let all: Vec<&[u8]> = cells.iter().map(Vec::as_slice).chain([&BEHIND[..]]).collect();
+    BinaryArray::from_vec(all).slice(0, cells.len())
+}
+
+fn same_alone<V: Verb>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, TestCaseError> {
+    let made = apply_to(format, verb, &among_others(cells)).expect("errors are in a column, or there are none");
+    for (row, cell) in cells.iter().enumerate() {
+        let alone = apply(format, verb, std::slice::from_ref(cell)).expect("as above");
+        let in_column = made.slice(row, 1);
+        // The row of a fault is its place in the column; all else is the same.
+        prop_assert_eq!(&in_column, &alone, "{:?} {:02x?}", format, cell);
+    }
+    Ok(made)
+}
+
+fn select(format: Format) -> Select {
+    let want = |output: &str, of: &str, repeat| {
+        let key = match format.info().keys {
+            KeyForm::Int => WantedKey::Int(1),
+            KeyForm::Text | KeyForm::Typed => WantedKey::Text("k".into()),
+        };
+        Want { output: output.into(), key, of: Type::parse(of).unwrap(), repeat, required: false }
+    };
+    let wants = vec![want("last", "string", Repeat::Last), want("all", "binary", Repeat::All)];
+    Select { wants, on_error: OnError::Column, ..Select::default() }
+}
+
+fn read_alike(recipes: &[Recipe]) -> Result<(), TestCaseError> {
+    for format in formats_of_one() {
+        let cells: Vec<_> = [whole_cells(recipes, format), near_cells(recipes, format)].concat();
+        same_alone(format, &Decode { on_error: OnError::Column, ..Decode::default() }, &cells)?;
+        same_alone(format, &Validate::default(), &cells)?;
+        same_alone(format, &select(format), &cells)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(128))]
+
+    #[test]
+    fn a_row_is_read_alike_alone_and_among_others(recipes in prop::collection::vec(recipe(), 1..4)) {
+        read_alike(&recipes)?;
+    }
+
+    #[test]
+    fn a_row_is_written_alike_alone_and_among_others(recipes in prop::collection::vec(recipe(), 1..4)) {
+        let cells = whole_cells(&recipes, Format::Kafka);
+        let mut all = cells.clone();
+        // A header that is long enough to lie behind all others.
+        all.push([&[2, 2, b'k', 0x80, 0x08][..], &BEHIND].concat());
+        let lists = apply(Format::Kafka, &Decode::default(), &all).expect("whole");
+        let written = apply_to(Format::Kafka, &Encode::default(), &lists).expect("read before");
+        let selected = apply_to(Format::Kafka, &select(Format::Kafka), &lists).expect("errors are in a column");
+        for (row, cell) in cells.iter().enumerate() {
+            let alone = apply(Format::Kafka, &Decode::default(), std::slice::from_ref(cell)).expect("whole");
+            let again = apply_to(Format::Kafka, &Encode::default(), &alone).expect("read before");
+            prop_assert_eq!(&written.slice(row, 1), &again, "{:02x?}", cell);
+            let chosen = apply_to(Format::Kafka, &select(Format::Kafka), &alone).expect("errors are in a column");
+            prop_assert_eq!(&selected.slice(row, 1), &chosen, "{:02x?}", cell);
+        }
+    }
+}
