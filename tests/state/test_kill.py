@@ -7,6 +7,7 @@ hold that nobody killed.
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import signal
@@ -28,7 +29,9 @@ from letterhead.state.layers.base import chain
 from letterhead.state.versioned_rows import with_headers
 from unharmed import Row, Unharmed, check, stored, versions
 
-KILLS = pytest.mark.parametrize("kills", [2, pytest.param(100, marks=[pytest.mark.full, pytest.mark.timeout(1200)])])
+# A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.
+MANY = int(os.environ.get("LETTERHEAD_KILLS", "40"))
+KILLS = pytest.mark.parametrize("kills", [2, pytest.param(MANY, marks=[pytest.mark.full, pytest.mark.timeout(1200)])])
 
 
 class Left(NamedTuple):
