@@ -1,0 +1,100 @@
+"""Count the instructions that a header takes, and hold them to those on record.
+
+Time on a shared machine says little about a change; instructions are the same in every run. What is counted is the
+portable build on one core, without Python: callgrind (valgrind) counts a job done twice and done once, and the
+difference is one job without what prepares it.
+
+    python -m benches.instructions            hold the counts to the record; exit code 1 where one is higher
+    python -m benches.instructions --record   write the record
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORD = Path(__file__).resolve().parent / "record" / "instructions.json"
+JOBS = ["decode", "encode", "select", "select from lists", "validate"]
+BATCHES = ["regular", "vectors"]
+
+ALLOWED = 1.05
+"""What a count may grow by before it is told."""
+
+OTHER_COMPILER = 1.25
+"""The same where another compiler made the code."""
+
+
+def program() -> Path:
+    """Build what is counted."""
+    command = [
+        "cargo",
+        "bench",
+        "--no-default-features",
+        "--bench",
+        "instructions",
+        "--no-run",
+        "--message-format=json",
+    ]
+    built = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    made = [json.loads(line) for line in built.splitlines()]
+    found = [line["executable"] for line in made if line.get("executable") and line["target"]["name"] == "instructions"]
+    return Path(found[-1])
+
+
+def count(binary: Path, job: str, batch: str, times: int) -> tuple[int, int]:
+    """Give the instructions of all of a run, and the headers of its batch."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "callgrind.out"
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(binary), job, batch, str(times)]
+        ran = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, timeout=600)
+        total = re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.MULTILINE)
+    if total is None:
+        raise RuntimeError(f"callgrind said nothing of {job}, {batch}: {ran.stderr}")
+    return int(total[1]), int(ran.stdout)
+
+
+def per_header(binary: Path, job: str, batch: str) -> float:
+    """Give the instructions of one header in a job."""
+    (once, headers), (twice, _) = count(binary, job, batch, 1), count(binary, job, batch, 2)
+    return round((twice - once) / headers, 2)
+
+
+def compiler() -> str:
+    """Give the version of the compiler."""
+    return subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def main(arguments: list[str]) -> int:
+    """Count, and record or compare."""
+    if shutil.which("valgrind") is None:
+        print("instructions are NOT counted: valgrind is not installed (apt install valgrind)")
+        return 0
+    binary = program()
+    counts = {f"{job}, {batch}": per_header(binary, job, batch) for job in JOBS for batch in BATCHES}
+    if arguments == ["--record"]:
+        RECORD.write_text(json.dumps({"compiler": compiler(), "per header": counts}, indent=2) + "\n")
+    record = json.loads(RECORD.read_text())
+    most = ALLOWED if record["compiler"] == compiler() else OTHER_COMPILER
+    higher = 0
+    print(f"{'instructions a header':28} {'now':>8} {'record':>8}   by {record['compiler']}")
+    for name, now in counts.items():
+        before = record["per header"][name]
+        verdict = "HIGHER" if now > before * most else "lower: record it" if now * ALLOWED < before else ""
+        higher += verdict == "HIGHER"
+        print(f"  {name:26} {now:8.1f} {before:8.1f}   {verdict}".rstrip())
+    if higher:
+        print(
+            f"{higher} of {len(counts)} take over {most - 1:.0%} more instructions than on record. If the change is worth it:"
+        )
+        print("  make instructions-record")
+    return 1 if higher else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

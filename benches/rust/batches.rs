@@ -1,0 +1,95 @@
+//! The batches of the benchmarks in Rust.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BinaryArray};
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::arrow::{Apply, Decode, Input, Select, Verb};
+use letterhead::format::Format;
+use letterhead::header;
+use letterhead::op::write::EncodeMessage;
+use letterhead::types::Type;
+
+pub const ROWS: usize = 16_000;
+
+/// A batch and what it holds.
+pub struct Batch {
+    pub cells: ArrayRef,
+    pub headers: usize,
+    pub amounts: i64,
+}
+
+fn regular() -> Batch {
+    let row = |row: usize| {
+        let trace = format!("00-{row:032x}-{row:016x}-01");
+        let (id, amount) = ((row as i32).to_be_bytes(), (row as i64).to_be_bytes());
+        let values: [(&str, Option<&[u8]>); 5] = [
+            ("traceparent", Some(trace.as_bytes())),
+            ("schema-id", Some(&id)),
+            ("tenant", Some(b"acme")),
+            ("amount", Some(&amount)),
+            ("n", None),
+        ];
+        let headers = values.iter().enumerate().map(|(index, (key, value))| header::Header {
+            index,
+            key: (*key).into(),
+            kind: None,
+            value: *value,
+            at: None,
+        });
+        let message = EncodeMessage { headers: Some(headers.collect()), fields: vec![], options: Default::default() };
+        Format::Kafka.visit(message).unwrap().unwrap()
+    };
+    let cells: Vec<_> = (0..ROWS).map(row).collect();
+    let cells = BinaryArray::from_vec(cells.iter().map(Vec::as_slice).collect());
+    Batch { cells: Arc::new(cells), headers: ROWS * 5, amounts: (0..ROWS as i64).sum() }
+}
+
+fn vectors() -> Batch {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/headers.jsonl");
+    let text = fs::read_to_string(path).expect("the vectors are part of the project");
+    // Text is enough here: the tests read these lines as JSON.
+    let digits = text.lines().filter_map(|line| line.split("\"hex\":\"").nth(1)?.split('"').next());
+    let unhex = |hex: &str| -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    };
+    let cells: Vec<_> = digits.map(unhex).filter(|cell| cell.len() < 4096).collect();
+    let cells = BinaryArray::from_vec(cells.iter().cycle().take(ROWS).map(Vec::as_slice).collect());
+    let cells: ArrayRef = Arc::new(cells);
+    let headers = apply(&Decode::default(), &cells).as_list::<i32>().values().len();
+    Batch { cells, headers, amounts: 0 }
+}
+
+pub const BATCHES: [&str; 2] = ["regular", "vectors"];
+
+pub fn batch(name: &str) -> Batch {
+    if name == "regular" { regular() } else { vectors() }
+}
+
+pub fn apply(verb: &impl Verb, column: &ArrayRef) -> ArrayRef {
+    Format::Kafka.visit(Apply(verb, Input::new(column))).unwrap().column
+}
+
+pub fn select_three() -> Select {
+    let want = |key: &str, of: &str| Want {
+        output: key.into(),
+        key: header::WantedKey::Text(key.into()),
+        of: Type::parse(of).unwrap(),
+        repeat: Repeat::Last,
+        required: false,
+    };
+    Select {
+        wants: vec![want("amount", "int64"), want("tenant", "string"), want("schema-id", "int32")],
+        ..Default::default()
+    }
+}
+
+/// Sees that `select_three` found the amounts of a batch.
+pub fn check_amounts(made: &ArrayRef, batch: &Batch) {
+    let sum: i64 = made.as_struct().column(0).as_primitive::<Int64Type>().iter().flatten().sum();
+    assert_eq!(sum, batch.amounts);
+}
