@@ -42,6 +42,45 @@ def decode_block(data: bytes) -> HeaderList:
     return headers
 
 
+def decode_block_unrolled(data: bytes) -> HeaderList:
+    """Read a `kafka` header block as fast as plain Python can: nearly every varint is one byte, which needs no call."""
+    headers: HeaderList = []
+    if not data:
+        return headers
+    append = headers.append
+    count, position = read_varint(data, 0)
+    for _ in range(count):
+        length = data[position]
+        if length < 0x80:
+            position += 1
+            end = position + (length >> 1)
+        else:
+            length, position = read_varint(data, position)
+            end = position + length
+        key = data[position:end].decode()
+        length = data[end]
+        if length == 1:
+            append((key, None))
+            position = end + 1
+        else:
+            if length < 0x80:
+                end += 1
+                position = end + (length >> 1)
+            else:
+                length, end = read_varint(data, end)
+                position = end + length
+            append((key, data[end:position]))
+    return headers
+
+
+def last_value(headers: HeaderList, key: str) -> bytes | None:
+    """Give the last value of a key, and None if there is none."""
+    for name, value in reversed(headers):
+        if name == key:
+            return value
+    return None
+
+
 def split_envelope(cell: bytes) -> tuple[bytes, bytes]:
     """Split a `streams-timestamped` cell into its header block and what follows (timestamp and payload)."""
     size, position = read_varint(cell, 0)

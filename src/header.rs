@@ -66,6 +66,18 @@ impl PartialEq for TypedKey<'_> {
 
 impl Eq for TypedKey<'_> {}
 
+impl Key<'_> {
+    /// Whether this is text, or a typed string, of just these bytes.
+    #[inline]
+    pub fn is_text(&self, wanted: &[u8]) -> bool {
+        match self {
+            Key::Text(text) => text.as_bytes() == wanted,
+            Key::Typed(typed) => typed.string() == Some(wanted),
+            Key::Int(_) => false,
+        }
+    }
+}
+
 impl<'a> From<&'a str> for Key<'a> {
     #[inline]
     fn from(text: &'a str) -> Self {
@@ -164,8 +176,7 @@ impl WantedKey {
     #[inline]
     pub fn is(&self, key: &Key<'_>) -> bool {
         match (self, key) {
-            (WantedKey::Text(wanted), Key::Text(text)) => wanted.as_bytes() == text.as_bytes(),
-            (WantedKey::Text(wanted), Key::Typed(typed)) => typed.string() == Some(wanted.as_bytes()),
+            (WantedKey::Text(wanted), key) => key.is_text(wanted.as_bytes()),
             (WantedKey::Int(wanted), Key::Int(number)) => wanted == number,
             (WantedKey::Typed(kind, wanted), Key::Typed(typed)) => *kind == typed.kind && *wanted == *typed.bits(),
             _ => false,

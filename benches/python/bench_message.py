@@ -16,11 +16,34 @@ STORE = "store blocks (kafka), one call each"
 
 
 def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
-    decode_each(measure, "letterhead", sizes, lambda block: lh.decode(block, "kafka"), tuple)
+    decode_each(measure, "letterhead", sizes, lambda block: list(lh.decode(block, "kafka")), tuple)
+
+
+def test_letterhead_pairs(measure: Callable[..., None], sizes: Sizes) -> None:
+    decode_each(measure, "letterhead, plain pairs", sizes, lambda block: lh.decode(block, "kafka").pairs(), tuple)
 
 
 def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
     decode_each(measure, "plain Python", sizes, plain.decode_block, tuple)
+
+
+def test_plain_python_unrolled(measure: Callable[..., None], sizes: Sizes) -> None:
+    decode_each(measure, "plain Python, unrolled", sizes, plain.decode_block_unrolled, tuple)
+
+
+def test_last_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
+    last_of_each(measure, "letterhead", sizes, lambda block: lh.decode(block, "kafka").get("tenant"))
+
+
+def test_last_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
+    last_of_each(measure, "plain Python", sizes, lambda block: plain.last_value(plain.decode_block(block), "tenant"))
+
+
+def test_last_plain_python_unrolled(measure: Callable[..., None], sizes: Sizes) -> None:
+    def last(block: bytes) -> bytes | None:
+        return plain.last_value(plain.decode_block_unrolled(block), "tenant")
+
+    last_of_each(measure, "plain Python, unrolled", sizes, last)
 
 
 def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
@@ -53,6 +76,33 @@ def decode_each(
         run,
         check,
         job="decode one message",
+        source=STORE,
+        side=side,
+        rows=sizes.plain,
+        headers=held.headers,
+        reads=sum(map(len, cells)),
+        buffers=OBJECTS,
+        rounds=10,
+    )
+
+
+def last_of_each(measure: Callable[..., None], side: str, sizes: Sizes, last: Callable[[bytes], bytes | None]) -> None:
+    """Measure one way to the last value of one key, called once a message."""
+    cells = data.store_blocks(sizes.plain).to_pylist()
+    held, chosen = data.store_answer(sizes.plain)
+
+    def run() -> None:
+        for block in cells:
+            last(block)
+
+    def check(_: None) -> None:
+        found = [value for value in map(last, cells) if value is not None]
+        assert (len(found), sum(map(len, found))) == (chosen.tenants, chosen.tenant_bytes)
+
+    measure(
+        run,
+        check,
+        job="one header of one message",
         source=STORE,
         side=side,
         rows=sizes.plain,

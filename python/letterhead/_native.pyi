@@ -1,13 +1,17 @@
 """The compiled core. Private: its functions are what the public modules call."""
 
+import builtins
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from _typeshed import ReadableBuffer
 
+from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.values import Value
 
 __version__: str
+
+_Default = TypeVar("_Default")
 
 _Key: TypeAlias = str | int | tuple[str, bytes]
 _Spec: TypeAlias = tuple[str, _Key, str, str, bool]
@@ -36,6 +40,18 @@ class Stream:
     def __iter__(self) -> Iterator[Column]: ...
     def __next__(self) -> Column: ...
 
+class Packed:
+    """Headers of a block that was found whole, in its bytes: keys are asked for as str."""
+
+    def __len__(self) -> int: ...
+    def __contains__(self, key: str, /) -> bool: ...
+    def last(self, key: str, /) -> HeaderValue: ...
+    def get(self, key: str, default: _Default, /) -> HeaderValue | _Default: ...
+    def all(self, key: str, /) -> builtins.list[HeaderValue]: ...
+    def keys(self) -> builtins.list[HeaderKey]: ...
+    def pairs(self) -> builtins.list[tuple[HeaderKey, HeaderValue]]: ...
+    def list(self) -> builtins.list[Header]: ...
+
 class Schema:
     """The type that a verb would give."""
 
@@ -60,9 +76,7 @@ def schema(
     on_loss: _OnLoss = "raise",
     text_keys: bool = False,
 ) -> Schema: ...
-def decode(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False
-) -> list[_Header] | dict[str, Any]: ...
+def decode(data: bytes, format: str, lenient: bool = False, strict_kinds: bool = False) -> Headers | dict[str, Any]: ...
 def messages(
     data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...

@@ -6,10 +6,13 @@ Keys repeat, order matters, and null is not empty: nothing here loses any of tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, SupportsIndex, TypeAlias, TypeVar, overload
 
 from letterhead.errors import EncodeError
 from letterhead.values import Binary, String, Value, utf8
+
+if TYPE_CHECKING:
+    from letterhead._native import Packed
 
 __all__ = ["FrozenHeaders", "Header", "Headers"]
 
@@ -74,13 +77,15 @@ class Headers(Sequence[Header]):
     """
 
     __slots__ = ("_items",)
-    _items: list[Header]
+    # What was decoded stays in its bytes until it is asked for anything but a key. The list then takes their place for
+    # good, and is changed in place: it is the same for all threads.
+    _items: list[Header] | Packed
 
     def __init__(
         self, headers: Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]] = ()
     ) -> None:
         if isinstance(headers, Headers):
-            self._items = headers._items.copy()
+            self._items = headers._list().copy()
             return
         if isinstance(headers, str | bytes | bytearray | memoryview):
             raise TypeError(f"headers must be pairs of key and value, not {type(headers).__name__}")
@@ -97,35 +102,39 @@ class Headers(Sequence[Header]):
         if isinstance(which, str | bytes | Value | _Number):
             return self.last(which)
         if isinstance(which, slice):
-            return self._with(self._items[which])
+            return self._with(self._list()[which])
         if not hasattr(which, "__index__"):
             raise TypeError(f"headers are asked by key or position, not by {type(which).__name__}")
-        return self._items[which]
+        return self._list()[which]
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __iter__(self) -> Iterator[Header]:
-        return iter(self._items)
+        items: Any = self._items
+        return iter(items if type(items) is list else self._list())
 
     def __contains__(self, what: object) -> bool:
+        items: Any = self._items
+        if type(what) is str and type(items) is not list:
+            return what in items
         if isinstance(what, tuple):
-            return what in self._items
+            return what in self._list()
         if not isinstance(what, str | int | bytes | Value):
             return False
         key = _key(what)
-        return any(header.key == key for header in self._items)
+        return any(header.key == key for header in self._list())
 
     def __eq__(self, other: object) -> bool:
-        return self._items == other._items if isinstance(other, Headers) else NotImplemented
+        return self._list() == other._list() if isinstance(other, Headers) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({[tuple(header) for header in self._items]!r})"
+        return f"{type(self).__name__}({[tuple(header) for header in self._list()]!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ([tuple(header) for header in self._items],)
+        return type(self), ([tuple(header) for header in self._list()],)
 
     def get(self, key: GivenKey, default: _Default | None = None) -> HeaderValue | _Default:
         """Give the last value of a key, or a default where there is none.
@@ -148,8 +157,12 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("note", None)]).get("note", b"none"), lh.Headers().get("note", b"none")
         (None, b'none')
         """
+        items: Any = self._items
+        if type(key) is str and type(items) is not list:
+            found: HeaderValue | _Default = items.get(key, default)
+            return found
         wanted = _key(key)
-        for header in reversed(self._items):
+        for header in reversed(self._list()):
             if header.key == wanted:
                 return header.value
         return default
@@ -178,8 +191,12 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("route", b"b")]).last("route")
         b'b'
         """
+        items: Any = self._items
+        if type(key) is str and type(items) is not list:
+            found: HeaderValue = items.last(key)
+            return found
         wanted = _key(key)
-        for header in reversed(self._items):
+        for header in reversed(self._list()):
             if header.key == wanted:
                 return header.value
         raise KeyError(key)
@@ -203,8 +220,12 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", None)]).all("route")
         [b'a', None]
         """
+        items: Any = self._items
+        if type(key) is str and type(items) is not list:
+            found: list[HeaderValue] = items.all(key)
+            return found
         wanted = _key(key)
-        return [header.value for header in self._items if header.key == wanted]
+        return [header.value for header in self._list() if header.key == wanted]
 
     def keys(self) -> list[HeaderKey]:
         """Give the distinct keys, in the order in which they first stand.
@@ -221,7 +242,8 @@ class Headers(Sequence[Header]):
         ['route', 'tenant']
         """
         # An integer key in brackets would be a position; these are keys there too, which is what makes `dict(h)` right.
-        keys = dict.fromkeys(header.key for header in self._items)
+        items: Any = self._items
+        keys = dict.fromkeys([header.key for header in items] if type(items) is list else items.keys())
         return [_Number(key) if isinstance(key, int) else key for key in keys]
 
     def unique(self) -> Self:
@@ -238,7 +260,7 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", b"b")]).unique()
         Headers([('route', b'b'), ('tenant', b'x')])
         """
-        return self._with([Header(key, value) for key, value in dict(self._items).items()])
+        return self._with([Header(key, value) for key, value in dict(self._list()).items()])
 
     def add(self, key: GivenKey, value: GivenValue) -> Self:
         """Add a header at the end; headers with the same key stay.
@@ -261,7 +283,7 @@ class Headers(Sequence[Header]):
         >>> lh.Headers().add("tenant", "acme").add("retry", lh.Int32(3))
         Headers([('tenant', b'acme'), ('retry', Int32(3))])
         """
-        self._items.append(_header(key, value))
+        self._list().append(_header(key, value))
         return self
 
     def remove(self, key: GivenKey) -> int:
@@ -284,10 +306,11 @@ class Headers(Sequence[Header]):
         >>> h.remove("route"), h
         (2, Headers([('tenant', b'x')]))
         """
-        before = len(self._items)
+        items = self._list()
+        before = len(items)
         unwanted = _key(key)
-        self._items = [header for header in self._items if header.key != unwanted]
-        return before - len(self._items)
+        items[:] = [header for header in items if header.key != unwanted]
+        return before - len(items)
 
     def to_list(self) -> list[Header]:
         """Give the headers as a list.
@@ -303,7 +326,24 @@ class Headers(Sequence[Header]):
         >>> lh.Headers({"tenant": b"acme"}).to_list()
         [Header(key='tenant', value=b'acme')]
         """
-        return self._items.copy()
+        return self._list().copy()
+
+    def pairs(self) -> list[tuple[HeaderKey, HeaderValue]]:
+        """Give the headers as plain pairs: the quickest way to all of what was decoded.
+
+        Returns
+        -------
+        list of tuple of key and value
+            A new list.
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> lh.Headers([("route", b"a"), ("route", None)]).pairs()
+        [('route', b'a'), ('route', None)]
+        """
+        items: Any = self._items
+        return [(key, value) for key, value in items] if type(items) is list else items.pairs()
 
     def frozen(self) -> FrozenHeaders:
         """Make a copy that is hashable and refuses change.
@@ -322,8 +362,15 @@ class Headers(Sequence[Header]):
         """
         return FrozenHeaders(self)
 
+    def _list(self) -> list[Header]:
+        items: Any = self._items
+        made: list[Header] = items if type(items) is list else items.list()
+        if made is not items:
+            self._items = made
+        return made
+
     @classmethod
-    def _with(cls, items: list[Header]) -> Self:
+    def _with(cls, items: list[Header] | Packed) -> Self:
         made = cls.__new__(cls)
         made._items = items
         return made
@@ -347,7 +394,7 @@ class FrozenHeaders(Headers):
     __slots__ = ()
 
     def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self._items))
+        return hash(tuple(self._list()))
 
     def add(self, key: GivenKey, value: GivenValue) -> NoReturn:
         """Refuse."""

@@ -18,7 +18,6 @@ __all__ = ["Inspection", "Label", "batch", "convert", "decode", "encode", "inspe
 
 Data: TypeAlias = bytes | bytearray | memoryview
 GivenHeaders: TypeAlias = Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]
-Plain: TypeAlias = tuple[PlainKey, str | None, bytes | None]
 
 
 class Label(NamedTuple):
@@ -88,8 +87,8 @@ def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool
         ...
     letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
     """
-    read = _native().decode(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
-    return _envelope(read) if isinstance(read, dict) else _headers(read)
+    read = (_loaded or _native()).decode(data if type(data) is bytes else _bytes(data), format, lenient, strict_kinds)
+    return Envelope(**read) if type(read) is dict else read
 
 
 def messages(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Iterator[Envelope]:
@@ -477,11 +476,15 @@ def inspect(data: Data, format: str, *, lenient: bool = False, strict_kinds: boo
     }
 
 
-@functools.cache
+_loaded: ModuleType | None = None
+
+
 def _native() -> ModuleType:
     # Loaded by the first verb: the types of this package work, and are tested, without it.
+    global _loaded
     from letterhead import _native
 
+    _loaded = _native
     return _native
 
 
@@ -496,30 +499,11 @@ def _format(native: ModuleType, name: str) -> dict[str, Any]:
     return formats[name]
 
 
-def _envelope(read: dict[str, Any]) -> Envelope:
-    # The headers of an envelope can be null: some formats have a way to say that a message has no such field.
-    headers = None if read["headers"] is None else _headers(read["headers"])
-    return Envelope(**{**read, "headers": headers})
-
-
 def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Envelope]:
     for message in read:
-        yield _envelope(message)
+        yield Envelope(**message)
     if error is not None:
         raise error
-
-
-def _headers(triples: list[Plain]) -> Headers:
-    return Headers._with([
-        _new_header(Header, (
-            key if type(key) is str else _key(key),
-            value if kind is None or value is None else of_message(kind, value),
-        ))
-        for key, kind, value in triples
-    ])  # fmt: skip
-
-
-_new_header = tuple.__new__  # what the class of a named tuple does, without a call of its own
 
 
 def _kinds(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
@@ -537,7 +521,7 @@ def _key(key: PlainKey) -> HeaderKey:
 
 
 def _pairs(headers: GivenHeaders) -> list[Header]:
-    return (headers if isinstance(headers, Headers) else Headers(headers))._items
+    return (headers if isinstance(headers, Headers) else Headers(headers))._list()
 
 
 def _fields(given: object, format: str, types: dict[str, str]) -> dict[str, Any]:

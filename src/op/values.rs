@@ -1,4 +1,4 @@
-//! One message as values: its headers and fields in memory of their own.
+//! One message as values: its headers and fields in memory of their own, or handed to whoever asks.
 
 use crate::cursor::Cursor;
 use crate::error::{Direction, Error, Located};
@@ -26,17 +26,39 @@ impl<'a> Visitor for DecodeMessage<'a> {
     type Out = Result<Message<'a>, Error>;
 
     fn visit<E: Envelope>(self) -> Self::Out {
+        let read = ReadMessage { cell: self.cell, options: self.options, fresh: MessageSink::default };
+        let (sink, presence) = read.visit::<E>()?;
+        Ok(Message { headers: (presence != Presence::Absent).then_some(sink.headers), fields: sink.fields })
+    }
+
+    fn visit_batch<B: Batch>(self) -> Self::Out {
+        Err(super::is_a_batch::<B>())
+    }
+}
+
+/// Walks one cell into a sink, or says what is wrong with it first.
+pub struct ReadMessage<'a, F> {
+    pub cell: &'a [u8],
+    pub options: ReadOptions,
+    /// Makes a sink that was handed nothing yet.
+    pub fresh: F,
+}
+
+impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
+    type Out = Result<(S, Presence), Error>;
+
+    fn visit<E: Envelope>(self) -> Self::Out {
         let cell = Cursor::new(self.cell);
         // Nearly every message is whole. What is wrong with one that is not is looked for in a second go.
-        let mut sink = MessageSink::default();
+        let mut sink = (self.fresh)();
         let fast = walk_cell::<E, _, _>(cell, self.options, &mut Fast::new(OnLoss::Raise), &mut sink);
         if let Ok(presence) = fast {
-            return Ok(sink.message(presence));
+            return Ok((sink, presence));
         }
-        let mut sink = MessageSink::default();
+        let mut sink = (self.fresh)();
         let mut mode = Exact::default();
         match walk_cell::<E, _, _>(cell, self.options, &mut mode, &mut sink) {
-            Ok(presence) if mode.faults.is_empty() => Ok(sink.message(presence)),
+            Ok(presence) if mode.faults.is_empty() => Ok((sink, presence)),
             _ => Err(first_fault::<E>(mode)),
         }
     }
@@ -67,12 +89,6 @@ pub struct MessageSink<'a> {
     pub fields: Vec<FieldValue<'a>>,
 }
 
-impl<'a> MessageSink<'a> {
-    fn message(self, presence: Presence) -> Message<'a> {
-        Message { headers: (presence != Presence::Absent).then_some(self.headers), fields: self.fields }
-    }
-}
-
 impl<'a> Sink<'a> for MessageSink<'a> {
     fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         self.headers.push(header);
@@ -81,5 +97,35 @@ impl<'a> Sink<'a> for MessageSink<'a> {
 
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         self.fields.extend_from_slice(fields);
+    }
+}
+
+/// How many headers there are.
+#[derive(Default)]
+pub struct CountSink {
+    pub count: usize,
+}
+
+impl<'a> Sink<'a> for CountSink {
+    #[inline]
+    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+        self.count += 1;
+        Ok(())
+    }
+}
+
+/// The last header whose key is this text.
+pub struct LastSink<'w, 'a> {
+    pub wanted: &'w [u8],
+    pub found: Option<Header<'a>>,
+}
+
+impl<'a> Sink<'a> for LastSink<'_, 'a> {
+    #[inline]
+    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+        if header.key.is_text(self.wanted) {
+            self.found = Some(header);
+        }
+        Ok(())
     }
 }

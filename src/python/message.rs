@@ -9,7 +9,8 @@ use super::columns::{Spec, wants};
 use super::errors::{FaultTuple, LossTuple, fault_tuple, loss_tuple, to_exception};
 use super::gate::{held, released, released_if_long};
 use super::given::{GivenKinds, GivenMessage, given_pairs, plain_headers, write_options};
-use super::made::{fields_dict, headers_object, wanted_object};
+use super::made::{fields_dict, headers_object, headers_of, wanted_object};
+use super::packed::Packed;
 use super::scalar::to_object;
 use crate::arrow::{Apply, Input, Select};
 use crate::error::Error;
@@ -19,7 +20,7 @@ use crate::kind::Dialect;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{ReadMessages, Take};
-use crate::op::values::DecodeMessage;
+use crate::op::values::{CountSink, DecodeMessage, ReadMessage};
 use crate::op::write::{Back, EncodeMessage};
 use crate::walk::{FieldValue, Is, ReadOptions};
 
@@ -27,25 +28,28 @@ fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
     Format::named(format).map_err(|error| to_exception(py, error))
 }
 
-/// A block to its headers, an envelope to its fields.
+/// A block to its `letterhead.Headers`, which stay in their bytes until they are asked for; an envelope to its fields.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+#[pyo3(signature = (data, format, lenient=false, strict_kinds=false))]
 pub fn decode<'py>(
     py: Python<'py>,
-    data: &[u8],
+    data: Bound<'py, PyBytes>,
     format: &str,
     lenient: bool,
     strict_kinds: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = named(py, format)?;
     let options = ReadOptions { lenient, strict_kinds, text_keys: false };
-    let message = released_if_long(py, data.len(), || format.visit(DecodeMessage { cell: data, options }))?;
     let info = format.info();
-    let headers = headers_object(py, message.headers.as_deref(), info.order)?;
-    match info.is {
-        Is::Block => Ok(headers),
-        Is::Envelope | Is::Batch => Ok(fields_dict(py, info, &headers, &message.fields)?.into_any()),
+    let cell = data.as_bytes();
+    if info.is == Is::Block {
+        let read = ReadMessage { cell, options, fresh: CountSink::default };
+        let (sink, _) = released_if_long(py, cell.len(), || format.visit(read))?;
+        return headers_of(Bound::new(py, Packed::new(data, format, options, sink.count))?.into_any());
     }
+    let message = released_if_long(py, cell.len(), || format.visit(DecodeMessage { cell, options }))?;
+    let headers = headers_object(py, message.headers.as_deref(), info.order)?;
+    Ok(fields_dict(py, info, &headers, &message.fields)?.into_any())
 }
 
 /// The messages of a batch as dicts of their fields, and the error that ended it, if any.

@@ -1,23 +1,21 @@
 //! The only place that knows PyO3. One native function a verb: capsule → gate → dispatch → run → capsule.
 
+mod allocator;
 mod capsule;
 mod columns;
 mod errors;
 mod gate;
 mod given;
+mod keys;
 mod log;
 mod made;
 mod message;
+mod packed;
 mod scalar;
 mod state;
 mod tables;
 
 use pyo3::prelude::*;
-
-/// Columns are large and short-lived. The system's allocator gives their pages back to the kernel after each batch, and
-/// the next batch pays for every page again: more than the work itself.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule(gil_used = false)]
 mod _native {
@@ -33,6 +31,8 @@ mod _native {
     #[pymodule_export]
     use super::message::{convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]
+    use super::packed::Packed;
+    #[pymodule_export]
     use super::state::{join_value, split_value};
     #[pymodule_export]
     use super::tables::{codes, formats, kinds, select_types, xxh3_64};
@@ -41,6 +41,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        allocator::keep_pages();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -8,7 +8,9 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import letterhead as lh
 from implementations import columns_of, fault_of, from_row
+from letterhead import _native
 from letterhead.errors import Fault, HeaderError
 
 # Which of the things that are wrong with compressed data is seen first depends on who looks.
@@ -50,3 +52,25 @@ def selected(column: Any) -> dict[str, list[Any]]:
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     return columns_of(column)
+
+
+def decoded_alike(cell: bytes, format: str, **read: bool) -> Any:
+    """Decode one message, as the reference gives it."""
+    return read_alike(_native.decode(cell, format, **read))
+
+
+def read_alike(read: Any) -> Any:
+    """Give what was decoded as the reference has it: headers as triples, here and in dicts of fields."""
+    if isinstance(read, lh.Headers):
+        return [(_typed(key) if isinstance(key, lh.Value) else key, *_kinded(value)) for key, value in read]
+    if isinstance(read, dict):
+        return {name: read_alike(part) for name, part in read.items()}
+    return read
+
+
+def _kinded(value: Any) -> tuple[str | None, bytes | None]:
+    return _typed(value) if isinstance(value, lh.Value) else (None, value)
+
+
+def _typed(value: lh.Value) -> tuple[str, bytes]:
+    return value.kind, value.bits

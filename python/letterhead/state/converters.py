@@ -48,14 +48,14 @@ def raw_value_to_headers_value(record: ChangelogRecord) -> ChangelogRecord:
     """
     if record.value is None:
         return record
-    return record._replace(value=join_value(record.headers._items, record.timestamp, record.value))
+    return record._replace(value=join_value(record.headers._list(), record.timestamp, record.value))
 
 
 def raw_value_to_session_headers_value(record: ChangelogRecord) -> ChangelogRecord:
     """Put the record's headers before its value: for session stores, and for versioned ones."""
     if record.value is None:
         return record
-    return record._replace(value=join_value(record.headers._items, None, record.value))
+    return record._replace(value=join_value(record.headers._list(), None, record.value))
 
 
 def converter_for(

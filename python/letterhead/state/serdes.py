@@ -297,7 +297,7 @@ class ValueTimestampHeadersSerde(_Wrapping[ValueTimestampHeaders[V], V]):
         if isinstance(own, tuple):
             own = data.headers
         raw = value if self._is_bytes and type(value) is bytes else self._payload(topic, own, value)
-        return None if raw is None else join_value(own._items, data._timestamp, raw), raw, own
+        return None if raw is None else join_value(own._list(), data._timestamp, raw), raw, own
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> ValueTimestampHeaders[V] | None:
         """Give the value with its timestamp and headers; null if the value is."""
@@ -336,7 +336,7 @@ class AggregationWithHeadersSerde(_Wrapping[AggregationWithHeaders[V], V]):
         value: Any = data._aggregation
         own = data.headers
         raw = value if self._is_bytes and type(value) is bytes else self._payload(topic, own, value)
-        return None if raw is None else join_value(own._items, None, raw)
+        return None if raw is None else join_value(own._list(), None, raw)
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> AggregationWithHeaders[Any] | None:
         """Give the aggregation with its headers, which there is even if the aggregation is null."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from letterhead.errors import DecodeError
 from letterhead.headers import Header, Headers
@@ -10,6 +10,9 @@ from letterhead.message import decode
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.raw import shifted
+
+if TYPE_CHECKING:
+    from letterhead._native import Packed
 
 __all__ = [
     "AggregationWithHeaders",
@@ -78,7 +81,7 @@ class LazyHeaders(Headers):
         return value[start:end]
 
     def __getattr__(self, name: str) -> Any:
-        # The list of the headers is the one attribute that is not there from the beginning. Once it is, this method is
+        # What holds the headers is the one attribute that is not there from the beginning. Once it is, this method is
         # not called again, so that what comes after the first access costs what it costs with any other headers.
         if name != "_items":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -86,12 +89,12 @@ class LazyHeaders(Headers):
         return items
 
     def __repr__(self) -> str:
-        return f"Headers({[tuple(header) for header in self._items]!r})"
+        return f"Headers({[tuple(header) for header in self._list()]!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Headers, ([tuple(header) for header in self._items],)
+        return Headers, ([tuple(header) for header in self._list()],)
 
-    def _read(self) -> list[Header]:
+    def _read(self) -> list[Header] | Packed:
         value, start, end, origin = self._block
         if start == end:
             return []
@@ -107,7 +110,7 @@ class LazyHeaders(Headers):
         return read._items
 
     @classmethod
-    def _with(cls, items: list[Header]) -> Any:
+    def _with(cls, items: list[Header] | Packed) -> Any:
         # A part of these headers is read already.
         return Headers._with(items)
 

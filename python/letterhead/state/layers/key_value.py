@@ -209,4 +209,4 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
         if raw is None or not self._is_logged:
             self.inner.put(raw_key, raw)
         else:
-            self.inner.put(raw_key, raw, (payload, value._timestamp, Headers._with(headers._items.copy())))
+            self.inner.put(raw_key, raw, (payload, value._timestamp, Headers._with(headers._list().copy())))

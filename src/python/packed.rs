@@ -1,0 +1,165 @@
+//! The headers of a block that was read and found whole, left in its bytes until somebody asks for them.
+
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use super::errors::to_exception;
+use super::gate::held;
+use super::made::{Maker, header_class, value_object};
+use crate::error::Error;
+use crate::format::Format;
+use crate::header::Header;
+use crate::mode::{Mode, Stop};
+use crate::op::values::{LastSink, ReadMessage};
+use crate::value::ByteOrder;
+use crate::walk::{ReadOptions, Sink};
+
+/// Headers in their bytes. Each answer walks the block once more, which costs less than the objects of all headers.
+///
+/// Keys are asked for as str; the headers themselves are the list.
+#[pyclass(frozen, module = "letterhead._native")]
+pub struct Packed {
+    data: Py<PyBytes>,
+    format: Format,
+    order: ByteOrder,
+    options: ReadOptions,
+    count: usize,
+    /// There is one list: who changes the headers changes what all others see.
+    list: PyOnceLock<Py<PyList>>,
+}
+
+impl Packed {
+    /// A block that was walked to its end, in just this format and with just these options.
+    pub fn new(data: Bound<'_, PyBytes>, format: Format, options: ReadOptions, count: usize) -> Self {
+        let order = format.info().order;
+        Packed { data: data.unbind(), format, order, options, count, list: PyOnceLock::new() }
+    }
+
+    fn walk<'a, S: Sink<'a>>(&'a self, py: Python<'a>, fresh: impl Fn() -> S) -> PyResult<S> {
+        let read = ReadMessage { cell: self.data.as_bytes(py), options: self.options, fresh };
+        let (sink, _) = held(|| self.format.visit(read))?.map_err(|error: Error| to_exception(py, error))?;
+        Ok(sink)
+    }
+
+    /// The last value of a key.
+    fn found<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = key.py();
+        // No message has half of a surrogate pair.
+        let Ok(wanted) = key.to_str() else { return Ok(None) };
+        let sink = self.walk(py, || LastSink { wanted: wanted.as_bytes(), found: None })?;
+        sink.found.map(|header| value_object(py, &header, self.order)).transpose()
+    }
+}
+
+#[pymethods]
+impl Packed {
+    fn __len__(&self) -> usize {
+        self.count
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyString>) -> PyResult<bool> {
+        let Ok(wanted) = key.to_str() else { return Ok(false) };
+        let sink = self.walk(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?;
+        Ok(sink.found.is_some())
+    }
+
+    /// The last value of a key, or a KeyError.
+    #[pyo3(signature = (key, /))]
+    fn last<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        self.found(key)?.ok_or_else(|| PyKeyError::new_err(key.clone().unbind()))
+    }
+
+    /// The last value of a key, or what stands for none.
+    #[pyo3(signature = (key, default, /))]
+    fn get<'py>(&'py self, key: &Bound<'py, PyString>, default: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.found(key)?.unwrap_or(default))
+    }
+
+    /// All values of a key.
+    #[pyo3(signature = (key, /))]
+    fn all<'py>(&'py self, key: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyList>> {
+        let py = key.py();
+        let Ok(wanted) = key.to_str() else { return Ok(PyList::empty(py)) };
+        let made = self.walk(py, || {
+            Making::new(|header| match header.key.is_text(wanted.as_bytes()) {
+                true => value_object(py, header, self.order).map(Some),
+                false => Ok(None),
+            })
+        })?;
+        made.list(py)
+    }
+
+    /// The keys of all headers, repeats included.
+    fn keys<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let class = header_class(py)?;
+        let made = self.walk(py, || {
+            let mut maker = Maker::new(class, self.order);
+            Making::with_capacity(self.count, move |header| maker.key(&header.key).map(Some))
+        })?;
+        made.list(py)
+    }
+
+    /// The headers as plain tuples of key and value, in a list of their own.
+    fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let class = header_class(py)?;
+        let made = self.walk(py, || {
+            let mut maker = Maker::new(class, self.order);
+            Making::with_capacity(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
+        })?;
+        made.list(py)
+    }
+
+    /// The headers: the same list whenever it is asked for.
+    fn list<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        if let Some(list) = self.list.get(py) {
+            return Ok(list.bind(py).clone());
+        }
+        let class = header_class(py)?;
+        let made = self.walk(py, || {
+            let mut maker = Maker::new(class, self.order);
+            Making::with_capacity(self.count, move |header| maker.header(header).map(Some))
+        })?;
+        let made = made.list(py)?.unbind();
+        // Making it may have let another thread run, which made one too: the first is kept.
+        Ok(self.list.get_or_init(py, || made).bind(py).clone())
+    }
+}
+
+/// Makes an object of each header that has one.
+struct Making<'py, F> {
+    make: F,
+    objects: Vec<Bound<'py, PyAny>>,
+    failed: Option<PyErr>,
+}
+
+impl<'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Making<'py, F> {
+    fn new(make: F) -> Self {
+        Making::with_capacity(0, make)
+    }
+
+    fn with_capacity(count: usize, make: F) -> Self {
+        Making { make, objects: Vec::with_capacity(count), failed: None }
+    }
+
+    fn list(self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => PyList::new(py, self.objects),
+        }
+    }
+}
+
+impl<'a, 'py, F: FnMut(&Header<'_>) -> PyResult<Option<Bound<'py, PyAny>>>> Sink<'a> for Making<'py, F> {
+    #[inline]
+    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+        if self.failed.is_none() {
+            match (self.make)(&header) {
+                Ok(object) => self.objects.extend(object),
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        Ok(())
+    }
+}

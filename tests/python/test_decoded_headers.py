@@ -1,0 +1,161 @@
+"""Headers that were decoded stay in their bytes; nobody can tell but by the time it takes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+from letterhead import _native
+from letterhead.reference import ops
+from strategies import few
+
+GIVEN = [("route", b"a"), ("tenant", None), ("route", b""), ("ключ", b"\xff"), ("", b"x"), ("k" * 70, b"v" * 200)]
+
+keys = st.sampled_from(["a", "b", "ключ", ""]) | st.text(st.characters(codec="utf-8"), max_size=40)
+pairs_of_text = st.lists(st.tuples(keys, st.none() | st.binary(max_size=80)), max_size=20)
+
+
+def decoded(pairs: Any = GIVEN, format: str = "kafka") -> lh.Headers:
+    data = lh.encode(pairs, format)
+    assert data is not None
+    read = lh.decode(data, format)
+    assert type(read) is lh.Headers
+    return read
+
+
+def is_packed(headers: lh.Headers) -> bool:
+    return type(headers._items) is _native.Packed
+
+
+def test_questions_by_key_leave_the_headers_in_their_bytes() -> None:
+    headers = decoded()
+    assert (headers.last("route"), headers["route"], headers.get("tenant", b"none")) == (b"", b"", None)
+    assert (headers.get("other"), headers.get("other", 5)) == (None, 5)
+    assert headers.all("route") == [b"a", b""]
+    assert headers.all("other") == []
+    assert "ключ" in headers
+    assert "other" not in headers
+    assert len(headers) == 6
+    assert headers.keys() == ["route", "tenant", "ключ", "", "k" * 70]
+    assert headers.pairs() == GIVEN
+    assert {type(pair) for pair in headers.pairs()} == {tuple}
+    assert is_packed(headers)
+
+
+def test_the_first_look_at_headers_makes_them_for_good() -> None:
+    headers = decoded()
+    assert headers[0] == ("route", b"a")
+    assert not is_packed(headers)
+    assert headers[0] is headers[0] is next(iter(headers))
+    assert all(type(header) is lh.Header for header in headers)
+
+
+@pytest.mark.parametrize("key", ["other", "\ud800", "ro"])
+def test_a_key_that_is_not_there_is_named(key: str) -> None:
+    with pytest.raises(KeyError) as raised:
+        decoded().last(key)
+    assert raised.value.args == (key,)
+    assert (decoded().get(key, b"d"), decoded().all(key), key in decoded()) == (b"d", [], False)
+
+
+def test_keys_of_other_types_are_asked_for_as_ever() -> None:
+    class Text(str):
+        pass
+
+    assert decoded().last(Text("route")) == b""
+    assert Text("route") in decoded()
+    assert ("route", b"a") in decoded()
+    assert 5 not in decoded()
+    with pytest.raises(TypeError, match="the key of a header must be str"):
+        decoded().get(5.0)  # type: ignore[arg-type]
+    numbers = decoded([(7, b"a"), (7, b"b")], "kip82-int")
+    assert (numbers.last(7), numbers.all(7), "7" in numbers) == (b"b", [b"a", b"b"], False)
+    typed = decoded([("n", lh.Int32(3)), (lh.Int8(1), lh.String("x")), (b"\xff", lh.Bool(True))], "iggy")
+    assert (typed.last("n"), typed.last(lh.Int8(1)), typed[b"\xff"]) == (lh.Int32(3), lh.String("x"), lh.Bool(True))
+
+
+@few
+@given(pairs_of_text)
+def test_decoded_headers_are_what_eager_ones_are(pairs: list[tuple[str, bytes | None]]) -> None:
+    data, eager = lh.encode(pairs, "kafka"), lh.Headers(pairs)
+    assert data is not None
+
+    def fresh() -> Any:
+        return lh.decode(data, "kafka")
+
+    assert fresh() == eager
+    assert repr(fresh()) == repr(eager)
+    assert pickle.loads(pickle.dumps(fresh())) == copy.copy(fresh()) == copy.deepcopy(fresh()) == eager
+    assert list(fresh()) == fresh().to_list() == list(eager)
+    assert fresh().pairs() == eager.pairs() == pairs
+    assert (fresh().keys(), fresh().unique(), fresh().frozen()) == (eager.keys(), eager.unique(), eager.frozen())
+    assert hash(fresh().frozen()) == hash(eager.frozen())
+    assert (len(fresh()), dict(fresh()), fresh()[1:]) == (len(eager), dict(eager), eager[1:])
+    for key in ["a", "b", "missing", *eager.keys()]:
+        assert (fresh().get(key, 0), fresh().all(key), key in fresh()) == (
+            eager.get(key, 0),
+            eager.all(key),
+            key in eager,
+        )
+    assert [(key, None, value) for key, value in fresh()] == [tuple(row) for row in ops.decode(data, "kafka")]
+
+
+def test_decoded_headers_change_as_eager_ones_do() -> None:
+    headers, eager = decoded(), lh.Headers(GIVEN)
+    other = lh.Headers(headers)
+    for each in (headers, eager):
+        seen = iter(each)
+        assert each.add("last", b"z") is each
+        assert len(list(seen)) == 7
+        assert each.remove("route") == 2
+    assert headers == eager
+    assert (headers.last("last"), "route" in headers) == (b"z", False)
+    assert other == lh.Headers(GIVEN)
+
+
+def test_headers_that_are_changed_by_many_threads_lose_nothing() -> None:
+    for _ in range(50):
+        headers, ready = decoded(), threading.Barrier(4)
+
+        def change(number: int, headers: lh.Headers = headers, ready: threading.Barrier = ready) -> None:
+            ready.wait()
+            headers.add(f"thread-{number}", b"")
+
+        threads = [threading.Thread(target=change, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(headers.keys()[-4:]) == [f"thread-{number}" for number in range(4)]
+
+
+def test_what_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(lh.DecodeError) as raised:
+        lh.decode(b"\x04\x02a\x02b\x02\xff\x00", "kafka")
+    assert str(raised.value) == "kafka: header 1: the key is not UTF-8 (byte 6)"
+
+
+def test_bytes_that_change_later_change_nothing() -> None:
+    data = bytearray(lh.encode(GIVEN, "kafka") or b"")
+    headers = lh.decode(data, "kafka")
+    data[:] = bytes(len(data))
+    assert headers == lh.Headers(GIVEN)
+
+
+def test_few_keys_are_kept_however_many_there_are() -> None:
+    def strings(prefix: str) -> int:
+        first = [decoded([(f"{prefix}-{number}", b"")]).pairs()[0][0] for number in range(2000)]
+        again = [decoded([(f"{prefix}-{number}", b"")]).pairs()[0][0] for number in range(2000)]
+        return sum(one is other for one, other in zip(first, again, strict=True))
+
+    assert strings("key") <= 256
+    assert strings("k" * 40) == 0
+    one, other = (decoded([("tenant", b"")]).pairs()[0][0] for _ in range(2))
+    assert one is other
