@@ -131,7 +131,7 @@ test-kafka: $(VENV)/.wheel target/kafka/.built ## Test with a Kafka broker betwe
 	$(PYTEST) tests/kafka -m "not full"
 
 .PHONY: test-full
-test-full: test-long test-spark35 ## Run what test-all adds to test
+test-full: test-long test-instructions test-spark35 ## Run what test-all adds to test
 
 # What is marked as long, and every property with more examples than the first tier tries.
 .PHONY: test-long
@@ -145,6 +145,10 @@ test-long: $(VENV)/.wheel target/jvm-tests/.built target/kafka/.built
 test-spark35: $(VENV35)/.wheel ## Smoke-test the transforms on Spark 3.5, in an environment of its own
 	PYSPARK_PYTHON=$(abspath $(BIN35)/python) PYSPARK_DRIVER_PYTHON=$(abspath $(BIN35)/python) \
 	  $(BIN35)/python -m pytest tests/spark -m spark35
+
+.PHONY: test-instructions
+test-instructions: $(VENV)/.deps ## Hold the instructions that the kernels take for a header to those on record (needs valgrind)
+	$(BIN)/python -m benches.instructions
 
 .PHONY: fuzz
 fuzz: $(VENV)/.wheel ## Compare Rust with plain Python on many more random inputs (no coverage-guided fuzzer yet)
@@ -162,6 +166,11 @@ bench: bench-rust bench-python bench-jvm bench-iggy bench-limits bench-spark ben
 .PHONY: bench-table
 bench-table: $(VENV)/.wheel ## Print the table of the results that are there
 	$(BIN)/python -m benches.run
+
+.PHONY: instructions-record
+instructions-record: $(VENV)/.deps
+	mkdir -p $(RECORD)
+	$(BIN)/python -m benches.instructions --record
 
 .PHONY: bench-rust
 bench-rust:

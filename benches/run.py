@@ -14,13 +14,15 @@ import os
 import platform
 import re
 import statistics
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benches import typed
 from benches.direct import measure as direct
+from benches.limits import report
+from benches.machine import first_line, processor
+from benches.spark import pairs
 
 RECORD = Path(__file__).resolve().parent / "record"
 OURS = "letterhead"
@@ -99,7 +101,7 @@ def main() -> None:
         else:
             missing.append(name)
     absent = [f"not measured: {name}" for name in missing]
-    text = "\n".join([machine(), "", *table(rows), *bars(rows), "", NOTES, *absent])
+    text = "\n".join([machine(), "", *table(rows), *bars(rows), "", *limits(), *spark_bars(), NOTES, *absent])
     print(text)
     RECORD.mkdir(exist_ok=True)
     (RECORD / "table.txt").write_text(text + "\n")
@@ -135,6 +137,27 @@ def bars(rows: list[Row]) -> Iterator[str]:
                 yield (
                     f"  {row.side:{LABEL}} {bar.times:9.2f} {times:7.2f}  {verdict}: {row.job}, {row.source}{against}"
                 )
+
+
+def limits() -> Iterator[str]:
+    """Say the same of the limits of one core, which have a page of their own."""
+    if report.RECORD.exists():
+        yield from report.lines(report.Record.read())
+    else:
+        yield f"not measured: {report.RECORD.name}"
+    yield ""
+
+
+def spark_bars() -> Iterator[str]:
+    """Say the same of Spark, where a ratio is the median of pairs and stands with its interval."""
+    path = RECORD / "spark.json"
+    if path.exists():
+        found = json.loads(path.read_text())
+        load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
+        yield f"aimed at in Spark, {found['rows']:,} rows, batches of {found['batch']:,}"
+        yield from pairs.verdicts(found["bars"])
+        yield f"  {found['processor']} with {' '.join(found['features'])}; load {load}"
+        yield ""
 
 
 def read_pytest_benchmark(path: Path) -> Iterator[Row]:
@@ -300,27 +323,13 @@ def read_divan(path: Path) -> Iterator[Row]:
 
 def machine() -> str:
     """Say what this ran on."""
-    model = "unknown processor"
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        model = next((line.split(":")[1].strip() for line in cpuinfo.open() if line.startswith("model name")), model)
     versions = [
         f"Python {platform.python_version()}",
         first_line("rustc", "--version"),
         first_line("java", "--version"),
     ]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    return (
-        f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; {'; '.join(versions)}; load {load}"
-    )
-
-
-def first_line(*command: str) -> str:
-    """Give the first line that a command prints."""
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
-    except (OSError, subprocess.CalledProcessError, IndexError):
-        return f"{command[0]} not found"
+    return f"{processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}; {'; '.join(versions)}; load {load}"
 
 
 def megabytes(count: int) -> str:

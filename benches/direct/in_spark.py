@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.direct import records
-from benches.spark.select_headers import time_limit
+from benches.spark.session import time_limit
 
 THREE, ALL = "three typed headers", "all columns"
 SOURCE = "topic of five headers"

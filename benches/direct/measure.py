@@ -27,7 +27,7 @@ from typing import Any
 
 from benches import data
 from benches.direct import in_spark, records
-from benches.spark.select_headers import ROOT, start_spark
+from benches.spark.session import ROOT, start_spark
 
 ROUNDS = 1 if data.QUICK else 5
 PARQUET_ROUNDS = 1 if data.QUICK else 3

@@ -1,32 +1,48 @@
 """Write a batch of header blocks for the Java benchmark and print its arguments.
 
-Reading Parquet in Java would bring Hadoop along, so this writes what `DataInputStream` reads: an int32 count, then an
-int32 length and the bytes of each block.
+Reading Parquet in Java would bring Hadoop along, so this writes what `DataInputStream` reads.
 
-    python -m benches.jvm.export ROWS FILE  ->  "FILE rows headers keyBytes valueBytes nulls retrySum amountSum"
+    python -m benches.jvm.export ROWS FILE  ->  "blocks=FILE rows=… headers=…" and what else the blocks hold
 """
 
 from __future__ import annotations
 
-import struct
 import sys
 from pathlib import Path
+from typing import Any
 
 from benches import data
+from benches.limits import corpus
 
 
 def main(rows: int, file: Path) -> None:
     """Write the file, print the command line's part."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("wb") as out:
-        out.write(struct.pack(">i", rows))
-        for block in data.store_blocks(rows).to_pylist():
-            out.write(struct.pack(">i", len(block)))
-            out.write(block)
+    blocks = data.store_blocks(rows).to_pylist()
+    corpus.write_blocks(file, [len(block) for block in blocks], blocks)
     held, selected = data.store_answer(rows)
-    print(
-        file, rows, held.headers, held.key_bytes, held.value_bytes, held.nulls, selected.retry_sum, selected.amount_sum
-    )
+    sums = [selected.tenant_bytes, selected.retry_sum, selected.amount_sum]
+    print(*arguments("store", file, rows, list(data.COLUMNS), held, sums))
+
+
+def arguments(name: str, file: Path, rows: int, keys: list[str], held: data.Held, sums: list[int]) -> list[str]:
+    """Give the parameters of `HeadersBenchmark`: what it reads, the keys of a string, an int and a long, the answer."""
+    text, number, amount = keys
+    parameters: dict[str, Any] = {
+        "corpus": name,
+        "blocks": file,
+        "rows": rows,
+        "text": text,
+        "number": number,
+        "amount": amount,
+        "headers": held.headers,
+        "keyBytes": held.key_bytes,
+        "valueBytes": held.value_bytes,
+        "nulls": held.nulls,
+        "textBytes": sums[0],
+        "numberSum": sums[1],
+        "amountSum": sums[2],
+    }
+    return [f"{parameter}={value}" for parameter, value in parameters.items()]
 
 
 if __name__ == "__main__":

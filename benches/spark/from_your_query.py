@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benches import data
-from benches.spark.select_headers import ROOT, start_spark, time_limit
+from benches.spark.session import ROOT, start_spark, time_limit
 
 PAGE = ROOT / "docs" / "from-your-query.md"
 ROWS = 10_000 if data.QUICK else 100_000

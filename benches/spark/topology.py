@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benches import data
-from benches.spark.select_headers import ROOT, start_spark, time_limit
+from benches.spark.session import ROOT, start_spark, time_limit
 
 ROUNDS = 1 if data.QUICK else 3
 WORK = ROOT / "target" / "benches"

@@ -40,16 +40,27 @@ import org.openjdk.jmh.runner.options.TimeValue;
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
 public class HeadersBenchmark {
-    /** A file of blocks: int32 count, then int32 length and the bytes of each. */
+    /** A file of blocks: int32 count, the int32 length of each, then the bytes of all. */
     @Param("") public String blocks;
 
+    /** What these blocks are, for whoever reads the results. */
+    @Param("") public String corpus;
+
+    /** How many of them are read, from the first on. */
+    @Param("-1") public int rows;
+
+    // The keys of a string, an int and a long.
+    @Param("") public String text;
+    @Param("") public String number;
+    @Param("") public String amount;
+
     // The answer, worked out by another program: what these blocks hold.
-    @Param("-1") public long rows;
     @Param("-1") public long headers;
     @Param("-1") public long keyBytes;
     @Param("-1") public long valueBytes;
     @Param("-1") public long nulls;
-    @Param("-1") public long retrySum;
+    @Param("-1") public long textBytes;
+    @Param("-1") public long numberSum;
     @Param("-1") public long amountSum;
 
     private byte[][] encoded;
@@ -57,13 +68,14 @@ public class HeadersBenchmark {
 
     @Setup
     public void readAndCheck() throws IOException {
-        encoded = readBlocks(Path.of(blocks));
+        encoded = readBlocks(Path.of(blocks), rows);
         decoded = new Headers[encoded.length];
         long seenHeaders = 0;
         long seenKeyBytes = 0;
         long seenValueBytes = 0;
         long seenNulls = 0;
-        long seenRetry = 0;
+        long seenText = 0;
+        long seenNumber = 0;
         long seenAmount = 0;
         for (int row = 0; row < encoded.length; row++) {
             Headers here = HeadersDeserializer.deserialize(encoded[row]);
@@ -77,21 +89,23 @@ public class HeadersBenchmark {
                     seenValueBytes += header.value().length;
                 }
             }
-            Header retry = here.lastHeader("retry");
-            Header amount = here.lastHeader("amount_cents");
-            seenRetry += retry == null ? 0 : ByteBuffer.wrap(retry.value()).getInt();
-            seenAmount += amount == null ? 0 : ByteBuffer.wrap(amount.value()).getLong();
+            Header seen = here.lastHeader(text);
+            seenText += seen == null ? 0 : seen.value().length;
+            seen = here.lastHeader(number);
+            seenNumber += seen == null ? 0 : ByteBuffer.wrap(seen.value()).getInt();
+            seen = here.lastHeader(amount);
+            seenAmount += seen == null ? 0 : ByteBuffer.wrap(seen.value()).getLong();
             if (!Arrays.equals(HeadersSerializer.serialize(here), encoded[row])) {
                 throw new IllegalStateException("row " + row + " is not written back as it was read");
             }
         }
-        expect("rows", rows, encoded.length);
         expect("headers", headers, seenHeaders);
         expect("key bytes", keyBytes, seenKeyBytes);
         expect("value bytes", valueBytes, seenValueBytes);
         expect("null values", nulls, seenNulls);
-        expect("sum of retry", retrySum, seenRetry);
-        expect("sum of amount_cents", amountSum, seenAmount);
+        expect("bytes of " + text, textBytes, seenText);
+        expect("sum of " + number, numberSum, seenNumber);
+        expect("sum of " + amount, amountSum, seenAmount);
     }
 
     @Benchmark
@@ -116,41 +130,41 @@ public class HeadersBenchmark {
     public void select(Blackhole hole) {
         for (byte[] block : encoded) {
             Headers headers = HeadersDeserializer.deserialize(block);
-            Header tenant = headers.lastHeader("tenant");
-            Header retry = headers.lastHeader("retry");
-            Header amount = headers.lastHeader("amount_cents");
-            hole.consume(tenant == null ? null : new String(tenant.value(), StandardCharsets.UTF_8));
-            hole.consume(retry == null ? 0 : ByteBuffer.wrap(retry.value()).getInt());
-            hole.consume(amount == null ? 0 : ByteBuffer.wrap(amount.value()).getLong());
+            Header found = headers.lastHeader(text);
+            hole.consume(found == null ? null : new String(found.value(), StandardCharsets.UTF_8));
+            found = headers.lastHeader(number);
+            hole.consume(found == null ? 0 : ByteBuffer.wrap(found.value()).getInt());
+            found = headers.lastHeader(amount);
+            hole.consume(found == null ? 0 : ByteBuffer.wrap(found.value()).getLong());
         }
     }
 
-    /** Run all three. Arguments: quick|full, file of blocks, the seven answers, file for the JSON result. */
+    /**
+     * Run all three. Arguments: quick, turn or full, a file for the JSON result, then name=value of every parameter. A turn
+     * is a short one of several: whoever takes turns puts them together.
+     */
     public static void main(String[] arguments) throws Exception {
         boolean quick = arguments[0].equals("quick");
+        boolean full = arguments[0].equals("full");
         ChainedOptionsBuilder options = new OptionsBuilder()
             .include(HeadersBenchmark.class.getName())
-            .param("blocks", arguments[1])
-            .param("rows", arguments[2])
-            .param("headers", arguments[3])
-            .param("keyBytes", arguments[4])
-            .param("valueBytes", arguments[5])
-            .param("nulls", arguments[6])
-            .param("retrySum", arguments[7])
-            .param("amountSum", arguments[8])
             .shouldFailOnError(true)
             .resultFormat(ResultFormatType.JSON)
-            .result(arguments[9])
-            .forks(quick ? 1 : 2)
-            .warmupIterations(quick ? 0 : 4)
+            .result(arguments[1])
+            .forks(full ? 2 : 1)
+            .warmupIterations(quick ? 0 : full ? 4 : 2)
             .warmupTime(TimeValue.seconds(1))
-            .measurementIterations(quick ? 1 : 5)
-            .measurementTime(quick ? TimeValue.milliseconds(100) : TimeValue.seconds(1))
+            .measurementIterations(quick ? 1 : full ? 5 : 3)
+            .measurementTime(TimeValue.milliseconds(quick ? 100 : full ? 1000 : 500))
             // One core for everything, as for the other sides: the serial collector is the cheapest there.
             .jvmArgsAppend("-Xms1g", "-Xmx1g", "-XX:+UseSerialGC");
+        for (String argument : Arrays.asList(arguments).subList(2, arguments.length)) {
+            String[] parameter = argument.split("=", 2);
+            options.param(parameter[0], parameter[1]);
+        }
         Collection<RunResult> results = new Runner(options.build()).run();
-        double headers = Double.parseDouble(arguments[3]);
         for (RunResult result : results) {
+            double headers = Double.parseDouble(result.getParams().getParam("headers"));
             System.out.printf(
                 "%s: %.2f ns/header%s%n",
                 result.getPrimaryResult().getLabel(),
@@ -159,11 +173,15 @@ public class HeadersBenchmark {
         }
     }
 
-    private static byte[][] readBlocks(Path file) throws IOException {
+    private static byte[][] readBlocks(Path file, int rows) throws IOException {
         try (DataInputStream in = new DataInputStream(new BufferedInputStream(Files.newInputStream(file)))) {
-            byte[][] blocks = new byte[in.readInt()][];
-            for (int row = 0; row < blocks.length; row++) {
-                blocks[row] = in.readNBytes(in.readInt());
+            int[] lengths = new int[in.readInt()];
+            for (int row = 0; row < lengths.length; row++) {
+                lengths[row] = in.readInt();
+            }
+            byte[][] blocks = new byte[rows][];
+            for (int row = 0; row < rows; row++) {
+                blocks[row] = in.readNBytes(lengths[row]);
             }
             return blocks;
         }

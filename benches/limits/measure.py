@@ -1,0 +1,171 @@
+"""How far the kernels are from the limits of one core: the Rust core, Kafka's Java, and Python, on the same corpora.
+
+The sides take turns, so that a slow minute of the machine meets all of them: three turns, in each of which every job of
+the core and of Python is timed in three rounds (two where outputs are kept, and of the curves) and every job of Java in
+one fork, warmed up for two seconds. Run it on one core (`make bench-limits` does); what else runs there is in the times,
+and the load is in the record.
+
+    python -m benches.limits.measure RECORD      LETTERHEAD_BENCH=quick: small corpora, answers checked, nothing to record
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benches import data
+from benches.jvm import export
+from benches.limits import corpus, from_python
+from benches.machine import first_line, processor
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = data.QUICK
+FOLDER = ROOT / "target" / "limits" / ("quick" if QUICK else "full")
+TURNS, ROUNDS, FEWER_ROUNDS = (1, 1, 1) if QUICK else (3, 3, 2)
+
+JAVA_CORPORA = ("A",) if QUICK else ("A", "B")
+JAVA_ROWS = (500,) if QUICK else (16_000, 64_000)
+JAVA = "Kafka's Java"
+DIGITS = 5  # of a time, which is more than it is worth
+
+LIMIT_SECONDS = 900  # for any one program
+
+
+def main(record: Path | None) -> None:
+    """Write the corpora, let the sides take turns, and record."""
+    corpora = corpus.write(FOLDER, quick=QUICK)["corpora"]
+    began, load = time.time(), []
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for turn in range(TURNS):
+        load.append(round(os.getloadavg()[0], 1))
+        print(f"turn {turn + 1} of {TURNS}, load {load[-1]}", file=sys.stderr, flush=True)
+        for row in one_turn(corpora):
+            key = tuple(row.get(part) for part in ("side", "corpus", "curve", "at", "job", "batch", "buffers"))
+            row["ns"] = [float(f"{taken:.{DIGITS}g}") for taken in row["ns"]]
+            if key in found:
+                for rounds in ("ns", "faults"):
+                    found[key].get(rounds, []).extend(row.get(rounds, []))
+            else:
+                found[key] = row
+    if record is None:
+        print(f"{len(found)} measurements gave the right answers, in {time.time() - began:.0f} s", file=sys.stderr)
+        return
+    made = {
+        "taken": time.strftime("%Y-%m-%d", time.gmtime(began)),
+        "minutes": round((time.time() - began) / 60, 1),
+        "load": load,
+        "machine": machine(),
+        "corpora": {name: {"rows": known["rows"], **all_of(known)} for name, known in corpora.items()},
+        "results": list(found.values()),
+    }
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(one_row_a_line(made))
+
+
+def one_turn(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give what all sides took."""
+    yield from core("batches", ROUNDS)
+    # Each in a process of its own, as memory that was freed is no longer fresh.
+    for _ in range(FEWER_ROUNDS):
+        yield from core("fresh", 1)
+    yield from java(corpora)
+    yield from core("curves", FEWER_ROUNDS)
+    yield from from_python.measure(FOLDER, corpora, ROUNDS, quick=QUICK)
+
+
+def core(what: str, rounds: int) -> Iterator[dict[str, Any]]:
+    """Run the Rust side, which `cargo test` builds in seconds and `cargo bench` with all optimisations."""
+    result = FOLDER / f"{what}.json"
+    cargo = ["cargo", "test" if QUICK else "bench", "--quiet", "--locked", "--no-default-features", "--bench", "limits"]
+    run(*cargo, "--", what, str(FOLDER), str(result), str(rounds))
+    for row in json.loads(result.read_text()):
+        yield {"side": "memcpy" if row["job"] == "memcpy" else "letterhead", **row}
+
+
+def java(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Run Kafka's own classes on the first rows of a corpus, again and again."""
+    for name in JAVA_CORPORA:
+        for rows in JAVA_ROWS:
+            holds, keys = corpora[name]["holds"][str(rows)], [key for key, _ in corpora[name]["select"]]
+            held = data.Held(*(holds[part] for part in ("headers", "key_bytes", "value_bytes", "nulls")))
+            sums = [total for _, total in holds["selected"]]
+            result = FOLDER / "java.json"
+            run(
+                *("java", "-cp", "target/jvm/classes:target/jvm/lib/*"),
+                "org.apache.kafka.streams.state.internals.HeadersBenchmark",
+                *("quick" if QUICK else "turn", str(result)),
+                *export.arguments(name, FOLDER / f"{name}.bin", rows, keys, held, sums),
+            )
+            for measured in json.loads(result.read_text()):
+                taken = [score for fork in measured["primaryMetric"]["rawData"] for score in fork]
+                yield {
+                    "side": JAVA, "corpus": name, "job": measured["benchmark"].rpartition(".")[2], "batch": rows,
+                    "rows": rows, "headers": held.headers, "buffers": "garbage",
+                    "ns": [score / held.headers for score in taken],
+                }  # fmt: skip
+
+
+def run(*command: str) -> None:
+    """Run a program, and show what it said if it failed."""
+    done = run_in_root(*command)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}\nexit code {done.returncode}")
+
+
+def run_in_root(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        # What the module tells the allocator when it is imported.
+        env={**os.environ, "MIMALLOC_PURGE_DELAY": "10000"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+
+
+def machine() -> dict[str, Any]:
+    """Say what this ran on, and what ran."""
+    (kafka,) = (ROOT / "target" / "jvm" / "lib").glob("kafka-clients-*[0-9].jar")
+    pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "huge_pages": pages.read_text().partition("[")[2].partition("]")[0] if pages.exists() else "unknown",
+        "python": platform.python_version(),
+        "rust": first_line("rustc", "--version"),
+        "java": first_line("java", "--version"),
+        "kafka": kafka.stem.removeprefix("kafka-clients-"),
+        "allocator": "mimalloc, which keeps pages for ten seconds",
+        "commit": first_line("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
+        "changed": run_in_root("git", "diff", "--quiet", "HEAD", "--", "src", "Cargo.toml", "Cargo.lock").returncode
+        == 1,
+    }
+
+
+def all_of(known: dict[str, Any]) -> dict[str, int]:
+    """Give what a whole corpus holds."""
+    holds = known["holds"][str(known["rows"])]
+    size = (FOLDER / known["file"]).stat().st_size - 4 * (known["rows"] + 1)
+    return {"bytes": size, **{name: holds[name] for name in ("headers", "key_bytes", "value_bytes", "nulls")}}
+
+
+def one_row_a_line(made: dict[str, Any]) -> str:
+    """Write the record so that a change to it can be read."""
+    rows = ",\n".join("  " + json.dumps(row) for row in made["results"])
+    head = json.dumps({**made, "results": []}, indent=1)
+    return head.replace('"results": []', f'"results": [\n{rows}\n ]') + "\n"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

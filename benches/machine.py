@@ -1,0 +1,23 @@
+"""What a benchmark ran on."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def processor() -> str:
+    """Give the name of the processor, as far as the system knows it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def first_line(*command: str) -> str:
+    """Give the first line that a command prints."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return f"{command[0]} not found"
