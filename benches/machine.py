@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,6 +14,14 @@ def processor() -> str:
     except OSError:
         lines = []
     return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def features() -> list[str]:
+    """Name what the processor has of what a kernel may ask for at run time; nothing where the system does not say it."""
+    lines = Path("/proc/cpuinfo")
+    flags = re.search(r"^(?:flags|Features)\s*: (.*)$", lines.read_text() if lines.exists() else "", re.MULTILINE)
+    named = flags[1].split() if flags else []
+    return [flag for flag in named if flag.startswith(("avx2", "bmi", "avx512", "asimd", "sve"))]
 
 
 def first_line(*command: str) -> str:

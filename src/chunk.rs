@@ -4,6 +4,9 @@
 /// much, costs a fraction of copying just as many bytes.
 pub const CHUNK: usize = 32;
 
+/// The longest chunk that is ever asked for.
+pub const WIDE: usize = 64;
+
 /// Whether the first bytes of a chunk are ASCII; not if it has fewer of them.
 #[inline(always)]
 pub fn is_ascii(chunk: &[u8; CHUNK], len: usize) -> bool {

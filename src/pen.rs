@@ -1,6 +1,7 @@
 //! Writing where room was made before: lengths, and runs of which more is copied than they have.
 
-use crate::short::{Run, WIDE};
+use crate::chunk::WIDE;
+use crate::short::Run;
 use crate::varint;
 
 /// The end of growing bytes, for which room was made. What was written is of them when it is finished.
@@ -56,10 +57,10 @@ impl<'o> Pen<'o> {
     ///
     /// There is room for it.
     #[inline(always)]
-    pub unsafe fn run<const N: usize>(&mut self, run: Run<'_>) {
+    pub unsafe fn run(&mut self, run: Run<'_>) {
         debug_assert!(self.len + run.len() + WIDE <= self.out.capacity());
         // SAFETY: the room is behind what was written, and has `WIDE` bytes more than was asked for.
-        unsafe { run.copy_to::<N>(self.start.add(self.len)) };
+        unsafe { run.copy_to(self.start.add(self.len)) };
         self.len += run.len();
     }
 
@@ -68,5 +69,33 @@ impl<'o> Pen<'o> {
     pub fn finish(self) {
         // SAFETY: so much was written.
         unsafe { self.out.set_len(self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_written_as_anywhere_else() {
+        let counts = [0, 1, 63, 64, 8_191, 8_192, 1 << 20, i32::MAX as usize];
+        let (mut out, mut expected) = (vec![7], vec![7]);
+        let mut pen = Pen::new(&mut out, counts.len() * varint::MAX_LEN);
+        for count in counts {
+            // SAFETY: there is room for the longest of each.
+            unsafe { pen.count(count) };
+            varint::write_count(count, &mut expected);
+        }
+        pen.finish();
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn what_is_not_finished_was_not_written() {
+        let mut out = vec![7];
+        let mut pen = Pen::new(&mut out, 1);
+        // SAFETY: there is room for one.
+        unsafe { pen.byte(8) };
+        assert_eq!(out, [7]);
     }
 }

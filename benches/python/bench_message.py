@@ -60,49 +60,47 @@ def decode_each(
     decode: Callable[[bytes], Any],
     pair: Callable[[Any], tuple[str, bytes | None]],
 ) -> None:
-    """Measure one decoder, called once a message."""
+    """Measure one decoder."""
+    held, _ = data.store_answer(sizes.plain)
+
+    def check(cells: list[bytes]) -> None:
+        assert answers.held_by_rows([[pair(header) for header in decode(block)] for block in cells]) == held
+
+    once_a_message(measure, "decode one message", side, sizes, decode, check)
+
+
+def last_of_each(measure: Callable[..., None], side: str, sizes: Sizes, last: Callable[[bytes], bytes | None]) -> None:
+    """Measure one way to the last value of one key."""
+    _, chosen = data.store_answer(sizes.plain)
+
+    def check(cells: list[bytes]) -> None:
+        found = [value for value in map(last, cells) if value is not None]
+        assert (len(found), sum(map(len, found))) == (chosen.tenants, chosen.tenant_bytes)
+
+    once_a_message(measure, "one header of one message", side, sizes, last, check)
+
+
+def once_a_message(
+    measure: Callable[..., None],
+    job: str,
+    side: str,
+    sizes: Sizes,
+    read: Callable[[bytes], Any],
+    check: Callable[[list[bytes]], None],
+) -> None:
+    """Measure what is called once a message."""
     cells = data.store_blocks(sizes.plain).to_pylist()
     held, _ = data.store_answer(sizes.plain)
 
     def run() -> None:
         # Each message is dropped before the next, as in a consumer; keeping all would measure the garbage collector.
         for block in cells:
-            decode(block)
-
-    def check(_: None) -> None:
-        assert answers.held_by_rows([[pair(header) for header in decode(block)] for block in cells]) == held
+            read(block)
 
     measure(
         run,
-        check,
-        job="decode one message",
-        source=STORE,
-        side=side,
-        rows=sizes.plain,
-        headers=held.headers,
-        reads=sum(map(len, cells)),
-        buffers=OBJECTS,
-        rounds=10,
-    )
-
-
-def last_of_each(measure: Callable[..., None], side: str, sizes: Sizes, last: Callable[[bytes], bytes | None]) -> None:
-    """Measure one way to the last value of one key, called once a message."""
-    cells = data.store_blocks(sizes.plain).to_pylist()
-    held, chosen = data.store_answer(sizes.plain)
-
-    def run() -> None:
-        for block in cells:
-            last(block)
-
-    def check(_: None) -> None:
-        found = [value for value in map(last, cells) if value is not None]
-        assert (len(found), sum(map(len, found))) == (chosen.tenants, chosen.tenant_bytes)
-
-    measure(
-        run,
-        check,
-        job="one header of one message",
+        lambda _: check(cells),
+        job=job,
         source=STORE,
         side=side,
         rows=sizes.plain,

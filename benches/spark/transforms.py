@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import statistics
 import sys
 import time
@@ -31,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benches import data
-from benches.machine import processor
+from benches.machine import features, processor
 from benches.spark import cpu, pairs, sides
 from benches.spark.session import BATCH, ROOT, start_spark, time_limit
 from benches.spark.sides import EMPTY, OURS, Family
@@ -188,14 +187,6 @@ def generate(family: Family) -> Path:
         (path / "_SUCCESS").touch()
         family.make.cache_clear()  # type: ignore[attr-defined]
     return path
-
-
-def features() -> list[str]:
-    """Name what the processor has of what a kernel may ask for at run time; nothing where the system does not say it."""
-    lines = Path("/proc/cpuinfo")
-    flags = re.search(r"^(?:flags|Features)\s*: (.*)$", lines.read_text() if lines.exists() else "", re.MULTILINE)
-    named = flags[1].split() if flags else []
-    return [flag for flag in named if flag.startswith(("avx2", "bmi", "avx512", "asimd", "sve"))]
 
 
 def show(found: dict[str, Any]) -> None:

@@ -13,7 +13,8 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 use arrow_schema::{DataType, TimeUnit};
 
 use super::run::Share;
-use super::source::{MOST, Source};
+use super::source::Source;
+use crate::chunk::WIDE;
 use crate::header::Text;
 use crate::kind::Scalar;
 use crate::short::Run;
@@ -35,7 +36,7 @@ impl Runs {
     /// Makes room for what will come, which cannot be more than `most` bytes.
     pub fn expect(&mut self, share: Share, most: usize) {
         reserve(&mut self.offsets, share, most);
-        reserve(&mut self.bytes, share, most + MOST);
+        reserve(&mut self.bytes, share, most + WIDE);
     }
 
     #[inline]
@@ -96,7 +97,7 @@ impl Runs {
     #[inline(always)]
     pub fn tail(&mut self, runs: usize, bytes: usize) -> Tail<'_> {
         self.offsets.reserve(runs);
-        self.bytes.reserve(bytes + MOST);
+        self.bytes.reserve(bytes + WIDE);
         Tail {
             offsets: self.offsets.as_mut_ptr(),
             count: self.offsets.len(),
@@ -174,11 +175,10 @@ impl Tail<'_> {
     ///
     /// Room was made for one run more and for its bytes.
     #[inline(always)]
-    pub unsafe fn push<const N: usize>(&mut self, run: Run<'_>) {
-        const { assert!(N <= MOST) };
-        debug_assert!(self.len + run.len() + MOST <= self.runs.bytes.capacity());
-        // SAFETY: the room is behind what was written, and has `MOST` bytes more than the runs take.
-        unsafe { run.copy_to::<N>(self.bytes.add(self.len)) };
+    pub unsafe fn push(&mut self, run: Run<'_>) {
+        debug_assert!(self.len + run.len() + WIDE <= self.runs.bytes.capacity());
+        // SAFETY: the room is behind what was written, and has `WIDE` bytes more than the runs take.
+        unsafe { run.copy_to(self.bytes.add(self.len)) };
         self.len += run.len();
         // SAFETY: as for this function.
         unsafe { self.push_empty() };
@@ -336,7 +336,7 @@ impl Column {
             Data::Text(runs) | Data::Bytes(runs) => {
                 runs.offsets.reserve_exact(values);
                 // A short run is copied with what lies behind it.
-                runs.bytes.reserve_exact(bytes + MOST);
+                runs.bytes.reserve_exact(bytes + WIDE);
             }
         }
     }

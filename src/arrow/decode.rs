@@ -280,9 +280,9 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
         let done = headers.each(mode, |header| {
             // SAFETY: no more headers are handed over than there are, nor more bytes than they have.
             unsafe {
-                keys.push::<64>(header.key);
+                keys.push(header.key);
                 match header.value {
-                    Some(value) => values.push::<64>(value),
+                    Some(value) => values.push(value),
                     None => values.push_empty(),
                 }
             }

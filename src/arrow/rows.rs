@@ -106,9 +106,7 @@ impl<'a> Keys<'a> {
             (KeyForm::Text | KeyForm::Int, Some(_)) => None,
         }
     }
-}
 
-impl<'a> Keys<'a> {
     /// The headers as columns of text and bytes, where these are such columns and no key is null.
     fn beside(self, values: Bytes<'a>, elements: &'a StructArray) -> Option<Columns<'a>> {
         let (Keys::Text(Texts::Small(keys)), Bytes::Small(values)) = (self, values) else { return None };

@@ -134,6 +134,9 @@ impl<'a> SelectSink<'a> {
     #[inline(always)]
     fn offer(&mut self, key: &[u8], found: impl Fn() -> Found<'a>) {
         let seen = glance(key);
+        if self.bits & bit(seen) == 0 {
+            return;
+        }
         for (wanted, place) in &self.glances {
             if *wanted == seen && self.slots[*place].text.as_deref() == Some(key) {
                 self.slots[*place].take(found());
@@ -167,9 +170,7 @@ impl<'a> Sink<'a> for SelectSink<'a> {
         };
         let found = || Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
         match text {
-            Some(text) => {
-                self.offer(text, found);
-            }
+            Some(text) => self.offer(text, found),
             None => {
                 for slot in &mut self.slots {
                     if slot.want.key.is(&header.key) {
@@ -183,13 +184,9 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 
     #[inline(always)]
     fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        let bits = self.bits;
         Some(headers.each(mode, |header| {
-            let key = header.key.bytes();
-            if bits & bit(glance(key)) != 0 {
-                let value = header.value.map(Run::bytes);
-                self.offer(key, || Found { index: header.index, kind: None, value, at: header.at });
-            }
+            let value = header.value.map(Run::bytes);
+            self.offer(header.key.bytes(), || Found { index: header.index, kind: None, value, at: header.at });
         }))
     }
 }

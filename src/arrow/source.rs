@@ -1,7 +1,6 @@
 //! The bytes that runs are cut from, so that a short run can be copied as a chunk of fixed size.
 
-/// No chunk is asked for that is longer.
-pub const MOST: usize = 64;
+use crate::chunk::WIDE;
 
 /// The buffer behind the cells of a column. Every run in it but those near the end has more bytes behind it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,13 +12,13 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub fn new(buffer: &'a [u8]) -> Self {
-        Source { bytes: buffer, chunks: (buffer.len() + 1).saturating_sub(MOST) }
+        Source { bytes: buffer, chunks: (buffer.len() + 1).saturating_sub(WIDE) }
     }
 
     /// The chunk that begins with a run; `None` near the end, and for a run that lies elsewhere.
     #[inline(always)]
     pub fn chunk<const N: usize>(self, run: &[u8]) -> Option<&'a [u8; N]> {
-        const { assert!(N <= MOST) };
+        const { assert!(N <= WIDE) };
         let at = run.as_ptr().addr().wrapping_sub(self.bytes.as_ptr().addr());
         // SAFETY: the chunk that begins there ends in the buffer.
         (at < self.chunks).then(|| unsafe { &*self.bytes.as_ptr().add(at).cast() })
@@ -35,11 +34,11 @@ mod tests {
         let buffer: Vec<u8> = (0..100).collect();
         let source = Source::new(&buffer);
         for at in 0..=buffer.len() {
-            let chunk = source.chunk::<MOST>(&buffer[at..]);
-            assert_eq!(chunk.map(|chunk| &chunk[..]), buffer.get(at..at + MOST), "{at}");
+            let chunk = source.chunk::<WIDE>(&buffer[at..]);
+            assert_eq!(chunk.map(|chunk| &chunk[..]), buffer.get(at..at + WIDE), "{at}");
         }
         assert_eq!(source.chunk::<8>(&[1, 2, 3]), None);
         assert_eq!(Source::default().chunk::<8>(&buffer), None);
-        assert_eq!(Source::new(&buffer[..MOST - 1]).chunk::<8>(&buffer), None);
+        assert_eq!(Source::new(&buffer[..WIDE - 1]).chunk::<8>(&buffer), None);
     }
 }

@@ -21,7 +21,7 @@ use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
 use crate::pen::Pen;
-use crate::short::{Short, WIDE};
+use crate::short::Short;
 use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
@@ -140,15 +140,16 @@ impl Block for Kafka {
         let lengths = count.checked_mul(2)?.checked_add(1)?.checked_mul(varint::MAX_LEN)?;
         let most = headers.byte_len().checked_add(lengths).filter(|most| i32::try_from(*most).is_ok())?;
         let mut pen = Pen::new(out, most);
-        // SAFETY: there is room for all keys and values, and for the longest lengths that they can have.
+        // SAFETY: there is room for it.
         unsafe { pen.count(count) };
+        // SAFETY: there is room for all keys and values, and for the longest lengths that they can have.
         let done = headers.each(mode, |header| unsafe {
             pen.count(header.key.len());
-            pen.run::<WIDE>(header.key);
+            pen.run(header.key);
             match header.value {
                 Some(value) => {
                     pen.count(value.len());
-                    pen.run::<WIDE>(value);
+                    pen.run(value);
                 }
                 None => pen.byte(varint::zigzag(-1) as u8),
             }

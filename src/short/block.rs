@@ -10,7 +10,8 @@
 //! [`SLACK`] bytes behind the end of the headers, and whether they lay within is asked once a header. A longer length is
 //! looked at by itself.
 
-use super::{Run, Short, ShortHeader, WIDE};
+use super::{Run, Short, ShortHeader};
+use crate::chunk::WIDE;
 use crate::mode::{Mode, Stop};
 use crate::varint::{self, Varint};
 

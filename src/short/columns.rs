@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Run, Short, ShortHeader, WIDE};
+use super::{Run, Short, ShortHeader};
+use crate::chunk::WIDE;
 use crate::mode::{Mode, Stop};
 
 /// Runs of bytes behind offsets.

@@ -6,14 +6,11 @@
 use std::marker::PhantomData;
 use std::{ptr, slice};
 
-use crate::chunk::{CHUNK, is_ascii};
+use crate::chunk::{CHUNK, WIDE, is_ascii};
 use crate::mode::{Mode, Stop};
 
 pub mod block;
 pub mod columns;
-
-/// The longest chunk that may be asked for where a key or a value begins.
-pub const WIDE: usize = 64;
 
 /// The headers of a row.
 pub trait Short<'a> {
@@ -99,11 +96,11 @@ impl<'a> Run<'a> {
     ///
     /// There is room for the run, and for `WIDE` bytes.
     #[inline(always)]
-    pub unsafe fn copy_to<const N: usize>(self, to: *mut u8) {
+    pub unsafe fn copy_to(self, to: *mut u8) {
         // SAFETY: as for this function; what was made here lies elsewhere.
         unsafe {
-            if self.len <= N {
-                ptr::copy_nonoverlapping(self.chunk::<N>().as_ptr(), to, N);
+            if self.len <= WIDE {
+                ptr::copy_nonoverlapping(self.start, to, WIDE);
             } else {
                 copy_long(self.start, self.len, to);
             }
