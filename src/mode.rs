@@ -9,6 +9,8 @@ use std::str::Utf8Error;
 use crate::chunk::{CHUNK, is_ascii};
 use crate::error::{Code, Fault, Loss};
 use crate::header::{Key, Text};
+use crate::pen::Pen;
+use crate::short::Run;
 
 /// A walk has to end here. What was wrong is with the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,12 @@ pub trait Mode {
     #[inline]
     fn text<'a>(&mut self, bytes: &'a [u8], _chunk: Option<&[u8; CHUNK]>) -> Result<Text<'a>, Utf8Error> {
         Text::new(bytes)
+    }
+
+    /// Whether a key is text, or may be taken for it.
+    #[inline]
+    fn is_text(&mut self, key: Run<'_>) -> bool {
+        Text::new(key.bytes()).is_ok()
     }
 
     /// The mode as one of the two that work on columns, where a walk is not monomorphised.
@@ -87,6 +95,18 @@ impl Fast {
         self.later.as_mut().is_none_or(Later::settle)
     }
 
+    /// Whether keys are taken for text at first.
+    pub fn trusts(&self) -> bool {
+        self.later.is_some()
+    }
+
+    /// Says of keys that somebody else looked at whether they are text.
+    pub fn trust_in(&mut self, are_text: bool) {
+        if let Some(later) = &mut self.later {
+            later.failed |= !are_text;
+        }
+    }
+
     #[inline(never)]
     fn other_text<'a>(&mut self, bytes: &'a [u8]) -> Result<Text<'a>, Utf8Error> {
         match &mut self.later {
@@ -104,16 +124,32 @@ struct Later {
 }
 
 /// Enough for the check to be worth its beginning, and little enough to stay in the nearest cache.
-const LOOKED_AT_TOGETHER: usize = 8 << 10;
+pub const LOOKED_AT_TOGETHER: usize = 8 << 10;
 
 impl Later {
     fn trust<'a>(&mut self, bytes: &'a [u8]) -> Text<'a> {
         self.bytes.extend_from_slice(bytes);
         self.bytes.push(0);
+        self.settle_many();
+        Text::trusted(bytes)
+    }
+
+    fn trust_run(&mut self, key: Run<'_>) {
+        let mut pen = Pen::new(&mut self.bytes);
+        pen.reserve(key.len() + 1);
+        // SAFETY: there is room for both.
+        unsafe {
+            pen.run(key);
+            pen.byte(0);
+        }
+        drop(pen);
+        self.settle_many();
+    }
+
+    fn settle_many(&mut self) {
         if self.bytes.len() >= LOOKED_AT_TOGETHER {
             self.settle();
         }
-        Text::trusted(bytes)
     }
 
     fn settle(&mut self) -> bool {
@@ -155,6 +191,17 @@ impl Mode for Fast {
         match chunk {
             Some(chunk) if is_ascii(chunk, bytes.len()) => Ok(Text::trusted(bytes)),
             _ => self.other_text(bytes),
+        }
+    }
+
+    #[inline]
+    fn is_text(&mut self, key: Run<'_>) -> bool {
+        match &mut self.later {
+            Some(later) => {
+                later.trust_run(key);
+                true
+            }
+            None => Text::new(key.bytes()).is_ok(),
         }
     }
 

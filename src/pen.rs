@@ -1,24 +1,63 @@
 //! Writing where room was made before: lengths, and runs of which more is copied than they have.
 
+use std::slice;
+
 use crate::chunk::WIDE;
 use crate::short::Run;
 use crate::varint;
 
-/// The end of growing bytes, for which room was made. What was written is of them when it is finished.
+/// The end of growing bytes. What was written is of them when it is dropped.
 pub struct Pen<'o> {
     out: &'o mut Vec<u8>,
     /// Where the bytes begin: kept here, for what is written might be anything.
     start: *mut u8,
     len: usize,
+    /// How long they may become, `WIDE` bytes more not counted.
+    room: usize,
 }
 
 impl<'o> Pen<'o> {
-    /// Makes room for so many bytes.
     #[inline(always)]
-    pub fn new(out: &'o mut Vec<u8>, most: usize) -> Self {
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        Pen { start: out.as_mut_ptr(), len: out.len(), room: out.capacity().saturating_sub(WIDE), out }
+    }
+
+    /// How many bytes there are.
+    #[inline(always)]
+    pub fn byte_len(&self) -> usize {
+        self.len
+    }
+
+    /// Makes room for so many bytes more.
+    #[inline(always)]
+    pub fn reserve(&mut self, most: usize) {
+        if self.len + most > self.room {
+            self.grow(most);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, most: usize) {
+        // SAFETY: so much was written.
+        unsafe { self.out.set_len(self.len) };
         // A run is copied with what lies behind it.
-        out.reserve(most + WIDE);
-        Pen { start: out.as_mut_ptr(), len: out.len(), out }
+        self.out.reserve(most + WIDE);
+        self.start = self.out.as_mut_ptr();
+        self.room = self.out.capacity() - WIDE;
+    }
+
+    /// What was written from a place on.
+    pub fn written(&self, from: usize) -> &[u8] {
+        assert!(from <= self.len);
+        // SAFETY: so much was written.
+        unsafe { slice::from_raw_parts(self.start.add(from), self.len - from) }
+    }
+
+    /// Back to an earlier length.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
     }
 
     /// Writes a byte.
@@ -63,10 +102,11 @@ impl<'o> Pen<'o> {
         unsafe { run.copy_to(self.start.add(self.len)) };
         self.len += run.len();
     }
+}
 
-    /// Makes what was written a part of the bytes. Without this, nothing was.
+impl Drop for Pen<'_> {
     #[inline(always)]
-    pub fn finish(self) {
+    fn drop(&mut self) {
         // SAFETY: so much was written.
         unsafe { self.out.set_len(self.len) };
     }
@@ -80,22 +120,30 @@ mod tests {
     fn counts_are_written_as_anywhere_else() {
         let counts = [0, 1, 63, 64, 8_191, 8_192, 1 << 20, i32::MAX as usize];
         let (mut out, mut expected) = (vec![7], vec![7]);
-        let mut pen = Pen::new(&mut out, counts.len() * varint::MAX_LEN);
+        let mut pen = Pen::new(&mut out);
+        pen.reserve(counts.len() * varint::MAX_LEN);
         for count in counts {
             // SAFETY: there is room for the longest of each.
             unsafe { pen.count(count) };
             varint::write_count(count, &mut expected);
         }
-        pen.finish();
+        drop(pen);
         assert_eq!(out, expected);
     }
 
     #[test]
-    fn what_is_not_finished_was_not_written() {
+    fn what_was_written_stays_when_there_has_to_be_more_room() {
         let mut out = vec![7];
-        let mut pen = Pen::new(&mut out, 1);
-        // SAFETY: there is room for one.
-        unsafe { pen.byte(8) };
-        assert_eq!(out, [7]);
+        let mut pen = Pen::new(&mut out);
+        for byte in 0..1000 {
+            pen.reserve(1);
+            // SAFETY: there is room for one.
+            unsafe { pen.byte(byte as u8) };
+        }
+        assert_eq!(pen.byte_len(), 1001);
+        pen.truncate(4);
+        pen.truncate(9);
+        drop(pen);
+        assert_eq!(out, [7, 0, 1, 2]);
     }
 }

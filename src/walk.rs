@@ -14,7 +14,10 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
-use crate::short::Short;
+use crate::pen::Pen;
+#[cfg(doc)]
+use crate::short::Nothing;
+use crate::short::{Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
 
 /// What a reader may be told.
@@ -65,8 +68,13 @@ impl<'a> Sink<'a> for Discard {
 
     #[inline(always)]
     fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        Some(headers.each(mode, |_| ()))
+        Some(headers.each(mode, self))
     }
+}
+
+impl<'a> Take<'a> for Discard {
+    #[inline(always)]
+    fn take(&mut self, _header: ShortHeader<'a>) {}
 }
 
 /// What became of the headers of a row that ends.
@@ -116,6 +124,9 @@ pub trait Block: 'static {
     /// How two headers stand to each other in the one order that the format has for them.
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
 
+    /// Headers that lie as nearly all do; [`Nothing`] where there is no shorter way to read them than the walk.
+    type Short<'a>: Short<'a>;
+
     /// Hands every header between the cursor and its end to the sink.
     fn walk<'a, M: Mode, S: Sink<'a>>(
         cursor: Cursor<'a>,
@@ -133,12 +144,19 @@ pub trait Block: 'static {
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
 
-    /// Writes headers straight from where they lie; `None`: hand them over one by one. Nothing is written when it fails.
+    /// The headers between the cursor and its end, where they lie as nearly all do; `None`: walk them.
+    #[inline(always)]
+    fn short<'a>(_cursor: Cursor<'a>, _options: ReadOptions) -> Option<Self::Short<'a>> {
+        None
+    }
+
+    /// Writes headers straight from where they lie; `None`: hand them over one by one. What was written of headers that
+    /// stop is for the caller to take back.
     #[inline(always)]
     fn encode_short<'a, H: Short<'a>, M: Mode>(
         _headers: H,
         _mode: &mut M,
-        _out: &mut Vec<u8>,
+        _pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
         None
     }

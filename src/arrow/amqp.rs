@@ -1,5 +1,6 @@
 //! amqp: a column of AMQP primitives into a typed column.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,7 +18,7 @@ use crate::chunk::{CHUNK, is_ascii};
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kind::{Dialect, Scalar};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Fast, Mode, Stop};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
 use crate::walk::{FieldValue, Presence, Sink};
@@ -98,6 +99,11 @@ impl<'a> Rows<'a> for Values<'a> {
         self.0.is_null(row)
     }
 
+    /// The sink has the cells and goes as far as it likes.
+    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, _fast: &mut Fast, sink: &mut S, _max_offset: usize) -> usize {
+        sink.leap_from(rows.start)
+    }
+
     #[inline]
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, _mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
         if let Some(cell) = self.0.get(row) {
@@ -133,7 +139,7 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
-    fn leap(&mut self, row: usize) -> usize {
+    fn leap_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let most = self.max_offset;
         let (data, valid) = self.column.parts_mut();

@@ -1,7 +1,7 @@
 //! Growing columns that can be rolled back to an earlier length.
 
-use std::ptr;
 use std::sync::Arc;
+use std::{ptr, slice};
 
 use arrow_array::builder::BooleanBufferBuilder;
 use arrow_array::types::{
@@ -17,6 +17,7 @@ use super::source::Source;
 use crate::chunk::WIDE;
 use crate::header::Text;
 use crate::kind::Scalar;
+use crate::pen::Pen;
 use crate::short::Run;
 use crate::value::{ByteOrder, Value};
 
@@ -93,18 +94,17 @@ impl Runs {
         }
     }
 
-    /// Room for so many runs of so many bytes together, which are written without another look at it.
+    /// The end of the runs, for many that are pushed without a look at the room for each.
     #[inline(always)]
-    pub fn tail(&mut self, runs: usize, bytes: usize) -> Tail<'_> {
-        self.offsets.reserve(runs);
-        self.bytes.reserve(bytes + WIDE);
-        Tail {
-            offsets: self.offsets.as_mut_ptr(),
-            count: self.offsets.len(),
-            bytes: self.bytes.as_mut_ptr(),
-            len: self.bytes.len(),
-            runs: self,
-        }
+    pub fn tail(&mut self) -> Tail<'_> {
+        let (count, room) = (self.offsets.len(), self.offsets.capacity());
+        Tail { at: self.offsets.as_mut_ptr(), count, room, offsets: &mut self.offsets, pen: Pen::new(&mut self.bytes) }
+    }
+
+    /// Where runs end, and their bytes, for whoever writes both.
+    #[inline(always)]
+    pub fn parts_mut(&mut self) -> (&mut Vec<i32>, &mut Vec<u8>) {
+        (&mut self.offsets, &mut self.bytes)
     }
 
     /// Ends a run whose bytes were written, through `bytes_mut` or here.
@@ -158,17 +158,86 @@ impl Runs {
     }
 }
 
-/// The end of growing runs, for which room was made. What was pushed is of the runs when it is dropped.
+/// The end of growing runs. What was pushed is of the runs when it is dropped.
 pub struct Tail<'r> {
-    runs: &'r mut Runs,
-    // Where the offsets and the bytes begin, and how many there are: kept here, for what is written might be anything.
-    offsets: *mut i32,
+    offsets: &'r mut Vec<i32>,
+    /// Where the offsets begin, how many there are, and how many there may be.
+    at: *mut i32,
     count: usize,
-    bytes: *mut u8,
-    len: usize,
+    room: usize,
+    pen: Pen<'r>,
+}
+
+/// How long a tail was before the row at hand.
+#[derive(Clone, Copy)]
+pub struct TailMark {
+    count: usize,
+    bytes: usize,
 }
 
 impl Tail<'_> {
+    /// Makes room for so many runs more, of so many bytes together.
+    #[inline(always)]
+    pub fn reserve(&mut self, runs: usize, bytes: usize) {
+        self.pen.reserve(bytes);
+        if self.count + runs > self.room {
+            self.grow(runs);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, runs: usize) {
+        // SAFETY: so many were written.
+        unsafe { self.offsets.set_len(self.count) };
+        self.offsets.reserve(runs);
+        (self.at, self.room) = (self.offsets.as_mut_ptr(), self.offsets.capacity());
+    }
+
+    /// How many runs there are.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count - 1
+    }
+
+    /// How many bytes they have together.
+    #[inline(always)]
+    pub fn byte_len(&self) -> usize {
+        self.pen.byte_len()
+    }
+
+    #[inline(always)]
+    pub fn mark(&self) -> TailMark {
+        TailMark { count: self.count, bytes: self.pen.byte_len() }
+    }
+
+    /// Back to where it was.
+    pub fn back_to(&mut self, mark: TailMark) {
+        self.count = self.count.min(mark.count);
+        self.pen.truncate(mark.bytes);
+    }
+
+    pub fn bytes_since(&self, mark: TailMark) -> usize {
+        self.pen.byte_len() - mark.bytes
+    }
+
+    /// Whether each run from there on is UTF-8: together they are, and none begins inside a character.
+    #[inline(never)]
+    pub fn are_text_since(&self, mark: TailMark) -> bool {
+        let bytes = self.pen.written(mark.bytes);
+        if bytes.is_ascii() {
+            return true;
+        }
+        let begins = |end: &i32| bytes.get(*end as usize - mark.bytes).is_none_or(|byte| byte & 0xc0 != 0x80);
+        simdutf8::basic::from_utf8(bytes).is_ok() && self.ends(mark.count - 1).iter().all(begins)
+    }
+
+    /// Where the runs end, from one of them on.
+    fn ends(&self, from: usize) -> &[i32] {
+        // SAFETY: so many were written.
+        unsafe { slice::from_raw_parts(self.at.add(from), self.count - from) }
+    }
+
     /// Appends a run; of a short one, a chunk is copied, whose rest is written over.
     ///
     /// # Safety
@@ -176,12 +245,11 @@ impl Tail<'_> {
     /// Room was made for one run more and for its bytes.
     #[inline(always)]
     pub unsafe fn push(&mut self, run: Run<'_>) {
-        debug_assert!(self.len + run.len() + WIDE <= self.runs.bytes.capacity());
-        // SAFETY: the room is behind what was written, and has `WIDE` bytes more than the runs take.
-        unsafe { run.copy_to(self.bytes.add(self.len)) };
-        self.len += run.len();
         // SAFETY: as for this function.
-        unsafe { self.push_empty() };
+        unsafe {
+            self.pen.run(run);
+            self.push_empty();
+        }
     }
 
     /// Appends a run without bytes.
@@ -191,9 +259,9 @@ impl Tail<'_> {
     /// Room was made for one run more.
     #[inline(always)]
     pub unsafe fn push_empty(&mut self) {
-        debug_assert!(self.count < self.runs.offsets.capacity());
+        debug_assert!(self.count < self.offsets.capacity());
         // SAFETY: the room is behind what was written. What wraps is aborted, as in `Runs::push`.
-        unsafe { self.offsets.add(self.count).write(self.len as i32) };
+        unsafe { self.at.add(self.count).write(self.pen.byte_len() as i32) };
         self.count += 1;
     }
 }
@@ -201,11 +269,8 @@ impl Tail<'_> {
 impl Drop for Tail<'_> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: so much was written.
-        unsafe {
-            self.runs.offsets.set_len(self.count);
-            self.runs.bytes.set_len(self.len);
-        }
+        // SAFETY: so many were written.
+        unsafe { self.offsets.set_len(self.count) };
     }
 }
 
@@ -241,6 +306,37 @@ impl Validity {
             self.words.push(self.last);
             self.last = 0;
         }
+    }
+
+    /// Appends places that hold a value until there are so many.
+    #[inline]
+    pub fn push_until(&mut self, count: usize) {
+        if self.count < count {
+            self.push_all(count - self.count);
+        }
+    }
+
+    /// Appends so many places that hold a value.
+    #[inline]
+    pub fn push_all(&mut self, count: usize) {
+        let used = self.count % 64;
+        if count < 64 - used {
+            self.last |= ((1 << count) - 1) << used;
+            self.count += count;
+        } else {
+            self.push_many(count);
+        }
+    }
+
+    #[inline(never)]
+    fn push_many(&mut self, mut count: usize) {
+        while count > 0 && !self.count.is_multiple_of(64) {
+            self.push(true);
+            count -= 1;
+        }
+        self.words.resize(self.words.len() + count / 64, u64::MAX);
+        self.count += count / 64 * 64;
+        (0..count % 64).for_each(|_| self.push(true));
     }
 
     #[inline]
@@ -496,6 +592,22 @@ mod tests {
                 (cut..130).for_each(|place| rolled.push(valid(place)));
                 (0..130).for_each(|place| straight.push(valid(place)));
                 assert_eq!(rolled.finish(), straight.finish(), "{first_null} {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_places_at_once_are_as_many_one_by_one() {
+        for before in [0, 1, 63, 64, 65] {
+            for count in [0, 1, 62, 63, 64, 65, 127, 128, 129, 300] {
+                let (mut at_once, mut one_by_one) = (Validity::default(), Validity::default());
+                (0..before).for_each(|_| at_once.push(false));
+                (0..before).for_each(|_| one_by_one.push(false));
+                at_once.push_all(count);
+                (0..count).for_each(|_| one_by_one.push(true));
+                at_once.push(false);
+                one_by_one.push(false);
+                assert_eq!(at_once.finish(), one_by_one.finish(), "{before} {count}");
             }
         }
     }

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
-use super::column::{Column, Runs, Validity, reserve};
+use super::column::{Column, Runs, Tail, Validity, reserve};
 use super::run::{RowSink, Share};
 use super::schema;
 use super::source::Source;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
-use crate::mode::{Mode, Stop};
-use crate::short::Short;
+use crate::mode::{Fast, LOOKED_AT_TOGETHER, Mode, Stop};
+use crate::short::{Short, ShortHeader, ShortRow, Take};
 use crate::value::{ByteOrder, Value};
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, Sink};
 
@@ -161,21 +161,6 @@ impl<'s, E: Envelope> ListSink<'s, E> {
         }
     }
 
-    #[inline]
-    fn push_fields(&mut self, values: &[FieldValue<'_>]) {
-        for (place, column) in &mut self.fields {
-            column.push(match &values[*place] {
-                FieldValue::Null => None,
-                FieldValue::Bool(flag) => Some(Value::Bool(*flag)),
-                FieldValue::Int64(number) => Some(Value::Int(*number)),
-                FieldValue::Uint64(number) => Some(Value::Wide((*number).into())),
-                FieldValue::Text(text) => Some(Value::Text(Cow::Borrowed(text))),
-                FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
-                FieldValue::Id(id) => Some(Value::Bytes(id)),
-            });
-        }
-    }
-
     /// Takes the key; false when it is refused, which was noted.
     #[inline]
     fn push_key<M: Mode>(&mut self, header: &Header<'_>, mode: &mut M) -> Result<bool, Stop> {
@@ -274,27 +259,73 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
     #[inline(always)]
     fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
         let (Keys::Text(keys), None) = (&mut self.keys, &self.kinds) else { return None };
-        let (count, bytes) = (headers.count(), headers.byte_len());
-        let (mut keys, mut values) = (keys.tail(count, bytes), self.values.tail(count, bytes));
-        let mut has_value = mem::take(&mut self.has_value);
-        let done = headers.each(mode, |header| {
-            // SAFETY: no more headers are handed over than there are, nor more bytes than they have.
-            unsafe {
-                keys.push(header.key);
-                match header.value {
-                    Some(value) => values.push(value),
-                    None => values.push_empty(),
-                }
-            }
-            has_value.push(header.value.is_some());
-        });
-        self.has_value = has_value;
-        Some(done)
+        let (keys, values, has_value) = (&mut keys.tail(), &mut self.values.tail(), &mut self.has_value);
+        Some(Ends::<false> { keys, values, has_value }.push(headers, mode))
     }
 
     #[inline]
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
-        self.push_fields(fields);
+        push_fields(&mut self.fields, fields);
+    }
+}
+
+/// Appends a message's values to the columns of its fields.
+#[inline]
+fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
+    for (place, column) in columns {
+        column.push(match &values[*place] {
+            FieldValue::Null => None,
+            FieldValue::Bool(flag) => Some(Value::Bool(*flag)),
+            FieldValue::Int64(number) => Some(Value::Int(*number)),
+            FieldValue::Uint64(number) => Some(Value::Wide((*number).into())),
+            FieldValue::Text(text) => Some(Value::Text(Cow::Borrowed(text))),
+            FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
+            FieldValue::Id(id) => Some(Value::Bytes(id)),
+        });
+    }
+}
+
+/// The most bytes of a field.
+fn max_bytes(columns: &[(usize, Column)]) -> usize {
+    columns.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0)
+}
+
+/// Where the headers of a row go; `LATER`: keys are looked at later, many at a time.
+struct Ends<'r, 't, const LATER: bool> {
+    keys: &'r mut Tail<'t>,
+    values: &'r mut Tail<'t>,
+    has_value: &'r mut Validity,
+}
+
+impl<const LATER: bool> Ends<'_, '_, LATER> {
+    #[inline(always)]
+    fn push<'a, H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Result<(), Stop> {
+        let (count, bytes) = (headers.count(), headers.byte_len());
+        self.keys.reserve(count, bytes);
+        self.values.reserve(count, bytes);
+        let done = headers.each(mode, self);
+        self.has_value.push_until(self.values.count());
+        done
+    }
+}
+
+impl<'a, const LATER: bool> Take<'a> for Ends<'_, '_, LATER> {
+    const SEES_TEXT: bool = LATER;
+
+    #[inline(always)]
+    fn take(&mut self, header: ShortHeader<'a>) {
+        // SAFETY: no more headers are handed over than there are, nor more bytes than they have.
+        unsafe {
+            self.keys.push(header.key);
+            match header.value {
+                Some(value) => self.values.push(value),
+                None => {
+                    self.has_value.push_until(self.values.count());
+                    self.has_value.push(false);
+                    self.values.push_empty();
+                }
+            }
+        }
     }
 }
 
@@ -302,6 +333,66 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
     #[inline]
     fn begin_row(&mut self) {
         self.mark = Mark { rows: self.has_list.count(), headers: self.keys.count() };
+    }
+
+    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
+        &mut self,
+        rows: impl Iterator<Item = ShortRow<F, H>>,
+        fast: &mut Fast,
+        max_offset: usize,
+    ) -> usize {
+        let ListSink { keys: Keys::Text(keys), kinds: None, values, lists, fields, .. } = self else { return 0 };
+        // Keys are looked at many at a time, and once more if one is no text.
+        if !fast.trusts() {
+            return 0;
+        }
+        let (mut keys, mut values) = (keys.tail(), values.tail());
+        let mut has_value = mem::take(&mut self.has_value);
+        let mut seen = keys.mark();
+        // Rows that hold a message, and are not yet in the columns that say so.
+        let (mut taken, mut there) = (0, 0);
+        for row in rows {
+            match row {
+                ShortRow::Message(row_fields, headers) => {
+                    let (keys_before, values_before, headers_before) = (keys.mark(), values.mark(), keys.count());
+                    let (keys_end, values_end) = (&mut keys, &mut values);
+                    let mut ends = Ends::<true> { keys: keys_end, values: values_end, has_value: &mut has_value };
+                    let done = ends.push(headers, fast);
+                    if done.is_ok() {
+                        push_fields(fields, row_fields.as_ref());
+                    }
+                    let reach = keys.byte_len().max(values.byte_len()).max(keys.count()).max(max_bytes(fields));
+                    if done.is_err() || reach > max_offset {
+                        keys.back_to(keys_before);
+                        values.back_to(values_before);
+                        has_value.truncate(headers_before);
+                        fields.iter_mut().for_each(|(_, column)| column.truncate(lists.len() - 1));
+                        break;
+                    }
+                    there += 1;
+                }
+                ShortRow::Null => {
+                    fields.iter_mut().for_each(|(_, column)| column.push(None));
+                    for valid in [&mut self.has_list, &mut self.has_message] {
+                        valid.push_all(there);
+                        valid.push(false);
+                    }
+                    there = 0;
+                }
+            }
+            lists.push(keys.count() as i32);
+            taken += 1;
+            if keys.bytes_since(seen) >= LOOKED_AT_TOGETHER {
+                fast.trust_in(keys.are_text_since(seen));
+                seen = keys.mark();
+            }
+        }
+        fast.trust_in(keys.are_text_since(seen));
+        for valid in [&mut self.has_list, &mut self.has_message] {
+            valid.push_all(there);
+        }
+        self.has_value = has_value;
+        taken
     }
 
     fn expect(&mut self, share: Share) {
@@ -346,7 +437,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
 
     #[inline]
     fn max_offset(&self) -> usize {
-        let fields = self.fields.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0);
+        let fields = max_bytes(&self.fields);
         let (kinds, keys) = self.keys.byte_len();
         let kinds = self.kinds.as_ref().map_or(0, Runs::byte_len).max(kinds);
         keys.max(kinds).max(self.values.byte_len()).max(self.keys.count()).max(fields)

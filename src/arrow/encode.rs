@@ -1,16 +1,15 @@
 //! encode: headers, and the fields of an envelope, into cells of bytes.
 
-use std::mem;
-
 use arrow_array::ArrayRef;
 
 use super::column::{Runs, Validity};
 use super::run::{MAX_OFFSET, RowSink, Share};
 use crate::error::Error;
 use crate::header::Header;
-use crate::mode::{Mode, OnLoss, Stop};
+use crate::mode::{Fast, Mode, OnLoss, Stop};
 use crate::op::write::{Origin, Writer};
-use crate::short::Short;
+use crate::pen::Pen;
+use crate::short::{Short, ShortRow};
 use crate::walk::{Block, Envelope, FieldValue, Is, Presence, Sealed, Sink, WriteOptions};
 
 /// Cells as they grow, and the message at hand.
@@ -20,23 +19,20 @@ pub struct CellSink<'a, E> {
     valid: Validity,
     /// How many cells there were before the row at hand.
     mark: usize,
-    /// The headers of the row at hand were written already.
-    is_written: bool,
-    /// They may be: nobody asks what becomes of each.
-    may_be_written: bool,
+    /// Nobody asks what becomes of each header.
+    may_leap: bool,
 }
 
 impl<E: Envelope> CellSink<'_, E> {
     /// Refuses options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        let may_be_written = E::IS == Is::Block && options.on_loss != OnLoss::Report;
+        let may_leap = E::IS == Is::Block && options.on_loss != OnLoss::Report;
         Ok(CellSink {
             writer: Writer::new(options, origin)?,
             cells: Runs::default(),
             valid: Validity::default(),
             mark: 0,
-            is_written: false,
-            may_be_written,
+            may_leap,
         })
     }
 
@@ -49,16 +45,6 @@ impl<'a, E: Envelope> Sink<'a> for CellSink<'a, E> {
     #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
         self.writer.header(header, mode)
-    }
-
-    #[inline(always)]
-    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        if !self.may_be_written {
-            return None;
-        }
-        let done = E::Block::encode_short(headers, mode, self.cells.bytes_mut())?;
-        self.is_written = done.is_ok();
-        Some(done)
     }
 
     #[inline]
@@ -76,13 +62,38 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
 
     #[inline]
     fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
-        let sealed = match mem::take(&mut self.is_written) {
-            true => Sealed::Written,
-            false => self.writer.seal(headers, mode, self.cells.bytes_mut())?,
-        };
+        let sealed = self.writer.seal(headers, mode, self.cells.bytes_mut())?;
         self.cells.end_run();
         self.valid.push(sealed == Sealed::Written);
         Ok(())
+    }
+
+    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
+        &mut self,
+        rows: impl Iterator<Item = ShortRow<F, H>>,
+        fast: &mut Fast,
+        max_offset: usize,
+    ) -> usize {
+        if !self.may_leap {
+            return 0;
+        }
+        let (ends, bytes) = self.cells.parts_mut();
+        let mut pen = Pen::new(bytes);
+        let mut taken = 0;
+        for row in rows {
+            let ShortRow::Message(_, headers) = row else { break };
+            let before = pen.byte_len();
+            match E::Block::encode_short(headers, fast, &mut pen) {
+                Some(Ok(())) if pen.byte_len() <= max_offset => ends.push(pen.byte_len() as i32),
+                _ => {
+                    pen.truncate(before);
+                    break;
+                }
+            }
+            taken += 1;
+        }
+        self.valid.push_all(taken);
+        taken
     }
 
     fn expect(&mut self, share: Share) {
@@ -91,7 +102,6 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
 
     fn abort_row(&mut self) {
         self.writer.clear();
-        self.is_written = false;
         self.cells.truncate(self.mark);
         self.valid.truncate(self.mark);
     }

@@ -8,8 +8,10 @@ use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::Fields;
 
+use super::run::{OnError, Plan};
 use super::schema;
 use crate::error::{Fault, Loss};
+use crate::mode::OnLoss;
 
 /// What a run says about its rows.
 #[derive(Default)]
@@ -19,6 +21,16 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Says nothing about so many rows.
+    pub fn push_whole(&mut self, rows: usize, plan: &Plan) {
+        if plan.on_error == OnError::Column {
+            self.faults.rows.end_whole(self.faults.codes.len(), rows);
+        }
+        if plan.on_loss == OnLoss::Report {
+            (0..rows).for_each(|_| self.losses.push(&[]));
+        }
+    }
+
     /// Whether these would take a column past an offset.
     pub fn would_pass(&self, faults: &[Fault], losses: &[Loss], max_offset: usize) -> bool {
         let losses: usize = losses.iter().map(loss_text_len).sum();
@@ -44,6 +56,11 @@ impl ListEnds {
     fn end_row(&mut self, elements: usize, valid: bool) {
         self.offsets.push(elements as i32);
         self.valid.append(valid);
+    }
+
+    fn end_whole(&mut self, elements: usize, rows: usize) {
+        self.offsets.resize(self.offsets.len() + rows, elements as i32);
+        self.valid.append_n(rows, false);
     }
 
     fn finish(mut self, fields: Fields, columns: Vec<ArrayRef>) -> ArrayRef {

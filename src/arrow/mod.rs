@@ -11,6 +11,7 @@ pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod select;
+pub mod short;
 pub mod source;
 pub mod validate;
 

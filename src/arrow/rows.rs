@@ -9,11 +9,13 @@ use arrow_array::{Array, BooleanArray, Decimal128Array, Int8Array, Int32Array, I
 use arrow_schema::DataType;
 
 use super::input::{Bytes, Lists, Texts};
+use super::run::RowSink;
 use super::schema;
+use super::short;
 use crate::error::{Code, Error};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::Kind;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Fast, Mode, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::values::MessageSink;
 use crate::short::columns::{Bits, Columns, Parts};
@@ -26,6 +28,12 @@ pub trait Rows<'a> {
 
     /// There is no message in this row.
     fn is_null(&self, row: usize) -> bool;
+
+    /// Hands rows that lie as nearly all do to a sink, up to the first that has to be walked, and says how many it took.
+    #[inline(always)]
+    fn leap<S: RowSink<'a>>(&self, _rows: Range<usize>, _fast: &mut Fast, _sink: &mut S, _max_offset: usize) -> usize {
+        0
+    }
 
     /// Hands the fields and headers of a row to the sink.
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop>;
@@ -52,6 +60,15 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
     #[inline]
     fn is_null(&self, row: usize) -> bool {
         self.cells.is_null(row)
+    }
+
+    #[inline(always)]
+    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
+        match self.cells {
+            Bytes::Small(cells) => sink.leap(short::cells::<_, E>(cells, rows, self.options), fast, max_offset),
+            Bytes::Large(cells) => sink.leap(short::cells::<_, E>(cells, rows, self.options), fast, max_offset),
+            Bytes::View(_) => 0,
+        }
     }
 
     #[inline]
@@ -216,15 +233,14 @@ impl<'a> Rows<'a> for ListRows<'a> {
         false
     }
 
+    #[inline(always)]
+    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
+        self.columns.map_or(0, |columns| sink.leap(short::lists(self.lists, columns, rows), fast, max_offset))
+    }
+
     #[inline]
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
-        if M::QUICK
-            && let Some(headers) = self.columns.and_then(|columns| columns.at(places.clone()))
-            && let Some(done) = sink.short(headers, mode)
-        {
-            return done.map(|()| Presence::Whole);
-        }
         match self.keys {
             Keys::Text(texts) => {
                 self.walk_keys(places, mode, sink, |place, mode| or_null(texts.get(place), mode), Key::from)?;

@@ -4,7 +4,8 @@ use super::faults::Findings;
 use super::rows::Rows;
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
-use crate::walk::{Presence, Sink};
+use crate::short::{Short, ShortRow};
+use crate::walk::{FieldValue, Presence, Sink};
 
 /// What becomes of a row that does not decode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,10 +63,20 @@ pub trait RowSink<'a>: Sink<'a> {
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
-    /// Takes rows from this one on that need no second look, as few or as many as it likes, and says how many: of a sink
-    /// that does this, the other functions see the rest.
+    /// Takes rows that lie as nearly all do, as few or as many as it likes, and says how many: the other functions see the
+    /// rest. No offset may pass the largest.
     #[inline(always)]
-    fn leap(&mut self, _row: usize) -> usize {
+    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
+        &mut self,
+        _rows: impl Iterator<Item = ShortRow<F, H>>,
+        _fast: &mut Fast,
+        _max_offset: usize,
+    ) -> usize {
+        0
+    }
+
+    /// The same of a sink that knows where the rows are.
+    fn leap_from(&mut self, _row: usize) -> usize {
         0
     }
 
@@ -113,16 +124,15 @@ fn run_in<'a, R: Rows<'a>, S: RowSink<'a>>(
     let all = rows.row_count() - from;
     let mut row = from;
     while row < rows.row_count() {
-        let leapt = sink.leap(row);
-        if leapt > 0 {
-            if plan.on_error == OnError::Column {
-                (0..leapt).for_each(|_| findings.faults.push(&[]));
-            }
-            row += leapt;
-            continue;
-        }
         if row == from + SAMPLE {
             sink.expect(Share { done: SAMPLE, all });
+        }
+        let next_stop = if row < from + SAMPLE { rows.row_count().min(from + SAMPLE) } else { rows.row_count() };
+        let leapt = rows.leap(row..next_stop, fast, &mut sink, plan.max_offset);
+        if leapt > 0 {
+            findings.push_whole(leapt, plan);
+            row += leapt;
+            continue;
         }
         sink.begin_row();
         let found = run_row(fast, rows, row, plan, &mut sink)?;

@@ -12,12 +12,12 @@ use super::schema;
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
-use crate::mode::{Mode, Stop};
-use crate::short::{Run, Short};
+use crate::mode::{Fast, Mode, Stop};
+use crate::short::{Run, Short, ShortHeader, ShortRow, Take};
 use crate::spelling::Spelling;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value};
-use crate::walk::{Presence, Sink};
+use crate::walk::{FieldValue, Presence, Sink};
 
 /// Which of several headers with one key is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,10 +184,15 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 
     #[inline(always)]
     fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        Some(headers.each(mode, |header| {
-            let value = header.value.map(Run::bytes);
-            self.offer(header.key.bytes(), || Found { index: header.index, kind: None, value, at: header.at });
-        }))
+        Some(headers.each(mode, self))
+    }
+}
+
+impl<'a> Take<'a> for SelectSink<'a> {
+    #[inline(always)]
+    fn take(&mut self, header: ShortHeader<'a>) {
+        let value = header.value.map(Run::bytes);
+        self.offer(header.key.bytes(), || Found { index: header.index, kind: None, value, at: header.at });
     }
 }
 
@@ -198,6 +203,31 @@ fn bit(glance: u32) -> u64 {
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {
+    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
+        &mut self,
+        rows: impl Iterator<Item = ShortRow<F, H>>,
+        fast: &mut Fast,
+        max_offset: usize,
+    ) -> usize {
+        let mut taken = 0;
+        for row in rows {
+            self.begin_row();
+            match row {
+                ShortRow::Null => self.null_row(),
+                ShortRow::Message(_, headers) => {
+                    let done = self.short(headers, fast).unwrap_or(Err(Stop));
+                    let done = done.and_then(|()| self.end_row(Presence::Whole, fast));
+                    if done.is_err() || self.max_offset() > max_offset {
+                        self.abort_row();
+                        break;
+                    }
+                }
+            }
+            taken += 1;
+        }
+        taken
+    }
+
     #[inline]
     fn begin_row(&mut self) {
         for slot in &mut self.slots {

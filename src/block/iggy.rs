@@ -21,6 +21,7 @@ use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
+use crate::short::Nothing;
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -44,6 +45,8 @@ impl Block for Iggy {
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Size };
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_kind_and_bytes);
+
+    type Short<'a> = Nothing;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

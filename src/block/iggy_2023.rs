@@ -17,6 +17,7 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
+use crate::short::Nothing;
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -39,6 +40,8 @@ impl Block for Iggy2023 {
     const KINDS: Kinds = Kinds::IggyNamed;
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Nothing };
+
+    type Short<'a> = Nothing;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

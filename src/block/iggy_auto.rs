@@ -7,6 +7,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
+use crate::short::Nothing;
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -24,6 +25,8 @@ impl Block for IggyAuto {
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Iggy::CARRIES;
     const IS_TARGET: bool = false;
+
+    type Short<'a> = Nothing;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

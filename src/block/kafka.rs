@@ -19,9 +19,10 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Fast, Mode, OnLoss, Stop};
 use crate::pen::Pen;
-use crate::short::Short;
+use crate::short::block::InBlock;
+use crate::short::{Short, ShortHeader, Take};
 use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
@@ -43,6 +44,8 @@ impl Block for Kafka {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
+    type Short<'a> = InBlock<'a>;
+
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
         mut cursor: Cursor<'a>,
@@ -50,6 +53,12 @@ impl Block for Kafka {
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
+        if M::QUICK
+            && let Some(headers) = Self::short(cursor, options)
+            && let Some(done) = sink.short(headers, mode)
+        {
+            return done;
+        }
         if cursor.remaining() == 0 {
             return Ok(());
         }
@@ -66,13 +75,6 @@ impl Block for Kafka {
                 let (count, left) = (counted(count, "header"), counted(left, "byte"));
                 format!("the block announces {count} and has {left} for them")
             }));
-        }
-        if M::QUICK
-            && !options.lenient
-            && let Some(headers) = cursor.short(count)
-            && let Some(done) = sink.short(headers, mode)
-        {
-            return done;
         }
         for index in 0..count {
             mode.enter_header(Some(index));
@@ -127,10 +129,21 @@ impl Block for Kafka {
     }
 
     #[inline(always)]
+    fn short<'a>(mut cursor: Cursor<'a>, options: ReadOptions) -> Option<InBlock<'a>> {
+        let count = match cursor.remaining() {
+            0 => 0,
+            _ => usize::try_from(cursor.varint("header count", false, &mut Fast::new(OnLoss::Raise)).ok()?).ok()?,
+        };
+        // What is lenient, and a block that cannot have so many, are for the walk.
+        let may_be = !options.lenient && count <= cursor.remaining() / MIN_HEADER_LEN;
+        if may_be { cursor.short(count) } else { None }
+    }
+
+    #[inline(always)]
     fn encode_short<'a, H: Short<'a>, M: Mode>(
         headers: H,
         mode: &mut M,
-        out: &mut Vec<u8>,
+        pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
         let count = headers.count();
         if count == 0 {
@@ -139,11 +152,23 @@ impl Block for Kafka {
         // Of this no part can be too long, nor all of them together.
         let lengths = count.checked_mul(2)?.checked_add(1)?.checked_mul(varint::MAX_LEN)?;
         let most = headers.byte_len().checked_add(lengths).filter(|most| i32::try_from(*most).is_ok())?;
-        let mut pen = Pen::new(out, most);
+        pen.reserve(most);
         // SAFETY: there is room for it.
         unsafe { pen.count(count) };
-        // SAFETY: there is room for all keys and values, and for the longest lengths that they can have.
-        let done = headers.each(mode, |header| unsafe {
+        Some(headers.each(mode, &mut Behind(pen)))
+    }
+}
+
+/// Writes headers one behind the other, where there is room for all keys and values, and for the longest lengths that they
+/// can have.
+struct Behind<'p, 'o>(&'p mut Pen<'o>);
+
+impl<'a> Take<'a> for Behind<'_, '_> {
+    #[inline(always)]
+    fn take(&mut self, header: ShortHeader<'a>) {
+        let Behind(pen) = self;
+        // SAFETY: there is room.
+        unsafe {
             pen.count(header.key.len());
             pen.run(header.key);
             match header.value {
@@ -153,11 +178,7 @@ impl Block for Kafka {
                 }
                 None => pen.byte(varint::zigzag(-1) as u8),
             }
-        });
-        if done.is_ok() {
-            pen.finish();
         }
-        Some(done)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
+use crate::short::Nothing;
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -32,6 +33,8 @@ impl Block for Kip82Int {
     const KINDS: Kinds = Kinds::None;
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
+
+    type Short<'a> = Nothing;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

@@ -16,6 +16,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
+use crate::short::Nothing;
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -35,6 +36,8 @@ impl Block for Kip82Typed {
     const KINDS: Kinds = Kinds::Kip82;
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries { checks: Checks::Value, ..Carries::ALL };
+
+    type Short<'a> = Nothing;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

@@ -10,7 +10,7 @@
 //! [`SLACK`] bytes behind the end of the headers, and whether they lay within is asked once a header. A longer length is
 //! looked at by itself.
 
-use super::{Run, Short, ShortHeader};
+use super::{Run, Short, ShortHeader, Take};
 use crate::chunk::WIDE;
 use crate::mode::{Mode, Stop};
 use crate::varint::{self, Varint};
@@ -76,7 +76,7 @@ impl<'a> Short<'a> for InBlock<'a> {
 
     /// Also sees that they end where the block does.
     #[inline(always)]
-    fn each<M: Mode>(self, mode: &mut M, mut take: impl FnMut(ShortHeader<'a>)) -> Result<(), Stop> {
+    fn each<M: Mode, T: Take<'a>>(self, mode: &mut M, to: &mut T) -> Result<(), Stop> {
         // SAFETY: every run that is made begins at most 65 bytes behind the headers, and is asked for its bytes when it is
         // known to lie within.
         let run = |at, len| unsafe { Run::new(self.bytes, at, len) };
@@ -101,11 +101,11 @@ impl<'a> Short<'a> for InBlock<'a> {
                 return Err(Stop);
             }
             let key = run(key_at, key_len);
-            if !key.is_ascii() {
-                mode.text(key.bytes(), None).map_err(|_| Stop)?;
+            if !T::SEES_TEXT && !key.is_ascii() && !mode.is_text(key) {
+                return Err(Stop);
             }
             let value = if is_null { None } else { Some(run(value_at, value_len)) };
-            take(ShortHeader { index, key, value, at: Some(self.start + value_at) });
+            to.take(ShortHeader { index, key, value, at: Some(self.start + value_at) });
         }
         if at == self.len { Ok(()) } else { Err(Stop) }
     }
@@ -115,6 +115,7 @@ impl<'a> Short<'a> for InBlock<'a> {
 mod tests {
     use super::*;
     use crate::mode::{Fast, OnLoss};
+    use crate::short::tests::Each;
 
     type Header = (Vec<u8>, Option<Vec<u8>>);
 
@@ -123,7 +124,7 @@ mod tests {
         bytes.extend([0x2a; SLACK]);
         let mut found = Vec::new();
         let short = InBlock::new(&bytes, headers.len(), count, 1).unwrap();
-        short.each(&mut Fast::new(OnLoss::Raise), |header| {
+        let mut each = Each(|header: ShortHeader<'_>| {
             assert_eq!(
                 header.key.chunk::<WIDE>()[..header.key.len().min(WIDE)],
                 header.key.bytes()[..header.key.len().min(WIDE)]
@@ -132,7 +133,8 @@ mod tests {
                 assert_eq!(headers[header.at.unwrap() - 1..][..value.len()], *value.bytes());
             }
             found.push((header.key.bytes().to_vec(), header.value.map(|value| value.bytes().to_vec())));
-        })?;
+        });
+        short.each(&mut Fast::new(OnLoss::Raise), &mut each)?;
         Ok(found)
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Run, Short, ShortHeader};
+use super::{Run, Short, ShortHeader, Take};
 use crate::chunk::WIDE;
 use crate::mode::{Mode, Stop};
 
@@ -81,7 +81,7 @@ impl<'a> Short<'a> for InColumns<'a> {
 
     /// Of keys in a column of text it was seen before that they are.
     #[inline(always)]
-    fn each<M: Mode>(self, _mode: &mut M, mut take: impl FnMut(ShortHeader<'a>)) -> Result<(), Stop> {
+    fn each<M: Mode, T: Take<'a>>(self, _mode: &mut M, to: &mut T) -> Result<(), Stop> {
         for (index, (keys, values)) in self.keys.windows(2).zip(self.values.windows(2)).enumerate() {
             let ([key, key_end], [value, value_end]) = (keys, values) else { return Err(Stop) };
             // The last ends within the bytes: where none ends before it begins, all do.
@@ -96,7 +96,7 @@ impl<'a> Short<'a> for InColumns<'a> {
                 )
             };
             let has_value = self.all.has_value.is_none_or(|bits| bits.get(self.first + index));
-            take(ShortHeader { index, key, value: has_value.then_some(value), at: None });
+            to.take(ShortHeader { index, key, value: has_value.then_some(value), at: None });
         }
         Ok(())
     }
@@ -106,14 +106,16 @@ impl<'a> Short<'a> for InColumns<'a> {
 mod tests {
     use super::*;
     use crate::mode::{Fast, OnLoss};
+    use crate::short::tests::Each;
 
     type Header = (Vec<u8>, Option<Vec<u8>>);
 
     fn read(columns: Columns<'_>, places: Range<usize>) -> Option<Result<Vec<Header>, Stop>> {
         let mut found = Vec::new();
-        let done = columns.at(places)?.each(&mut Fast::new(OnLoss::Raise), |header| {
+        let mut each = Each(|header: ShortHeader<'_>| {
             found.push((header.key.bytes().to_vec(), header.value.map(|value| value.bytes().to_vec())));
         });
+        let done = columns.at(places)?.each(&mut Fast::new(OnLoss::Raise), &mut each);
         Some(done.map(|()| found))
     }
 

@@ -21,14 +21,47 @@ pub trait Short<'a> {
 
     /// Hands them over one by one, in order: never more headers and bytes than it says. Of a row that stops nothing may be
     /// kept.
-    fn each<M: Mode>(self, mode: &mut M, take: impl FnMut(ShortHeader<'a>)) -> Result<(), Stop>;
+    fn each<M: Mode, T: Take<'a>>(self, mode: &mut M, to: &mut T) -> Result<(), Stop>;
+}
+
+/// What takes such headers. No closure: those are not always made a part of the loop, and a header that is passed through
+/// memory costs more than all the rest.
+pub trait Take<'a> {
+    /// It looks at the keys itself, many at a time, to see that they are text.
+    const SEES_TEXT: bool = false;
+
+    fn take(&mut self, header: ShortHeader<'a>);
+}
+
+/// Where there are never such headers.
+pub struct Nothing;
+
+impl<'a> Short<'a> for Nothing {
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn byte_len(&self) -> usize {
+        0
+    }
+
+    fn each<M: Mode, T: Take<'a>>(self, _mode: &mut M, _to: &mut T) -> Result<(), Stop> {
+        Ok(())
+    }
+}
+
+/// A row of such headers.
+pub enum ShortRow<F, H> {
+    /// There is no message.
+    Null,
+    /// The other fields of the message, and its headers.
+    Message(F, H),
 }
 
 /// A header as it lies.
 #[derive(Clone, Copy)]
 pub struct ShortHeader<'a> {
     pub index: usize,
-    /// Text.
     pub key: Run<'a>,
     pub value: Option<Run<'a>>,
     /// Where the value begins in the cell, if it has one.
@@ -114,4 +147,18 @@ impl<'a> Run<'a> {
 unsafe fn copy_long(from: *const u8, len: usize, to: *mut u8) {
     // SAFETY: as for `Run::copy_to`.
     unsafe { ptr::copy_nonoverlapping(from, to, len) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does something with each header.
+    pub struct Each<F>(pub F);
+
+    impl<'a, F: FnMut(ShortHeader<'a>)> Take<'a> for Each<F> {
+        fn take(&mut self, header: ShortHeader<'a>) {
+            (self.0)(header);
+        }
+    }
 }

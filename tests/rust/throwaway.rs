@@ -5,6 +5,7 @@ mod tiny {
     use letterhead::header::{Header, Key, KeyForm, Text};
     use letterhead::kind::Kinds;
     use letterhead::mode::{Mode, Stop};
+    use letterhead::short::Nothing;
     use letterhead::walk::{Block, Carries, ReadOptions, Sink};
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
 
@@ -17,6 +18,7 @@ mod tiny {
         const KINDS: Kinds = Kinds::None;
         const ORDER: ByteOrder = ByteOrder::Big;
         const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
+        type Short<'a> = Nothing;
         fn walk<'a, M: Mode, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,

@@ -17,17 +17,20 @@ use crate::{near_cells, whole_cells};
 /// More bytes than any kernel looks at behind a row.
 const BEHIND: [u8; 512] = [0xff; 512];
 
-/// The cells as the first rows of a column whose buffer goes on behind them.
+/// The cells as every other row of a column, nulls between them, whose buffer goes on behind them.
 fn among_others(cells: &[Vec<u8>]) -> BinaryArray {
-    let all: Vec<&[u8]> = cells.iter().map(Vec::as_slice).chain([&BEHIND[..]]).collect();
-    BinaryArray::from_vec(all).slice(0, cells.len())
+    let rows = cells.iter().flat_map(|cell| [Some(cell.as_slice()), None]);
+    let all: Vec<Option<&[u8]>> = rows.chain([Some(&BEHIND[..])]).collect();
+    BinaryArray::from_opt_vec(all).slice(0, 2 * cells.len())
 }
 
 fn same_alone<V: Verb>(format: Format, verb: &V, cells: &[Vec<u8>]) -> Result<ArrayRef, TestCaseError> {
     let made = apply_to(format, verb, &among_others(cells)).expect("errors are in a column, or there are none");
+    let null = apply_to(format, verb, &BinaryArray::new_null(1)).expect("no message is no error");
     for (row, cell) in cells.iter().enumerate() {
         let alone = apply(format, verb, std::slice::from_ref(cell)).expect("as above");
-        let in_column = made.slice(row, 1);
+        let in_column = made.slice(2 * row, 1);
+        prop_assert_eq!(&made.slice(2 * row + 1, 1), &null, "{:?} {}", format, row);
         // The row of a fault is its place in the column; all else is the same.
         prop_assert_eq!(&in_column, &alone, "{:?} {:02x?}", format, cell);
     }
