@@ -27,9 +27,6 @@ pub enum OnLoss {
 
 /// How closely a walk looks. Formats and sinks report through it and never build a message that nobody reads.
 pub trait Mode {
-    /// Nobody asks where something was: headers that lie as nearly all do may be read in any way.
-    const QUICK: bool = false;
-
     /// Ends the walk: what follows cannot be found.
     fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
@@ -160,8 +157,6 @@ impl Later {
 }
 
 impl Mode for Fast {
-    const QUICK: bool = true;
-
     #[inline]
     fn hard(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Stop {
         Stop

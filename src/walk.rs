@@ -47,12 +47,6 @@ pub struct WriteOptions {
 pub trait Sink<'a> {
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop>;
 
-    /// Takes headers that are as nearly all are in a loop of its own; `None`: hand them over one by one.
-    #[inline(always)]
-    fn short<H: Short<'a>, M: Mode>(&mut self, _headers: H, _mode: &mut M) -> Option<Result<(), Stop>> {
-        None
-    }
-
     /// The fields of the envelope, in the order of its table; before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 }
@@ -64,11 +58,6 @@ impl<'a> Sink<'a> for Discard {
     #[inline]
     fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         Ok(())
-    }
-
-    #[inline(always)]
-    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        Some(headers.each(mode, self))
     }
 }
 

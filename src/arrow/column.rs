@@ -14,7 +14,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::run::Share;
 use super::source::Source;
-use crate::chunk::WIDE;
+use crate::chunk::{WIDE, is_ascii};
 use crate::header::Text;
 use crate::kind::Scalar;
 use crate::pen::Pen;
@@ -480,6 +480,27 @@ impl Column {
         }
     }
 
+    /// Appends a null.
+    #[inline]
+    pub fn push_null(&mut self) {
+        self.valid.push(false);
+        match &mut self.data {
+            Data::Bool(bits) => bits.append(false),
+            Data::Int8(numbers) => numbers.push(0),
+            Data::Int16(numbers) => numbers.push(0),
+            Data::Int32(numbers) => numbers.push(0),
+            Data::Int64(numbers) => numbers.push(0),
+            Data::Uint8(numbers) => numbers.push(0),
+            Data::Uint16(numbers) => numbers.push(0),
+            Data::Uint32(numbers) => numbers.push(0),
+            Data::Uint64(numbers) => numbers.push(0),
+            Data::Decimal(numbers) => numbers.push(0),
+            Data::Float32(numbers) => numbers.push(0.0),
+            Data::Float64(numbers) => numbers.push(0.0),
+            Data::Text(runs) | Data::Bytes(runs) => runs.end_run(),
+        }
+    }
+
     /// Whether the bytes of a value of this type are those of this column, if there are as many as it takes.
     pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
         matches!(
@@ -498,7 +519,7 @@ impl Column {
     /// Appends a value by its bytes: what `push` does with the value they spell, for a type whose bytes it takes. False,
     /// and nothing appended, when they spell none.
     #[inline]
-    pub fn push_bytes(&mut self, bytes: &[u8], order: ByteOrder) -> bool {
+    pub fn push_bytes(&mut self, bytes: &[u8], order: ByteOrder, source: Source<'_>) -> bool {
         macro_rules! push {
             ($numbers:ident, $of:ty) => {
                 match bytes.try_into() {
@@ -515,8 +536,15 @@ impl Column {
             Data::Int64(numbers) => push!(numbers, i64),
             Data::Float32(numbers) => push!(numbers, f32),
             Data::Float64(numbers) => push!(numbers, f64),
-            Data::Text(runs) if Text::new(bytes).is_ok() => runs.push(bytes),
-            Data::Bytes(runs) => runs.push(bytes),
+            Data::Text(runs) => match source.chunk(bytes) {
+                Some(chunk) if is_ascii(chunk, bytes.len()) => {
+                    runs.push_start(chunk, bytes.len());
+                    runs.end_run();
+                }
+                _ if Text::new(bytes).is_ok() => runs.push(bytes),
+                _ => return false,
+            },
+            Data::Bytes(runs) => runs.push_from::<WIDE>(source, bytes),
             _ => return false,
         }
         self.valid.push(true);
@@ -653,7 +681,8 @@ mod tests {
                     for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
                         let (mut by_bytes, mut by_value) = (Column::new(of.clone()), Column::new(of.clone()));
                         let value = read.read(&bytes, dialect);
-                        assert_eq!(by_bytes.push_bytes(&bytes, order), value.is_ok(), "{scalar:?} {bytes:?}");
+                        let pushed = by_bytes.push_bytes(&bytes, order, Source::default());
+                        assert_eq!(pushed, value.is_ok(), "{scalar:?} {bytes:?}");
                         value.into_iter().for_each(|value| by_value.push(value));
                         assert_eq!(&by_bytes.finish(), &by_value.finish(), "{scalar:?} {order:?} {bytes:?}");
                     }

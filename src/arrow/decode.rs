@@ -256,13 +256,6 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<'_, E> {
         Ok(())
     }
 
-    #[inline(always)]
-    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        let (Keys::Text(keys), None) = (&mut self.keys, &self.kinds) else { return None };
-        let (keys, values, has_value) = (&mut keys.tail(), &mut self.values.tail(), &mut self.has_value);
-        Some(Ends::<false> { keys, values, has_value }.push(headers, mode))
-    }
-
     #[inline]
     fn fields(&mut self, fields: &[FieldValue<'a>]) {
         push_fields(&mut self.fields, fields);
@@ -290,14 +283,14 @@ fn max_bytes(columns: &[(usize, Column)]) -> usize {
     columns.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0)
 }
 
-/// Where the headers of a row go; `LATER`: keys are looked at later, many at a time.
-struct Ends<'r, 't, const LATER: bool> {
+/// Where the headers of a row go. Keys are looked at later, many at a time.
+struct Ends<'r, 't> {
     keys: &'r mut Tail<'t>,
     values: &'r mut Tail<'t>,
     has_value: &'r mut Validity,
 }
 
-impl<const LATER: bool> Ends<'_, '_, LATER> {
+impl Ends<'_, '_> {
     #[inline(always)]
     fn push<'a, H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Result<(), Stop> {
         let (count, bytes) = (headers.count(), headers.byte_len());
@@ -309,8 +302,8 @@ impl<const LATER: bool> Ends<'_, '_, LATER> {
     }
 }
 
-impl<'a, const LATER: bool> Take<'a> for Ends<'_, '_, LATER> {
-    const SEES_TEXT: bool = LATER;
+impl<'a> Take<'a> for Ends<'_, '_> {
+    const SEES_TEXT: bool = true;
 
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
@@ -356,7 +349,7 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
                 ShortRow::Message(row_fields, headers) => {
                     let (keys_before, values_before, headers_before) = (keys.mark(), values.mark(), keys.count());
                     let (keys_end, values_end) = (&mut keys, &mut values);
-                    let mut ends = Ends::<true> { keys: keys_end, values: values_end, has_value: &mut has_value };
+                    let mut ends = Ends { keys: keys_end, values: values_end, has_value: &mut has_value };
                     let done = ends.push(headers, fast);
                     if done.is_ok() {
                         push_fields(fields, row_fields.as_ref());

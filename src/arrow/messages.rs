@@ -146,6 +146,7 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
     fn cell(&mut self, cell: &'a [u8]) {
         let mut mode = Exact::default();
         self.both.list.read_from(Source::new(cell));
+        self.both.select.read_from(Source::new(cell));
         // What ends a cell is in the mode, in `full` or in `failed`.
         let _ = B::messages(cell, self.verb.options, &mut mode, self);
         let faults = std::mem::take(&mut mode.faults);
@@ -197,13 +198,13 @@ impl<'a, E: Envelope> Both<'a, E> {
         let list = ListSink::new(0, verb.options.text_keys, Source::default());
         Both {
             list: list.keep(|field| verb.asks_for(field.name)),
-            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER),
+            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, Source::default()),
         }
     }
 
     /// The same columns for messages that lie in other bytes.
     fn rebind<'b>(self, source: Source<'b>) -> Both<'b, E> {
-        Both { list: self.list.rebind(source), select: self.select.rebind() }
+        Both { list: self.list.rebind(source), select: self.select.rebind(source) }
     }
 
     fn begin_row(&mut self) {

@@ -40,6 +40,7 @@ use input::{Bytes, Lists};
 use rows::{CellRows, ConvertedRows, ListRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
+use source::Source;
 
 /// The column that a verb is applied to, and how far it got.
 #[derive(Clone, Copy)]
@@ -308,9 +309,10 @@ impl Select {
         input: Input<'a>,
         format: &'static str,
         order: ByteOrder,
+        source: Source<'a>,
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, self.on_error);
-        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order));
+        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, source));
         let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
@@ -330,10 +332,14 @@ impl Verb for Select {
         check_keys(&self.wants, E::NAME, E::Block::KEYS)?;
         match Lists::of(input.column) {
             // A typed value in a list is its bits, most significant byte first.
-            Some(_) => self.run_rows(&list_rows::<E>(input.column)?, input, E::NAME, ByteOrder::Big),
+            Some(_) => {
+                let rows = list_rows::<E>(input.column)?;
+                self.run_rows(&rows, input, E::NAME, ByteOrder::Big, rows.source())
+            }
             None => {
-                let rows = CellRows::<E>::new(cells_of::<E>(input.column)?, self.options);
-                self.run_rows(&rows, input, E::NAME, E::Block::ORDER)
+                let cells = cells_of::<E>(input.column)?;
+                let rows = CellRows::<E>::new(cells, self.options);
+                self.run_rows(&rows, input, E::NAME, E::Block::ORDER, cells.source())
             }
         }
     }

@@ -12,6 +12,7 @@ use super::input::{Bytes, Lists, Texts};
 use super::run::RowSink;
 use super::schema;
 use super::short;
+use super::source::Source;
 use crate::error::{Code, Error};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::Kind;
@@ -165,6 +166,11 @@ impl<'a> ListRows<'a> {
         };
         let columns = if kinds.is_none() { keys.beside(values, elements) } else { None };
         Ok(ListRows { lists, elements, keys, kinds, values, columns })
+    }
+
+    /// Where values lie, if it is known.
+    pub fn source(&self) -> Source<'a> {
+        self.values.source()
     }
 
     /// The headers of a row, whose keys are got one by one: in one of a few ways, so that no loop has to ask which.

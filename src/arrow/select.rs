@@ -9,6 +9,7 @@ use arrow_schema::DataType;
 use super::column::{Column, Validity};
 use super::run::RowSink;
 use super::schema;
+use super::source::Source;
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
@@ -71,18 +72,13 @@ struct Slot<'a> {
     /// Its key where that is text.
     text: Option<Vec<u8>>,
     found: Vec<Found<'a>>,
-    /// The order of values whose bytes the column takes as they are; nearly all are read that way.
+    /// The order of values whose bytes the column takes as they are, where nothing else is asked of them; nearly all are
+    /// read that way.
     plain: Option<ByteOrder>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
     lists: Option<(Vec<i32>, Validity)>,
-    mark: Mark,
-}
-
-/// How long a column was before the row at hand.
-#[derive(Clone, Copy, Default)]
-struct Mark {
-    rows: usize,
+    /// Of those: how many values there were before the row at hand.
     values: usize,
 }
 
@@ -94,20 +90,26 @@ pub struct SelectSink<'a> {
     glances: Vec<(u32, usize)>,
     /// The bits of those glances.
     bits: u64,
+    /// How many rows there were before the row at hand.
+    rows: usize,
+    /// Where values lie, if it is known.
+    source: Source<'a>,
     dialect: Dialect,
     /// The byte order of values that carry a kind.
     order: ByteOrder,
 }
 
 impl<'a> SelectSink<'a> {
-    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder) -> Self {
+    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, source: Source<'a>) -> Self {
         let text = |want: &Want| match &want.key {
             WantedKey::Text(text) => Some(text.clone().into_bytes()),
             WantedKey::Typed(Kind::Named(Scalar::String), bytes) => Some(bytes.clone()),
             WantedKey::Int(_) | WantedKey::Typed(..) => None,
         };
-        let plain = |want: &Want, column: &Column| match want.of.coding {
-            Coding::Spelled(Spelling::Bytes(order)) if column.takes_bytes_of(want.of.scalar) => Some(order),
+        let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
+            (Coding::Spelled(Spelling::Bytes(order)), Repeat::Last | Repeat::First) => {
+                (column.takes_bytes_of(want.of.scalar) && !want.required).then_some(order)
+            }
             _ => None,
         };
         let slot = |want: &Want, column: Column| Slot {
@@ -117,13 +119,13 @@ impl<'a> SelectSink<'a> {
             plain: plain(want, &column),
             column,
             lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
-            mark: Mark::default(),
+            values: 0,
         };
         let slots: Vec<_> = wants.iter().map(|want| slot(want, Column::new(want.of.scalar.arrow(dialect)))).collect();
         let glance_at = |(place, slot): (usize, &Slot<'_>)| Some((glance(slot.text.as_deref()?), place));
         let glances: Vec<_> = slots.iter().enumerate().filter_map(glance_at).collect();
         let bits = glances.iter().fold(0, |bits, (glance, _)| bits | bit(*glance));
-        SelectSink { slots, glances, bits, dialect, order }
+        SelectSink { slots, glances, bits, rows: 0, source, dialect, order }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
@@ -138,16 +140,22 @@ impl<'a> SelectSink<'a> {
             return;
         }
         for (wanted, place) in &self.glances {
-            if *wanted == seen && self.slots[*place].text.as_deref() == Some(key) {
-                self.slots[*place].take(found());
+            let slot = &mut self.slots[*place];
+            if *wanted == seen && slot.text.as_deref() == Some(key) {
+                slot.take(found());
             }
         }
     }
 
     /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
-    pub fn rebind<'b>(self) -> SelectSink<'b> {
-        let SelectSink { slots, glances, bits, dialect, order } = self;
-        SelectSink { slots: slots.into_iter().map(Slot::rebind).collect(), glances, bits, dialect, order }
+    pub fn rebind<'b>(self, source: Source<'b>) -> SelectSink<'b> {
+        let SelectSink { slots, glances, bits, rows, dialect, order, .. } = self;
+        SelectSink { slots: slots.into_iter().map(Slot::rebind).collect(), glances, bits, rows, source, dialect, order }
+    }
+
+    /// Where values lie from here on.
+    pub fn read_from(&mut self, source: Source<'a>) {
+        self.source = source;
     }
 }
 
@@ -181,18 +189,14 @@ impl<'a> Sink<'a> for SelectSink<'a> {
         }
         Ok(())
     }
-
-    #[inline(always)]
-    fn short<H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Option<Result<(), Stop>> {
-        Some(headers.each(mode, self))
-    }
 }
 
 impl<'a> Take<'a> for SelectSink<'a> {
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
         let value = header.value.map(Run::bytes);
-        self.offer(header.key.bytes(), || Found { index: header.index, kind: None, value, at: header.at });
+        let found = || Found { index: header.index, kind: None, value, at: header.at };
+        self.offer(header.key.bytes(), found);
     }
 }
 
@@ -215,7 +219,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
             match row {
                 ShortRow::Null => self.null_row(),
                 ShortRow::Message(_, headers) => {
-                    let done = self.short(headers, fast).unwrap_or(Err(Stop));
+                    let done = headers.each(fast, self);
                     let done = done.and_then(|()| self.end_row(Presence::Whole, fast));
                     if done.is_err() || self.max_offset() > max_offset {
                         self.abort_row();
@@ -230,23 +234,28 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     #[inline]
     fn begin_row(&mut self) {
+        self.rows = self.slots.first().map_or(0, Slot::rows);
         for slot in &mut self.slots {
             slot.found.clear();
-            slot.mark = Mark { rows: slot.rows(), values: slot.column.count() };
+            if slot.lists.is_some() {
+                slot.values = slot.column.count();
+            }
         }
     }
 
     #[inline]
     fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
         for slot in &mut self.slots {
-            slot.end_row(headers, self.dialect, self.order, mode)?;
+            if !slot.end_plain(self.source) {
+                slot.end_row(headers, self.dialect, self.order, mode)?;
+            }
         }
         Ok(())
     }
 
     fn abort_row(&mut self) {
         for slot in &mut self.slots {
-            slot.abort_row();
+            slot.abort_row(self.rows);
         }
     }
 
@@ -274,8 +283,8 @@ impl<'a> Slot<'a> {
     fn rebind<'b>(mut self) -> Slot<'b> {
         self.found.clear();
         let found = std::mem::take(&mut self.found).into_iter().map(|_| unreachable!("it was cleared")).collect();
-        let Slot { want, text, plain, column, lists, mark, .. } = self;
-        Slot { want, text, found, plain, column, lists, mark }
+        let Slot { want, text, plain, column, lists, values, .. } = self;
+        Slot { want, text, found, plain, column, lists, values }
     }
 
     #[inline]
@@ -288,7 +297,20 @@ impl<'a> Slot<'a> {
         }
     }
 
-    #[inline]
+    /// Takes the value as its bytes are, or that there is none; false where it has to be read.
+    #[inline(always)]
+    fn end_plain(&mut self, source: Source<'a>) -> bool {
+        let Some(order) = self.plain else { return false };
+        match self.found.first() {
+            Some(Found { kind: None, value: Some(bytes), .. }) => self.column.push_bytes(bytes, order, source),
+            Some(_) => false,
+            None => {
+                self.column.push_null();
+                true
+            }
+        }
+    }
+
     fn end_row<M: Mode>(
         &mut self,
         headers: Presence,
@@ -309,14 +331,9 @@ impl<'a> Slot<'a> {
         if self.lists.is_some() {
             return self.end_list(headers, dialect, order, mode);
         }
-        let value = match (self.found.first(), self.plain) {
-            (Some(Found { kind: None, value: Some(bytes), .. }), Some(order))
-                if self.column.push_bytes(bytes, order) =>
-            {
-                return Ok(());
-            }
-            (Some(found), _) => self.read(*found, dialect, order, mode)?.flatten(),
-            (None, _) => None,
+        let value = match self.found.first() {
+            Some(found) => self.read(*found, dialect, order, mode)?.flatten(),
+            None => None,
         };
         self.column.push(value);
         Ok(())
@@ -342,7 +359,7 @@ impl<'a> Slot<'a> {
             }
         }
         if !whole {
-            self.column.truncate(self.mark.values);
+            self.column.truncate(self.values);
         }
         if let Some((ends, valid)) = &mut self.lists {
             ends.push(self.column.count() as i32);
@@ -403,12 +420,15 @@ impl<'a> Slot<'a> {
         }
     }
 
-    fn abort_row(&mut self) {
+    fn abort_row(&mut self, rows: usize) {
         self.found.clear();
-        self.column.truncate(self.mark.values);
-        if let Some((ends, valid)) = &mut self.lists {
-            ends.truncate(self.mark.rows + 1);
-            valid.truncate(self.mark.rows);
+        match &mut self.lists {
+            Some((ends, valid)) => {
+                self.column.truncate(self.values);
+                ends.truncate(rows + 1);
+                valid.truncate(rows);
+            }
+            None => self.column.truncate(rows),
         }
     }
 

@@ -53,12 +53,6 @@ impl Block for Kafka {
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
-        if M::QUICK
-            && let Some(headers) = Self::short(cursor, options)
-            && let Some(done) = sink.short(headers, mode)
-        {
-            return done;
-        }
         if cursor.remaining() == 0 {
             return Ok(());
         }
