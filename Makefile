@@ -83,7 +83,14 @@ lint: $(VENV)/.wheel ## Check format, lints and types of Rust and Python
 	cargo clippy --all-targets --features python -- -D warnings
 	$(BIN)/ruff check $(PYTHON_CODE)
 	$(BIN)/ruff format --check $(PYTHON_CODE)
-	$(BIN)/mypy python/letterhead
+	$(MAKE) types
+
+# The stubs are compared with the module that is installed.
+.PHONY: types
+types: $(VENV)/.wheel ## Check types: of the package, of what its users get, and the stubs of the compiled module
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m mypy.stubtest letterhead._native --mypy-config-file pyproject.toml
 
 .PHONY: format
 format: $(VENV)/.deps ## Rewrite the sources in the house format

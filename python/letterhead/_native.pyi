@@ -2,12 +2,45 @@
 
 import builtins
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 
 from _typeshed import ReadableBuffer
 
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.values import Value
+
+__all__ = [
+    "Column",
+    "Schema",
+    "Stream",
+    "buffer_addresses",
+    "amqp_column",
+    "convert_column",
+    "decode_column",
+    "encode_column",
+    "messages_column",
+    "schema",
+    "select_column",
+    "validate_column",
+    "record_batch",
+    "record_batches",
+    "convert",
+    "decode",
+    "encode",
+    "inspect",
+    "messages",
+    "select",
+    "validate",
+    "Packed",
+    "join_value",
+    "split_value",
+    "codes",
+    "formats",
+    "kinds",
+    "select_types",
+    "xxh3_64",
+    "__version__",
+]
 
 __version__: str
 
@@ -25,6 +58,7 @@ _Kinds: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 
+@final
 class Column:
     """An Arrow array."""
 
@@ -32,6 +66,7 @@ class Column:
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
 
+@final
 class Stream:
     """Arrow arrays made one by one: by iteration, or once as an Arrow stream."""
 
@@ -40,6 +75,7 @@ class Stream:
     def __iter__(self) -> Iterator[Column]: ...
     def __next__(self) -> Column: ...
 
+@final
 class Packed:
     """Headers of a block that was found whole, in its bytes: keys are asked for as str."""
 
@@ -52,6 +88,7 @@ class Packed:
     def pairs(self) -> builtins.list[tuple[HeaderKey, HeaderValue]]: ...
     def list(self) -> builtins.list[Header]: ...
 
+@final
 class Schema:
     """The type that a verb would give."""
 

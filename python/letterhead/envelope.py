@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from letterhead.errors import unknown_name
 from letterhead.headers import Headers
@@ -66,8 +66,9 @@ class Envelope:
             value = Headers(value)
         self.__dict__[name] = value
 
-    def __getattr__(self, name: str) -> NoReturn:
-        # Only asked for what is not there. A field misspelt would otherwise be set, and never written.
+    def __getattr__(self, name: str) -> Any:
+        # Only asked for what is not there: a field misspelt would otherwise be set, and never written. To a type checker
+        # this is how fields are read, which depend on the format.
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(str(unknown_name("field", name, self.__dict__)))

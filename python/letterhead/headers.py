@@ -93,11 +93,11 @@ class Headers(Sequence[Header]):
         self._items = [_header(*(pair if type(pair) is tuple and len(pair) == 2 else _pair(pair))) for pair in pairs]
 
     @overload
-    def __getitem__(self, which: str | bytes | Value) -> HeaderValue: ...
-    @overload
     def __getitem__(self, which: SupportsIndex) -> Header: ...
     @overload
     def __getitem__(self, which: slice) -> Self: ...
+    @overload
+    def __getitem__(self, which: str | bytes | Value) -> HeaderValue: ...
     def __getitem__(self, which: str | bytes | Value | SupportsIndex | slice) -> Any:
         if isinstance(which, str | bytes | Value | _Number):
             return self.last(which)

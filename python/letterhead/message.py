@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, overload
 
 from letterhead.columns import Columns, PlainKey, normalise
 from letterhead.envelope import Envelope
 from letterhead.errors import DecodeError, EncodeError, Fault, check_name, unknown_name
 from letterhead.headers import GivenKey, GivenValue, Header, HeaderKey, Headers
 from letterhead.losses import Converted, Kinds, Loss, Losses, plain_kinds
+from letterhead.names import BlockName, EnvelopeName
 from letterhead.values import of_message
 
 __all__ = ["Inspection", "Label", "batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
@@ -49,6 +50,12 @@ class Inspection(TypedDict):
     faults: list[Fault]
 
 
+@overload
+def decode(data: Data, format: BlockName, *, lenient: bool = False, strict_kinds: bool = False) -> Headers: ...
+@overload
+def decode(data: Data, format: EnvelopeName, *, lenient: bool = False, strict_kinds: bool = False) -> Envelope: ...
+@overload
+def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Headers | Envelope: ...
 def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Headers | Envelope:
     """Read one message.
 
@@ -197,6 +204,45 @@ def batch(
 _A = {"block": "a block", "envelope": "an envelope"}
 
 
+@overload
+def convert(
+    data: Data,
+    format: str,
+    *,
+    target: BlockName,
+    on_loss: Literal["raise", "drop"] = "raise",
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> bytes: ...
+@overload
+def convert(
+    data: Data,
+    format: str,
+    *,
+    target: str,
+    on_loss: Literal["raise", "drop"] = "raise",
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> bytes | None: ...
+@overload
+def convert(
+    data: Data,
+    format: str,
+    *,
+    target: str,
+    on_loss: Literal["report"],
+    kinds: Kinds | None = None,
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+) -> Converted: ...
 def convert(
     data: Data,
     format: str,
@@ -208,7 +254,7 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
-) -> Any:
+) -> bytes | Converted | None:
     """Turn one message of a format into the bytes of another.
 
     Headers are carried by value: a typed number is written in the target's byte order, under the target's code for its
@@ -267,6 +313,7 @@ def convert(
     >>> back.data == data, back.losses.kinds
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """
+    made: bytes | None
     made, losses, backs = _native().convert(
         _bytes(data),
         format,
@@ -283,6 +330,26 @@ def convert(
     return Converted(made, Losses((Loss(*loss) for loss in losses), _kinds(backs)))
 
 
+@overload
+def encode(
+    headers: GivenHeaders | None,
+    format: BlockName,
+    *,
+    kinds: Kinds | None = None,
+    on_loss: Literal["raise", "drop"] = "raise",
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+) -> bytes: ...
+@overload
+def encode(
+    headers: GivenHeaders | Envelope | Mapping[str, Any] | None,
+    format: str,
+    *,
+    kinds: Kinds | None = None,
+    on_loss: Literal["raise", "drop"] = "raise",
+    null_headers: Literal["empty", "raise"] = "empty",
+    canonical: bool = False,
+) -> bytes | None: ...
 def encode(
     headers: GivenHeaders | Envelope | Mapping[str, Any] | None,
     format: str,

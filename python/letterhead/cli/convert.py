@@ -54,7 +54,7 @@ def run_cell(
         raise
     except (ValueError, TypeError) as error:
         raise Failure(str(error)) from error
-    written, losses = made if on_loss == "report" else (made, None)
+    written, losses = made if isinstance(made, lh.Converted) else (made, None)
     if json:
         print(json_text(_document(format, target, written, losses), indent=2))
         return OK

@@ -119,7 +119,7 @@ def headers(value: bytes | None) -> Headers | None:
     DecodeError
         If the size or the headers are not what they should be.
     """
-    return None if value is None else decode(value, "streams").headers  # type: ignore[union-attr]
+    return None if value is None else decode(value, "streams").headers
 
 
 def raw_plain_value(value: bytes | None) -> bytes | None:

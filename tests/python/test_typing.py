@@ -1,0 +1,30 @@
+"""What type checkers are told is what happens: `make types` checks tests/typing, and here it is run."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from letterhead import _native, names
+
+TYPING = Path(__file__).parents[1] / "typing"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in TYPING.glob("*.py")))
+def test_the_values_are_of_the_types_that_are_said(name: str) -> None:
+    runpy.run_path(str(TYPING / name))
+
+
+@pytest.mark.parametrize(
+    ("is_", "said"), [("block", names.BlockName), ("envelope", names.EnvelopeName), ("batch", names.BatchName)]
+)
+def test_the_names_in_the_types_are_those_of_the_table(is_: str, said: object) -> None:
+    assert list(get_args(said)) == [row["name"] for row in _native.formats() if row["is_"] == is_]
+
+
+def test_a_block_has_bytes_whatever_its_headers() -> None:
+    targets = [row["name"] for row in _native.formats() if row["is_"] == "block" and row["is_target"]]
+    assert [_native.encode(None, name) for name in targets] == [b""] * len(targets)
