@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 
@@ -17,9 +18,16 @@ def run(program: str) -> str:
 
 
 def test_import_brings_neither_arrow_nor_spark() -> None:
-    loaded = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'letterhead.arrow', 'letterhead.spark'}"
-    program = f"import sys, letterhead; from letterhead import *; print(sorted({loaded} & set(sys.modules)))"
+    others = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'kafka', 'typer', 'rich', 'cryptography'}"
+    loaded = f"({others} | {{'letterhead.arrow', 'letterhead.spark'}}) & set(sys.modules)"
+    program = f"import sys, letterhead; from letterhead import *; print(sorted({loaded}))"
     assert run(program) == "[]"
+
+
+def test_an_import_takes_less_than_50_milliseconds() -> None:
+    # Time of the processor: what else the machine does is not the package's fault.
+    timed = "import time; t = time.process_time(); import letterhead; print((time.process_time() - t) * 1e3)"
+    assert statistics.median(float(run(timed)) for _ in range(7)) < 50
 
 
 def test_submodules_are_loaded_when_they_are_asked_for() -> None:
@@ -37,6 +45,25 @@ def test_every_public_name_is_there_and_documented() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'arow'"):
         _ = lh.arow
+
+
+@pytest.mark.parametrize(
+    ("missing", "asked", "message"),
+    [
+        ("pyspark", "lh.spark", "letterhead.spark needs pyspark: pip install 'letterhead[pyspark]'"),
+        ("pyarrow", "lh.spark", "letterhead.spark needs pyarrow: pip install 'letterhead[pyspark]'"),
+        ("pyarrow", "lh.read.segments", "reading segments needs pyarrow: pip install 'letterhead[arrow]'"),
+        ("numpy", "lh.read.segments", "reading segments needs numpy: pip install 'letterhead[arrow]'"),
+        ("pyarrow", "lh.read.topic", "reading a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
+        ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
+    ],
+)
+def test_what_is_missing_is_said_with_how_to_get_it(missing: str, asked: str, message: str) -> None:
+    program = (
+        f"import importlib, sys; sys.modules[{missing!r}] = None; import letterhead as lh\n"
+        f"try:\n    {asked}\nexcept ModuleNotFoundError as error:\n    print(error.name, error)"
+    )
+    assert run(program).startswith(f"{missing} {message}")
 
 
 def test_an_import_starts_no_thread() -> None:
