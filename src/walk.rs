@@ -133,9 +133,9 @@ pub trait Block: 'static {
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
 
-    /// The headers between the cursor and its end, where they lie as nearly all do; `None`: walk them.
+    /// The headers between the cursor and its end, read strictly, where they lie as nearly all do; `None`: walk them.
     #[inline(always)]
-    fn short<'a>(_cursor: Cursor<'a>, _options: ReadOptions) -> Option<Self::Short<'a>> {
+    fn short(_cursor: Cursor<'_>) -> Option<Self::Short<'_>> {
         None
     }
 

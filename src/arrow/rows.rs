@@ -19,6 +19,7 @@ use crate::kind::Kind;
 use crate::mode::{Fast, Mode, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::values::MessageSink;
+use crate::short::Short;
 use crate::short::columns::{Bits, Columns, Parts};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
@@ -66,6 +67,7 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
     #[inline(always)]
     fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
         match self.cells {
+            _ if !<E::Block as Block>::Short::ARE_THERE || self.options.lenient => 0,
             Bytes::Small(cells) => sink.leap(short::cells::<_, E>(cells, rows, self.options), fast, max_offset),
             Bytes::Large(cells) => sink.leap(short::cells::<_, E>(cells, rows, self.options), fast, max_offset),
             Bytes::View(_) => 0,

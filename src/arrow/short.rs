@@ -13,7 +13,7 @@ use crate::short::columns::{Columns, InColumns};
 use crate::short::{Short, ShortRow};
 use crate::walk::{Block, Envelope, FieldValue, ReadOptions};
 
-/// Cells in a format.
+/// Cells in a format, which are read strictly.
 pub fn cells<'a, O: OffsetSizeTrait, E: Envelope>(
     array: &'a GenericBinaryArray<O>,
     rows: Range<usize>,
@@ -46,7 +46,7 @@ impl<'a, O: OffsetSizeTrait, E: Envelope> Iterator for ShortCells<'a, O, E> {
             _ => {
                 let cursor = Cursor::within(self.cells, start.as_usize()..end.as_usize());
                 let opened = E::open(cursor, self.options, &mut Fast::new(OnLoss::Raise)).ok()?;
-                ShortRow::Message(opened.fields, E::Block::short(opened.block?, self.options)?)
+                ShortRow::Message(opened.fields, E::Block::short(opened.block?)?)
             }
         };
         self.offsets = rest;

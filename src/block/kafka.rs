@@ -123,13 +123,13 @@ impl Block for Kafka {
     }
 
     #[inline(always)]
-    fn short<'a>(mut cursor: Cursor<'a>, options: ReadOptions) -> Option<InBlock<'a>> {
+    fn short(mut cursor: Cursor<'_>) -> Option<InBlock<'_>> {
         let count = match cursor.remaining() {
             0 => 0,
             _ => usize::try_from(cursor.varint("header count", false, &mut Fast::new(OnLoss::Raise)).ok()?).ok()?,
         };
-        // What is lenient, and a block that cannot have so many, are for the walk.
-        let may_be = !options.lenient && count <= cursor.remaining() / MIN_HEADER_LEN;
+        // A block that cannot have so many is for the walk.
+        let may_be = count <= cursor.remaining() / MIN_HEADER_LEN;
         if may_be { cursor.short(count) } else { None }
     }
 

@@ -14,6 +14,9 @@ pub mod columns;
 
 /// The headers of a row.
 pub trait Short<'a> {
+    /// There can be such headers at all.
+    const ARE_THERE: bool = true;
+
     fn count(&self) -> usize;
 
     /// All keys and all values together have at most so many bytes.
@@ -37,6 +40,8 @@ pub trait Take<'a> {
 pub struct Nothing;
 
 impl<'a> Short<'a> for Nothing {
+    const ARE_THERE: bool = false;
+
     fn count(&self) -> usize {
         0
     }
