@@ -37,12 +37,19 @@ RECORD := benches/record
 BENCH_ROWS ?= 16000
 
 WHEEL_SOURCES := $(shell find src python -type f \( -name '*.rs' -o -name '*.py' -o -name '*.pyi' -o -name py.typed \) 2>/dev/null) \
-  Cargo.toml Cargo.lock pyproject.toml README.md LICENSE
+  Cargo.toml Cargo.lock pyproject.toml README.md LICENSE NOTICE THIRD-PARTY.txt
 JVM_SOURCES := benches/jvm/pom.xml $(shell find benches/jvm/src -name '*.java')
 JVM_TEST_SOURCES := tests/jvm/pom.xml $(shell find tests/jvm/src -name '*.java')
 KAFKA_SOURCES := tests/jvm/broker/pom.xml $(shell find tests/jvm/broker/src -name '*.java')
 NEED_MAVEN = @command -v java >/dev/null && command -v mvn >/dev/null || { echo "JDK 17 and Maven are needed: java and mvn on the PATH"; exit 1; }
 PYTHON_CODE := python tests benches docs $(wildcard examples)
+HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: \([^-]*\)-.*/\1/p')
+RELEASE := dist/release
+# Where `make test-wheels` looks: the wheel of setup, and those for a release if they are there.
+WHEELS ?= dist $(RELEASE)
+CARGO_DENY := target/tools/bin/cargo-deny
+# Interpreters of this machine that wheels are tested in, this one always; those that are not there are passed over.
+TEST_PYTHONS ?= $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3.14t /usr/bin/python3
 
 ##@ Use
 
@@ -138,7 +145,7 @@ test-kafka: $(VENV)/.wheel target/kafka/.built ## Test with a Kafka broker betwe
 	$(PYTEST) tests/kafka -m "not full"
 
 .PHONY: test-full
-test-full: test-long test-instructions test-spark35 ## Run what test-all adds to test
+test-full: test-long test-instructions test-spark35 test-wheels ## Run what test-all adds to test
 
 # What is marked as long, and every property with more examples than the first tier tries.
 .PHONY: test-long
@@ -147,6 +154,15 @@ test-long: $(VENV)/.wheel target/jvm-tests/.built target/kafka/.built
 	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/python tests/read tests/state -m "full or hypothesis" --timeout 1800
 	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/spark -m "full or hypothesis"
 	$(PYTEST) tests/kafka -m full
+
+# What was built is installed as a user would, in environments with nothing else.
+.PHONY: test-wheels
+test-wheels: $(VENV)/.wheels $(if $(filter dist,$(WHEELS)),$(VENV)/.wheel) ## Test the wheels of setup and of `make wheels`: tags, interface, contents, and each in clean environments
+	$(BIN)/python tests/wheels/check.py $(WHEELS) --python $(TEST_PYTHONS)
+
+.PHONY: test-sdist
+test-sdist: $(VENV)/.wheels ## Build and test the source distribution in dist/release far from this directory (minutes)
+	$(BIN)/python tests/wheels/check.py $(RELEASE) --sdist
 
 .PHONY: test-spark35
 test-spark35: $(VENV35)/.wheel ## Smoke-test the transforms on Spark 3.5, in an environment of its own
@@ -162,6 +178,47 @@ fuzz: $(VENV)/.wheel ## Compare Rust with plain Python on many more random input
 	@echo "longer runs of the properties, Rust against plain Python; a coverage-guided fuzzer is not built yet"
 	env -u PROPTEST_RNG_SEED PROPTEST_CASES=$(FUZZ_EXAMPLES)0 cargo test --no-default-features
 	LETTERHEAD_RANDOM=1 LETTERHEAD_EXAMPLES=$(FUZZ_EXAMPLES) $(PYTEST) tests/python -m hypothesis --timeout 7200
+
+##@ Release
+
+# zig brings the C library of an old system: a wheel runs where glibc is 2.17 or newer, wherever it was built.
+.PHONY: wheels
+wheels: $(VENV)/.wheels sdist ## Build wheels for glibc and musl and the source distribution into dist/release (15 minutes)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(HOST)-unknown-linux-gnu \
+	  --compatibility manylinux2014 --out $(RELEASE)
+	@if rustup target list --installed 2>/dev/null | grep -qx $(HOST)-unknown-linux-musl; then \
+	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(HOST)-unknown-linux-musl \
+	    --compatibility musllinux_1_2 --out $(RELEASE); \
+	else echo "no wheel for musl: rustup target add $(HOST)-unknown-linux-musl"; fi
+
+.PHONY: sdist
+sdist: $(VENV)/.wheels ## Build the source distribution into dist/release
+	mkdir -p $(RELEASE)
+	rm -f $(RELEASE)/letterhead-*.whl $(RELEASE)/letterhead-*.tar.gz
+	$(BIN)/maturin sdist --out $(RELEASE)
+
+.PHONY: supply
+supply: licences advisories ## Check licences, sources and advisories of all dependencies
+
+.PHONY: licences
+licences: $(CARGO_DENY) $(VENV)/.supply ## Check licences and sources of dependencies (no network)
+	$(CARGO_DENY) --locked check licenses bans sources
+	$(BIN)/python tests/wheels/licences.py --check
+	$(BIN)/python tests/wheels/python_licences.py
+
+.PHONY: advisories
+advisories: $(CARGO_DENY) $(VENV)/.supply ## Ask for advisories on dependencies (GitHub and PyPI are asked)
+	$(CARGO_DENY) --locked check advisories
+	$(BIN)/pip-audit --strict --progress-spinner off --skip-editable --path $(VENV)/lib/python*/site-packages
+
+.PHONY: third-party
+third-party: ## Write THIRD-PARTY.txt: the licences of the crates in the wheel
+	$(PYTHON) tests/wheels/licences.py
+
+# Of the crates there is a list in each wheel; this takes it out, and adds one of what the extras bring.
+.PHONY: sbom
+sbom: $(VENV)/.supply ## Write bills of materials (CycloneDX) of the wheel and of its extras into dist/release
+	$(BIN)/python tests/wheels/bill.py $(RELEASE)
 
 ##@ Measure
 
@@ -264,13 +321,25 @@ $(VENV)/.bench: $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet apache-iggy==0.9.0
 	touch $@
 
+$(VENV)/.wheels: pyproject.toml $(VENV)/.python
+	$(BIN)/python -m pip install --quiet --group wheels
+	touch $@
+
+$(VENV)/.supply: pyproject.toml $(VENV)/.deps
+	$(BIN)/python -m pip install --quiet --group supply
+	touch $@
+
+# Some 300 crates: it takes minutes, once.
+$(CARGO_DENY):
+	cargo install --quiet --locked --root target/tools --target-dir target/tools/build cargo-deny@0.20.2
+
 $(VENV)/.docs: docs/requirements.txt $(VENV)/.wheel
 	$(BIN)/python -m pip install --quiet -r docs/requirements.txt
 	touch $@
 
 # A real wheel, installed as a user would: nothing is tested that is not in it.
 $(VENV)/.wheel: $(WHEEL_SOURCES) $(VENV)/.deps
-	rm -f dist/letterhead-*.whl
+	rm -f dist/letterhead-*.whl $(RELEASE)/letterhead-*  # of other sources
 	$(BIN)/maturin build --quiet --release --locked --out dist
 	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps dist/letterhead-*.whl
 	touch $@

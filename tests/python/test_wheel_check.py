@@ -1,0 +1,106 @@
+"""What looks at wheels refuses those that are not what they say: each rule of tests/wheels/check.py has a wheel that breaks it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+NAME = "letterhead-0.1.0-cp311-abi3-macosx_11_0_arm64.whl"
+TAG = "cp311-abi3-macosx_11_0_arm64"
+METADATA = "Metadata-Version: 2.4\nName: letterhead\nVersion: 0.1.0\nLicense-Expression: Apache-2.0\n"
+
+
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"wheels_{name}", ROOT / "tests" / "wheels" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+check = loaded("check")
+licences = loaded("licences")
+
+
+def wheel(directory: Path, name: str = NAME, tag: str = TAG, metadata: str = METADATA, **files: bytes) -> Path:
+    path = directory / name
+    parts = {"letterhead/__init__.py": b"", "letterhead/_native.abi3.so": b"module"} | {
+        file.replace("__", "/"): data for file, data in files.items()
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, data in parts.items():
+            archive.writestr(file, data)
+        archive.writestr("letterhead-0.1.0.dist-info/WHEEL", f"Wheel-Version: 1.0\nTag: {tag}\n")
+        archive.writestr("letterhead-0.1.0.dist-info/METADATA", metadata)
+    return path
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(SystemExit) as ended:
+        check.audit(path)
+    return str(ended.value)
+
+
+def test_a_name_that_is_not_the_tag_inside_is_refused(tmp_path: Path) -> None:
+    assert "says inside that it is ['cp312-abi3-any']" in refused(wheel(tmp_path, tag="cp312-abi3-any"))
+
+
+@pytest.mark.parametrize("tag", ["cp311-cp311-win_amd64", "cp312-abi3-win_amd64", "cp313-cp313t-win_amd64"])
+def test_an_interface_that_we_do_not_build_for_is_refused(tmp_path: Path, tag: str) -> None:
+    assert "neither abi3 from 3.11 on nor a free-threaded" in refused(
+        wheel(tmp_path, f"letterhead-0.1.0-{tag}.whl", tag)
+    )
+
+
+def test_other_metadata_is_refused(tmp_path: Path) -> None:
+    assert "has the metadata of letterhead 0.1.0, MIT" in refused(
+        wheel(tmp_path, metadata=METADATA.replace("Apache-2.0", "MIT"))
+    )
+
+
+@pytest.mark.parametrize("file", ["tests__test_package.py", "letterhead__notes.txt", "letterhead__other.so"])
+def test_a_file_that_should_not_be_there_is_refused(tmp_path: Path, file: str) -> None:
+    assert f"and has ['{file.replace('__', '/')}']" in refused(wheel(tmp_path, **{file: b"x"}))
+
+
+def test_a_wheel_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    data = bytes((check.MOST_MIB << 20) + 1)
+    assert "MiB: more than 6" in refused(wheel(tmp_path, **{"letterhead/large.py": data}))
+
+
+def test_a_module_that_is_no_library_is_refused(tmp_path: Path) -> None:
+    # Names, tags and metadata hold here: it gets as far as abi3audit, which opens the module.
+    said = refused(wheel(tmp_path))
+    assert "-m abi3audit --strict" in said
+    assert "No module named" not in said
+
+
+def test_sources_without_a_licence_or_with_data_in_bulk_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "letterhead-0.1.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in [*check.NEEDED_IN_SDIST[1:], "tests/samples/orders-0.parquet"]:
+            (tmp_path / "file").write_bytes(b"")
+            archive.add(tmp_path / "file", f"letterhead-0.1.0/{name}")
+    with pytest.raises(
+        SystemExit, match=r"lacks \['LICENSE'\] and should not have \['tests/samples/orders-0.parquet'\]"
+    ):
+        check.look_at_sources(path)
+
+
+def test_the_licences_name_the_crates_that_the_lock_file_has() -> None:
+    named = licences.named((ROOT / "THIRD-PARTY.txt").read_text(encoding="utf-8"))
+    assert len(named) > 50
+    lock = (ROOT / "Cargo.lock").read_text()
+    locked = {
+        " ".join(part.split('"')[1] for part in lines.splitlines()[1:3]) for lines in lock.split("[[package]]")[1:]
+    }
+    assert [crate for crate in named if crate not in locked] == []

@@ -1,0 +1,209 @@
+"""Look at wheels from outside, and test each in environments that have nothing else.
+
+    python tests/wheels/check.py dist dist/release --python python3.11 python3.12
+    python tests/wheels/check.py dist/release --sdist
+
+Names, tags and metadata agree; the glibc, musl or system that a name promises is what the module asks for (auditwheel); it
+uses the stable interface and nothing else (abi3audit); nothing is in it that should not be; its size is bounded. Then
+installed.py runs in every Python that a wheel is for. With `--sdist` the source distribution is built and tested instead,
+in a directory that has no more than it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import zipfile
+from email import message_from_bytes
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).parent
+
+MOST_MIB = 6
+"""A wheel is sent to every worker of a cluster. Past this, pyo3-arrow with what it brings is the first to go (it is named in
+one file, and the C interface of Arrow can be spoken without it)."""
+
+MODULE = re.compile(r"letterhead/_native\.(abi3\.so|cpython-\d+t?-[\w-]+\.so|pyd|cp\d+t?-\w+\.pyd)")
+OURS = re.compile(r"letterhead/([a-z_0-9]+/)*[a-z_0-9]+\.pyi?|letterhead/py\.typed|letterhead-[\d.]+\.dist-info/.+")
+NOT_IN_SDIST = re.compile(r"(tests|benches|docs|examples)/|.*\.(parquet|jsonl|log|so)$")
+NEEDED_IN_SDIST = ("LICENSE", "NOTICE", "THIRD-PARTY.txt", "Cargo.lock", "Cargo.toml", "pyproject.toml", "README.md")
+
+
+class Python(NamedTuple):
+    """An interpreter that is here."""
+
+    path: str
+    version: tuple[int, int]
+    has_gil: bool
+    prefix: str
+
+
+def fail(what: str) -> None:
+    """Say what is wrong, and end."""
+    raise SystemExit(f"check: {what}")
+
+
+def run(*command: str | Path, timeout: int = 600, **options: object) -> str:
+    """Run a command and give what it prints."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=timeout, **options)  # type: ignore[call-overload]
+    if done.returncode:
+        fail(f"{' '.join(str(part) for part in command)}\n{done.stdout}{done.stderr}")
+    return str(done.stdout)
+
+
+def audit(wheel: Path) -> None:
+    """Look at a wheel without running it."""
+    name, version, interpreter, abi, platforms = wheel.stem.split("-")
+    with zipfile.ZipFile(wheel) as archive:
+        files = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+        about = f"{name}-{version}.dist-info"
+        tags = message_from_bytes(archive.read(f"{about}/WHEEL")).get_all("Tag") or []
+        meta = message_from_bytes(archive.read(f"{about}/METADATA"))
+        if archive.testzip() is not None:
+            fail(f"{wheel.name} is damaged")
+    if set(tags) != {f"{interpreter}-{abi}-{platform}" for platform in platforms.split(".")}:
+        fail(f"{wheel.name} says inside that it is {tags}")
+    is_stable = (interpreter, abi) == ("cp311", "abi3")
+    if not is_stable and not (interpreter + "t" == abi and int(interpreter[3:]) >= 14):
+        fail(f"{wheel.name} is for {interpreter} with {abi}: neither abi3 from 3.11 on nor a free-threaded Python")
+    if (meta["Name"], meta["Version"], meta["License-Expression"]) != ("letterhead", version, "Apache-2.0"):
+        fail(f"{wheel.name} has the metadata of {meta['Name']} {meta['Version']}, {meta['License-Expression']}")
+    strange = [file for file in files if not OURS.fullmatch(file) and not MODULE.fullmatch(file)]
+    if strange or sum(1 for file in files if MODULE.fullmatch(file)) != 1:
+        fail(f"{wheel.name} should have one module and Python files, and has {strange}")
+    size = wheel.stat().st_size / 2**20
+    if size > MOST_MIB:
+        fail(f"{wheel.name} has {size:.1f} MiB: more than {MOST_MIB}")
+    told = [f"{size:.1f} MiB of {MOST_MIB}"]
+    if is_stable:
+        run(sys.executable, "-m", "abi3audit", "--strict", wheel)
+        told.append("nothing but abi3 of 3.11")
+    if "linux" in platforms:
+        told.append(f"auditwheel: {platform_of(wheel, platforms)}")
+    print(f"{wheel.name}\n  {'; '.join(told)}")
+
+
+def platform_of(wheel: Path, platforms: str) -> str:
+    """Find the oldest system that a module runs on, which has to be the one in its name."""
+    shown = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    found = re.search(r'following platform tag: "(\w+)"', shown)
+    if found is None:
+        fail(f"auditwheel says of {wheel.name}: {shown}")
+        raise AssertionError
+    if found[1] not in platforms.split("."):
+        fail(f"{wheel.name} runs on {found[1]}, and its name says {platforms}")
+    return found[1]
+
+
+def pythons(names: list[str]) -> list[Python]:
+    """Find the interpreters that are here, each once; those of pyenv too."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    kept = [str(path) for path in sorted(root.glob("3.*/bin/python"))]
+    ask = "import sys, sysconfig as s; print(*sys.version_info[:2], s.get_config_var('Py_GIL_DISABLED') or 0, sys.base_prefix)"
+    found: dict[str, Python] = {}
+    for name in dict.fromkeys([*names, *kept]):
+        path = shutil.which(name)
+        told = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
+        if not told or told.returncode:
+            continue
+        major, minor, is_free, prefix = told.stdout.strip().split(" ", 3)
+        if (int(major), int(minor)) >= (3, 11):
+            found.setdefault(prefix, Python(str(path), (int(major), int(minor)), is_free == "0", prefix))
+    return list(found.values())
+
+
+def fits(wheel: Path, python: Python) -> bool:
+    """Say whether a Python of this machine can take a wheel. What musl is asked for is only built here, not run."""
+    _, _, interpreter, abi, platforms = wheel.stem.split("-")
+    if abi == "abi3":
+        fitting = python.has_gil
+    else:
+        fitting = not python.has_gil and interpreter == "cp{}{}".format(*python.version)
+    return fitting and ("musllinux" in platforms) == (sys.platform == "linux" and not has_glibc())
+
+
+def has_glibc() -> bool:
+    """Say whether this Linux has glibc; the other that wheels are for is musl."""
+    try:
+        return bool(os.confstr("CS_GNU_LIBC_VERSION"))
+    except (AttributeError, OSError, ValueError):
+        return False
+
+
+def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
+    """Install a wheel or sources into a new environment and run installed.py there, from outside this project."""
+    environment = directory / "environment"
+    run(python.path, "-m", "venv", "--without-pip", environment)
+    inside = environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    started = time.monotonic()
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        inside,
+        "install",
+        "--quiet",
+        "--no-deps",
+        *options,
+        what,
+        cwd=directory,
+        timeout=3600,
+    )
+    installed = time.monotonic()
+    run(inside, "-I", HERE / "installed.py", cwd=directory)
+    version = ".".join(map(str, python.version)) + ("" if python.has_gil else "t")
+    print(
+        f"  Python {version} of {python.prefix}: installed in {installed - started:.0f} s, tested in {time.monotonic() - installed:.0f} s"
+    )
+
+
+def look_at_sources(sdist: Path) -> None:
+    """See that a source distribution has what it needs, and no data in bulk."""
+    with tarfile.open(sdist) as archive:
+        files = [member.name.split("/", 1)[1] for member in archive.getmembers() if member.isfile()]
+    missing = [name for name in NEEDED_IN_SDIST if name not in files]
+    bulk = [name for name in files if NOT_IN_SDIST.match(name)]
+    if missing or bulk:
+        fail(f"{sdist.name} lacks {missing} and should not have {bulk[:5]}")
+    print(f"{sdist.name}\n  {sdist.stat().st_size / 1024:.0f} KiB, {len(files)} files")
+
+
+def main() -> int:
+    """Check what is in a directory."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("directories", type=Path, nargs="+")
+    parser.add_argument("--python", nargs="*", default=[], metavar="NAME", help="interpreters beside this one")
+    parser.add_argument("--sdist", action="store_true", help="build and test the source distribution instead")
+    options = parser.parse_args()
+    found = pythons([sys.executable, *options.python])
+    what = "letterhead-*.tar.gz" if options.sdist else "letterhead-*.whl"
+    archives = [archive for directory in options.directories for archive in sorted(directory.resolve().glob(what))]
+    if not archives:
+        fail(f"no {what} in {', '.join(map(str, options.directories))}")
+    for archive in archives:
+        if options.sdist:
+            look_at_sources(archive)
+            with tempfile.TemporaryDirectory() as directory:
+                try_out(archive, found[0], Path(directory))
+            continue
+        audit(archive)
+        fitting = [python for python in found if fits(archive, python)]
+        for python in fitting:
+            with tempfile.TemporaryDirectory() as directory:
+                try_out(archive, python, Path(directory), "--no-index")
+        if not fitting:
+            print("  not run: no Python here takes it")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""What a wheel does where there is nothing but Python and it. Run by check.py with the Python of such an environment.
+
+    python -I tests/wheels/installed.py
+
+unittest, because pytest is not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+import sysconfig
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "tests" / "vectors"
+MOST_MILLISECONDS = 50
+
+MISSING = {
+    "lh.arrow.validate(Column(), 'kafka')": "pyarrow",
+    "lh.arrow.scan(Column(), 'kafka')": "a scan needs {}: pip install 'letterhead[arrow]'",
+    "lh.arrow.schema_id(Column())": "pip install 'letterhead[arrow]'",
+    "lh.read.segments('.')": "reading segments needs {}: pip install 'letterhead[arrow]'",
+    "lh.read.state('.')": "reading a state directory needs pyarrow: pip install 'letterhead[arrow,state]'",
+    "lh.read.topic('t', bootstrap_servers='127.0.0.1:9')": "reading a topic needs {}: pip install 'letterhead[arrow,kafka]'",
+    "lh.spark": "letterhead.spark needs {}: pip install 'letterhead[pyspark]'",
+    "lh.kip82.Sealing(bytes(32))": "pip install 'letterhead[crypto]'",
+    "letterhead.state.rocksdb.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
+}
+"""What is asked for, and what the error has to say where nothing else is installed."""
+
+
+class Column:
+    """Arrow data of nobody: what is asked for before it is looked at is what counts here."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Give nothing."""
+        raise ModuleNotFoundError("no pyarrow to make an array with")
+
+
+def run(program: str) -> str:
+    """Run a program in a new process of this very environment."""
+    command = [sys.executable, "-I", "-c", program]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+
+class Installed(unittest.TestCase):
+    """The package, as pip put it there."""
+
+    def test_it_is_the_installed_one_and_has_one_version(self) -> None:
+        import letterhead
+        from letterhead import _native
+
+        there = Path(sysconfig.get_path("platlib"))
+        self.assertEqual(Path(letterhead.__file__).parent, there / "letterhead")
+        self.assertEqual(Path(_native.__file__).parent, there / "letterhead")
+        self.assertEqual(metadata.version("letterhead"), _native.__version__)
+
+    def test_nothing_else_is_installed(self) -> None:
+        found = {package.metadata["Name"].lower() for package in metadata.distributions()}
+        self.assertEqual(found - {"pip", "setuptools"}, {"letterhead"})
+
+    def test_types_stubs_and_licences_are_in_it(self) -> None:
+        files = {str(path).replace("\\", "/") for path in metadata.files("letterhead") or []}
+        about = f"letterhead-{metadata.version('letterhead')}.dist-info"
+        wanted = {"letterhead/py.typed", "letterhead/_native.pyi", f"{about}/sboms/letterhead.cyclonedx.json"}
+        wanted |= {f"{about}/licenses/{name}" for name in ("LICENSE", "NOTICE", "THIRD-PARTY.txt")}
+        self.assertEqual(wanted - files, set())
+
+    def test_every_case_of_the_real_systems_holds(self) -> None:
+        sys.path.insert(0, str(ROOT / "tests" / "python"))
+        from implementations import Message
+        from vector_checks import CHECKS, check_file
+
+        self.assertGreater(len(CHECKS), 3)
+        for name in CHECKS:
+            with self.subTest(name):
+                check_file(VECTORS, name, Message())
+
+    def test_every_codec_is_in_it(self) -> None:
+        import letterhead as lh
+
+        messages = [{"key": b"k", "value": bytes(2000), "headers": {"n": str(n)}} for n in range(50)]
+        plain = lh.batch(messages)
+        for codec in ("gzip", "snappy", "lz4", "zstd"):
+            with self.subTest(codec):
+                packed = lh.batch(messages, codec=codec)
+                self.assertLess(len(packed), len(plain) // 4)
+                read = [message.headers["n"] for message in lh.messages(packed, "record-batch")]
+                self.assertEqual(read, [str(n).encode() for n in range(50)])
+
+    def test_an_import_takes_few_milliseconds_and_brings_nothing(self) -> None:
+        timed = (
+            "import sys, time; t = time.process_time(); import letterhead; t = time.process_time() - t; print(t * 1e3)"
+        )
+        took = statistics.median(float(run(timed)) for _ in range(7))
+        self.assertLess(took, MOST_MILLISECONDS)
+        others = "{'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'kafka', 'typer', 'rich', 'cryptography'}"
+        self.assertEqual(run(f"import sys, letterhead; print({others} & set(sys.modules))"), "set()")
+
+    def test_what_is_missing_is_said_with_how_to_get_it(self) -> None:
+        import letterhead as lh
+
+        for call, said in MISSING.items():
+            with self.subTest(call):
+                scope = {"lh": lh, "Column": Column}
+                if call.startswith("letterhead.state"):
+                    exec("import letterhead.state.rocksdb.database", scope)
+                with self.assertRaises(ImportError) as raised:
+                    eval(call, scope)
+                text = " ".join([str(raised.exception), *getattr(raised.exception, "__notes__", ())])
+                wanted = re.escape(said).replace(
+                    re.escape("{}"), "(pyarrow|numpy|pyspark|kafka-python 3.0.12 or later)"
+                )
+                self.assertRegex(text, wanted)
+
+    def test_the_command_says_what_it_needs(self) -> None:
+        suffix = ".exe" if sys.platform == "win32" else ""
+        command = Path(sysconfig.get_path("scripts")) / f"letterhead{suffix}"
+        done = subprocess.run([command, "--help"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"^letterhead: the command needs \w+: pip install 'letterhead\[cli\]'\n$")
+
+    def test_an_extra_brings_what_it_says(self) -> None:
+        asked = metadata.requires("letterhead") or []
+        self.assertEqual([line for line in asked if "extra ==" not in line], [], "the core asks for nothing")
+        extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
+        self.assertEqual(extras, {"arrow", "spark", "pyspark", "cli", "state", "crypto", "kafka"})
+
+    def test_the_gil_stays_off_where_it_is_off(self) -> None:
+        import letterhead as lh
+
+        # The first verb loads the module: one that needed the GIL would switch it on for all.
+        lh.decode(b"", "kafka")
+        is_enabled = getattr(sys, "_is_gil_enabled", lambda: True)
+        self.assertEqual(is_enabled(), not sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+    def test_threads_that_share_headers_read_the_same(self) -> None:
+        import letterhead as lh
+
+        pairs = [(f"key-{n % 7}", str(n).encode()) for n in range(60)]
+        data = lh.encode(pairs, "kafka")
+
+        def work(_: int) -> list[object]:
+            made: list[object] = []
+            for _ in range(40):
+                headers = lh.decode(data, "kafka")
+                with ThreadPoolExecutor(4) as inner:
+                    lists = list(inner.map(lambda _, shared=headers: shared._list(), range(4)))
+                made.append(all(each is lists[0] for each in lists))
+                made.append([tuple(header) for header in headers] == pairs and headers["key-3"] == b"59")
+            return made
+
+        with ThreadPoolExecutor(4) as pool:
+            results = [each for made in pool.map(work, range(4)) for each in made]
+        self.assertEqual(results, [True] * len(results))
+        self.assertEqual(len(results), 320)
+
+    def test_the_bill_of_materials_lists_the_crates_with_licences(self) -> None:
+        about = f"letterhead-{metadata.version('letterhead')}.dist-info"
+        path = Path(sysconfig.get_path("platlib")) / about / "sboms" / "letterhead.cyclonedx.json"
+        bill = json.loads(path.read_text(encoding="utf-8"))
+        self.assertEqual((bill["bomFormat"], bill["metadata"]["component"]["name"]), ("CycloneDX", "letterhead"))
+        listed = {f"{part['name']} {part['version']}" for part in bill["components"] if part.get("licenses")}
+        passed_on = (path.parents[1] / "licenses" / "THIRD-PARTY.txt").read_text(encoding="utf-8").split("=" * 100)[0]
+        crates = set(re.findall(r"^(\S+ \d\S*) +\S.*$", passed_on, re.MULTILINE))
+        self.assertGreater(len(crates), 50)
+        self.assertEqual(crates - listed, set())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
