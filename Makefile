@@ -26,13 +26,28 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 export PYSPARK_DRIVER_PYTHON := $(PYSPARK_PYTHON)
 export SPARK_LOCAL_IP := 127.0.0.1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Random inputs are the same in every run of the tests; `make fuzz` draws new ones.
+# Random inputs are the same in every run of the tests; `make fuzz-properties` draws new ones.
 export PROPTEST_RNG_SEED ?= 82
 
 # Benchmarks of one core run on one core: the last one, where there is taskset.
 PIN ?= $(shell command -v taskset >/dev/null 2>&1 && echo taskset -c $$(( $$(nproc) - 1 )))
 LONG_EXAMPLES ?= 150
 FUZZ_EXAMPLES ?= 20000
+FUZZ_TIME ?= 60
+FUZZ_TARGETS ?=
+FUZZ_FORMATS ?=
+MIRI_TARGETS ?= x86_64-unknown-linux-gnu i686-unknown-linux-gnu s390x-unknown-linux-gnu
+MIRI_CASES ?= 2
+# What is long or in C by name.
+MIRI_TESTS ?= --skip codec
+ASAN_CASES ?= 32
+ASAN_TARGET := target/asan
+ASAN_TESTS ?= tests/python/test_arrow.py tests/python/test_arrow_formats.py tests/python/test_bad_input.py \
+  tests/python/test_bad_formats.py tests/python/test_batch.py tests/python/test_amqp.py tests/python/test_decoded_headers.py \
+  tests/python/test_vectors.py tests/python/test_columns.py
+HOST = $(shell rustc -vV | awk '/^host:/ { print $$2 }')
+NEED_NIGHTLY = @cargo +nightly --version >/dev/null 2>&1 || { \
+  echo "nightly Rust is needed: rustup toolchain install nightly --profile minimal"; exit 1; }
 RECORD := benches/record
 BENCH_ROWS ?= 16000
 
@@ -173,11 +188,59 @@ test-spark35: $(VENV35)/.wheel ## Smoke-test the transforms on Spark 3.5, in an 
 test-instructions: $(VENV)/.deps ## Hold the instructions that the kernels take for a header to those on record (needs valgrind)
 	$(BIN)/python -m benches.instructions
 
+# Guided by coverage, and each format by itself. What each target asks is in fuzz/README.md.
 .PHONY: fuzz
-fuzz: $(VENV)/.wheel ## Compare Rust with plain Python on many more random inputs (no coverage-guided fuzzer yet)
-	@echo "longer runs of the properties, Rust against plain Python; a coverage-guided fuzzer is not built yet"
+fuzz: ## Fuzz the core for FUZZ_TIME seconds a target, all or FUZZ_TARGETS (needs nightly Rust and cargo-fuzz)
+	$(PYTHON) fuzz/run.py --time $(FUZZ_TIME) --targets "$(FUZZ_TARGETS)" --formats "$(FUZZ_FORMATS)"
+
+.PHONY: fuzz-twin
+fuzz-twin: $(VENV)/.atheris ## Fuzz the core against plain Python for FUZZ_TIME seconds
+	$(PYTHON) fuzz/seeds.py fuzz/corpus
+	mkdir -p fuzz/artifacts/twin
+	cd fuzz && $(abspath $(BIN))/python twin.py corpus/twin/any $$(find corpus/twin -mindepth 1 -type d ! -name any) \
+	  -max_total_time=$(FUZZ_TIME) -max_len=2048 -artifact_prefix=artifacts/twin/
+
+.PHONY: fuzz-properties
+fuzz-properties: $(VENV)/.wheel ## Run the properties, Rust against plain Python, on many more random inputs
 	env -u PROPTEST_RNG_SEED PROPTEST_CASES=$(FUZZ_EXAMPLES)0 cargo test --no-default-features
 	LETTERHEAD_RANDOM=1 LETTERHEAD_EXAMPLES=$(FUZZ_EXAMPLES) $(PYTEST) tests/python -m hypothesis --timeout 7200
+
+# Miri runs no C, and so nothing of Zstandard's library; a compiler is still called for it, whose objects nobody links.
+.PHONY: miri
+miri: ## Interpret tests of the core in search of undefined behaviour: 64 bits, 32 bits, big-endian (needs Miri)
+	@cargo +nightly miri --version >/dev/null 2>&1 || { \
+	  echo "Miri is needed: rustup toolchain install nightly --profile minimal --component miri --component rust-src"; exit 1; }
+	for target in $(MIRI_TARGETS); do \
+	  echo "$$target"; \
+	  PROPTEST_CASES=$(MIRI_CASES) MIRIFLAGS=-Zmiri-disable-isolation CFLAGS=-m64 CC=cc AR=ar \
+	    cargo +nightly miri test --target $$target --no-default-features --lib -- $(MIRI_TESTS); \
+	done
+
+# The runtime of the sanitizer has to be there before Python's first allocation, and the module must not bring an
+# allocator of its own, which the sanitizer would not see. What was never freed is no finding: Python keeps much to its end.
+ASAN_RUSTFLAGS := -Zsanitizer=address --cfg address_sanitizer
+.PHONY: asan
+asan: asan-rust asan-python ## Run tests of the core, and of Python on it, with the address sanitizer (needs nightly Rust)
+
+.PHONY: asan-rust
+asan-rust:
+	$(NEED_NIGHTLY)
+	RUSTFLAGS="$(ASAN_RUSTFLAGS)" PROPTEST_CASES=$(ASAN_CASES) CARGO_TARGET_DIR=$(ASAN_TARGET) \
+	  cargo +nightly test --no-default-features --target $(HOST) --lib --tests
+
+.PHONY: asan-python
+asan-python: $(VENV)/.wheel
+	$(NEED_NIGHTLY)
+	RUSTFLAGS="$(ASAN_RUSTFLAGS)" CARGO_TARGET_DIR=$(ASAN_TARGET) \
+	  cargo +nightly build --release --features python --target $(HOST) --lib
+	cc -shared -o $(ASAN_TARGET)/runtime.so -Wl,--whole-archive \
+	  $$(rustc +nightly --print target-libdir)/librustc-nightly_rt.asan.a -Wl,--no-whole-archive -lpthread -ldl -lm -lrt
+	rm -rf $(ASAN_TARGET)/python && mkdir -p $(ASAN_TARGET)/python
+	cp -r python/letterhead $(ASAN_TARGET)/python/
+	cp $(ASAN_TARGET)/$(HOST)/release/libletterhead.so $(ASAN_TARGET)/python/letterhead/_native.abi3.so
+	LD_PRELOAD=$(abspath $(ASAN_TARGET))/runtime.so ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 \
+	  PYTHONMALLOC=malloc ARROW_DEFAULT_MEMORY_POOL=system PYTHONPATH=$(abspath $(ASAN_TARGET))/python \
+	  $(PYTEST) $(ASAN_TESTS) --timeout 1800
 
 ##@ Release
 
@@ -319,6 +382,11 @@ $(VENV)/.deps: pyproject.toml $(VENV)/.python
 # What letterhead is compared with.
 $(VENV)/.bench: $(VENV)/.deps
 	$(BIN)/python -m pip install --quiet apache-iggy==0.9.0
+	touch $@
+
+# What watches which lines of Python an input reaches.
+$(VENV)/.atheris: $(VENV)/.wheel
+	$(BIN)/python -m pip install --quiet 'atheris>=2.3'
 	touch $@
 
 $(VENV)/.wheels: pyproject.toml $(VENV)/.python

@@ -1,0 +1,165 @@
+"""Build the targets, fuzz each of them format by format, and say in a table what was run.
+
+``make fuzz`` calls it with the time for each target. ``--runs`` gives every format so many executions instead, as a
+campaign wants them. Nothing but Python, the nightly toolchain and cargo-fuzz is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import keep
+import seeds
+
+HERE = Path(__file__).resolve().parent
+CORPUS = HERE / "corpus"
+ARTIFACTS = HERE / "artifacts"
+
+NEEDED = {
+    "nightly": (["cargo", "+nightly", "--version"], "rustup toolchain install nightly --profile minimal"),
+    "cargo-fuzz": (["cargo", "fuzz", "--version"], "cargo install cargo-fuzz"),
+}
+
+HEADS = ("target", "format", "executions", "seconds", "edges", "features", "inputs", "findings")
+
+
+@dataclass
+class Ran:
+    """What one run came to.
+
+    Attributes
+    ----------
+    target, format : str
+        What was fuzzed.
+    executions : int
+        How many inputs were run.
+    seconds : int
+        How long that took.
+    edges, features : int
+        How much of the code was reached, as libFuzzer counts it.
+    inputs : int
+        Inputs in the corpus at the end.
+    findings : int
+        1 where it ended with a crash, a leak or a timeout.
+    """
+
+    target: str
+    format: str
+    executions: int
+    seconds: int
+    edges: int
+    features: int
+    inputs: int
+    findings: int
+
+
+def main() -> int:
+    """Run what was asked for; 1 when something was found."""
+    args = _arguments()
+    _need_tools()
+    seeds.write(CORPUS)
+    keep.unpack(CORPUS)
+    built = _build(args.sanitizer)
+    targets = args.targets.split() or sorted(path.stem for path in (HERE / "fuzz_targets").glob("*.rs"))
+    rows = []
+    for target in targets:
+        formats = _formats(target, args.formats.split())
+        for format in formats:
+            rows.append(_run(built / target, target, format, args, len(formats)))
+            if args.record:
+                with args.record.open("a", encoding="utf-8") as record:
+                    print(*astuple(rows[-1]), args.sanitizer, args.label, sep="\t", file=record)
+            if rows[-1].findings:
+                print(f"{target} of {format}: see {ARTIFACTS / target / format}", file=sys.stderr)
+    _show(rows)
+    return int(any(row.findings for row in rows))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--time", type=int, default=60, help="seconds for each target, shared by its formats")
+    parser.add_argument("--runs", type=int, default=0, help="executions of each format instead, however long they take")
+    parser.add_argument("--most", type=int, default=0, help="seconds that a format may take at most, with --runs")
+    parser.add_argument("--targets", default="", help="names, with spaces between them; all if left out")
+    parser.add_argument("--formats", default="", help="names, with spaces between them; all if left out")
+    parser.add_argument("--sanitizer", default="address", choices=["address", "none"])
+    parser.add_argument("--record", type=Path, help="a file that a line for each run goes to")
+    parser.add_argument("--label", default="", help="what is said of the runs there: a commit")
+    return parser.parse_args()
+
+
+def _need_tools() -> None:
+    for name, (command, how) in NEEDED.items():
+        try:
+            found = subprocess.run(command, capture_output=True, check=False).returncode == 0
+        except FileNotFoundError:
+            found = False
+        if not found:
+            sys.exit(f"{name} is needed: {how}")
+
+
+def _build(sanitizer: str) -> Path:
+    subprocess.run(["cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer], cwd=HERE.parent, check=True)
+    made = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
+    host = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
+    [triple] = re.findall(r"^host: (\S+)$", host, re.MULTILINE)
+    return (HERE.parent / made / triple / "release").resolve()
+
+
+def _formats(target: str, asked: list[str]) -> list[str]:
+    known = sorted(path.name for path in (CORPUS / target).iterdir())
+    return [name for name in known if name in asked or not asked]
+
+
+def _run(binary: Path, target: str, format: str, args: argparse.Namespace, share: int) -> Ran:
+    corpus, artifacts = CORPUS / target / format, ARTIFACTS / target / format
+    artifacts.mkdir(parents=True, exist_ok=True)
+    limits = [f"-max_total_time={max(1, args.time // share)}"]
+    if args.runs:
+        limits = [f"-runs={args.runs}", f"-max_total_time={args.most}"]
+    command = [binary, corpus, *limits, "-max_len=4096", "-timeout=20", "-print_final_stats=1"]
+    environment = {**os.environ, "LETTERHEAD_FUZZ_FORMAT": format}
+    # What cargo fuzz sets: the extension module is built beside the library and has the same symbols.
+    environment["ASAN_OPTIONS"] = "detect_odr_violation=0:" + os.environ.get("ASAN_OPTIONS", "")
+    start = time.monotonic()
+    log = artifacts / "log.txt"
+    with log.open("w", encoding="utf-8") as out:
+        ran = subprocess.run(
+            [*command, f"-artifact_prefix={artifacts}{os.sep}"], env=environment, stderr=out, stdout=out, check=False
+        )
+    text = log.read_text(encoding="utf-8", errors="replace")
+    counted = re.findall(r"^stat::number_of_executed_units: (\d+)", text, re.MULTILINE)
+    # Where a finding ends the run before it is counted, the last line of progress has it.
+    counted = counted or re.findall(r"^#(\d+)\t", text, re.MULTILINE) or ["0"]
+    reached = re.findall(r"cov: (\d+) ft: (\d+)", text) or [("0", "0")]
+    edges, features = map(int, reached[-1])
+    seconds = round(time.monotonic() - start)
+    inputs = len(list(corpus.iterdir()))
+    return Ran(target, format, int(counted[-1]), seconds, edges, features, inputs, int(ran.returncode != 0))
+
+
+def _show(rows: list[Ran]) -> None:
+    lines = [HEADS, *(tuple(f"{cell:,}" if isinstance(cell, int) else cell for cell in astuple(row)) for row in rows)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(HEADS))]
+    columns = min(shutil.get_terminal_size().columns, sum(widths) + 2 * len(widths))
+    for number, line in enumerate(lines):
+        cells = [
+            cell.ljust(width) if place < 2 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells))
+        if number == 0:
+            print("-" * columns)
+    print(f"{sum(row.executions for row in rows):,} executions, {sum(row.findings for row in rows)} findings")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

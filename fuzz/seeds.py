@@ -1,0 +1,117 @@
+"""Make the seeds of a run out of the vectors: what real systems wrote, and what is wrong with it in every way.
+
+Called by `run.py`; by itself: ``python fuzz/seeds.py DIRECTORY``. The seeds of a target are in ``DIRECTORY/target/format``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+VECTORS = Path(__file__).parent.parent / "tests" / "vectors"
+
+BLOCKS = {
+    "headers": ["kafka"],
+    "malformed": ["kafka", "streams", "streams-timestamped"],
+    "value_timestamp_headers": ["streams-timestamped"],
+    "aggregation_with_headers": ["streams"],
+    "iggy_seed_headers": ["iggy-2023", "iggy-auto"],
+    "iggy_seed_malformed": ["iggy-2023", "iggy-auto"],
+    "iggy_tlv_headers": ["iggy", "iggy-auto"],
+    "iggy_tlv_malformed": ["iggy", "iggy-auto"],
+    "record_batches": ["record-batch"],
+}
+"""Files that do not name the formats of their lines."""
+
+SENT = {"message": "iggy-message-2023", "polled": "iggy-polled-2023", "message64": "iggy-message"}
+"""Formats of messages of Iggy, by what a line says it is."""
+
+PARTS = {
+    "decode": [b"\x00", b"\x08", b"\x10", b"\x18", b"\x19", b"\x38"],
+    "columns": [b"\x00\x00\x80", b"\x08\x00\xff", b"\x30\x00\x80", b"\x18\x00\xff", b"\x58\x07\x80"],
+    "roundtrip": [b"\x00", b"\x01", b"\x08", b"\x20"],
+    "convert": [bytes([shape, target]) for shape in (0x00, 0x10, 0x18) for target in range(0, 14, 3)],
+    "select": [b"\x00\x00", b"\x08\x02", b"\x40\x07", b"\x20\x10"],
+    "batches": [b"\x00", b"\x08", b"\x12", b"\x1a"],
+    "stored": [b""],
+    "log": [b"\x00", b"\x01"],
+    "twin": [b"\x00\x00", b"\x01\x03", b"\x0c\x05", b"\x34\x07"],
+}
+"""What stands before a cell in the input of a target: see the bits in `src/targets` and `twin.py`."""
+
+ONE = {"stored": ("streams", "streams-timestamped"), "log": ("record-batch",)}
+"""Targets of a few formats."""
+
+CONTENTS = [b"", b"a", b"letterhead " * 9, bytes(range(256)), bytes(300)]
+
+
+def cells() -> Iterator[tuple[str, bytes]]:
+    """Give every cell of the vectors with its format."""
+    for path in sorted(VECTORS.glob("*.jsonl")):
+        for text in path.read_text(encoding="utf-8").splitlines():
+            line = json.loads(text)
+            for format in _formats(path.stem, line):
+                for field in ("hex", "bytes", "input"):
+                    if isinstance(line.get(field), str):
+                        yield format, bytes.fromhex(line[field])[line.get("batch_at", 0) :]
+
+
+def _formats(name: str, line: dict[str, Any]) -> list[str]:
+    if line.get("op") == "send_messages_batch":
+        return ["iggy-batch"]
+    if name in ("iggy_seed_messages", "iggy_tlv_messages"):
+        return [SENT[line["op"]]] if line["op"] in SENT else []
+    return BLOCKS.get(name, [line["format"]] if isinstance(line.get("format"), str) else [])
+
+
+def inputs() -> Iterator[tuple[str, str, bytes]]:
+    """Give every seed with its target and format."""
+    for index, (format, cell) in enumerate(cells()):
+        batch = "messages" in format or format in ("record-batch", "iggy-batch", "iggy-polled-2023")
+        for target, parts in PARTS.items():
+            if format not in ONE.get(target, (format,)) or (batch and target in ("decode", "columns", "roundtrip")):
+                continue
+            if (batch and target == "convert") or (not batch and target == "batches"):
+                continue
+            if target == "roundtrip" and format == "iggy-auto":
+                continue
+            # The fuzzer finds the other ways to ask by itself.
+            for part in (parts[index % len(parts)], parts[(index + 1) % len(parts)]):
+                yield target, format, part + cell
+        if format == "record-batch" and cell[16:17] == b"\2" and not cell[22] & 7:
+            # Its records by themselves, for the fuzzer to put into every codec.
+            for codec in range(5):
+                yield "batches", format, bytes([codec << 5 | 4, cell[60], 0, 0]) + cell[61:]
+        if format.startswith("kip82-messages"):
+            for codec in range(1, 4):
+                for magic in range(3):
+                    yield "batches", format, bytes([codec << 5 | 4, magic]) + cell
+    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
+        for content in CONTENTS:
+            for shape in (4, 6):
+                yield "codecs", codec, bytes([shape, 0, 8]) + content + b"\0\0"
+    yield "codecs", "gzip", b"\0\0\x08" + gzip.compress(b"letterhead " * 9, mtime=0)
+    yield "codecs", "zstd", b"\0\0\x08" + bytes.fromhex("28b52ffd045851000068656c6c6f2068656c6c6f0a5e5b2e83")
+    yield "codecs", "lz4", b"\0\0\x08" + bytes.fromhex("04224d186040820500008068656c6c6f00000000")
+    yield "codecs", "snappy", b"\0\0\x08" + b"\x05\x10hello"
+
+
+def write(directory: Path) -> int:
+    """Write the seeds, each once, and say how many there are."""
+    count = 0
+    for target, format, data in inputs():
+        path = directory / target / format / hashlib.sha1(data, usedforsecurity=False).hexdigest()
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            count += 1
+    return count
+
+
+if __name__ == "__main__":
+    print(write(Path(sys.argv[1])), "seeds")

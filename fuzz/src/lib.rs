@@ -1,0 +1,35 @@
+//! What the fuzzer runs: the targets, and which format an input is for.
+//!
+//! The checks themselves know no fuzzer. `tests/rust/corpus.rs` has them run over what was found, on stable Rust.
+
+#[path = "../../tests/rust/columns.rs"]
+pub mod columns;
+#[path = "../../tests/rust/common.rs"]
+pub mod common;
+pub mod targets;
+
+use std::env;
+use std::sync::OnceLock;
+
+use targets::Target;
+
+/// Names the one format to fuzz, so that executions count for it; without it, the first byte of an input chooses.
+pub const FORMAT_VARIABLE: &str = "LETTERHEAD_FUZZ_FORMAT";
+
+/// Runs one input.
+pub fn fuzz(target: &Target, data: &[u8]) {
+    static SUBJECTS: OnceLock<(Vec<&'static str>, Option<&'static str>)> = OnceLock::new();
+    let (subjects, chosen) = SUBJECTS.get_or_init(|| {
+        let subjects = (target.subjects)();
+        let chosen = env::var(FORMAT_VARIABLE).ok().map(|name| {
+            let found = subjects.iter().find(|subject| **subject == name);
+            *found.unwrap_or_else(|| panic!("{FORMAT_VARIABLE}={name}: {} knows {}", target.name, subjects.join(", ")))
+        });
+        (subjects, chosen)
+    });
+    match (chosen, data.split_first()) {
+        (Some(subject), _) => (target.check)(subject, data),
+        (None, Some((first, rest))) => (target.check)(subjects[usize::from(*first) % subjects.len()], rest),
+        (None, None) => {}
+    }
+}

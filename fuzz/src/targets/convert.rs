@@ -1,0 +1,126 @@
+//! A message of one format into every other: what is written is read, and columns do what is done to one message.
+
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use letterhead::arrow::Convert;
+use letterhead::arrow::run::OnError;
+use letterhead::ask::Asked;
+use letterhead::error::{Error, Fault};
+use letterhead::format::Format;
+use letterhead::kind::Kinds;
+use letterhead::mode::OnLoss;
+use letterhead::op::convert::{Converted, convert_message};
+use letterhead::spelling::Spelling;
+use letterhead::value::ByteOrder;
+use letterhead::walk::{Is, ReadOptions, WriteOptions};
+
+use super::cells::{BEHIND, Layout};
+use super::{Shape, Target, formats, formats_of_one, named, seal};
+use crate::columns::{apply_to, faults_at, told};
+use crate::common::{STRICT, read};
+
+pub const TARGET: Target = Target { name: "convert", subjects: formats_of_one, check };
+
+/// One conversion.
+#[derive(Clone)]
+struct Way {
+    source: Format,
+    target: Format,
+    read: ReadOptions,
+    kinds: Asked,
+}
+
+impl Way {
+    fn write(&self, on_loss: OnLoss) -> WriteOptions {
+        WriteOptions { on_loss, kinds: self.kinds.clone(), ..WriteOptions::default() }
+    }
+
+    fn convert(&self, cell: &[u8], on_loss: OnLoss) -> Result<Converted, Fault> {
+        match convert_message(cell, self.source, self.target, self.read, self.write(on_loss)) {
+            Ok(converted) => Ok(converted),
+            Err(Error::Headers(_, located)) => Err(located.fault),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+fn check(name: &str, data: &[u8]) {
+    let (source, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
+    let Some((place, cell)) = data.split_first() else { return };
+    let targets = formats(|info| info.is != Is::Batch && info.is_target);
+    let target = named(targets[usize::from(*place) % targets.len()]);
+    let mut cell = cell.to_vec();
+    if shape.bit(5) {
+        seal::seal(source, &mut cell);
+    }
+    let kinds = kinds_between(source, target, shape.bits(3, 2));
+    let way = Way { source, target, read: ReadOptions { text_keys: false, ..shape.options() }, kinds };
+    let reported = way.convert(&cell, OnLoss::Report);
+    let raised = way.convert(&cell, OnLoss::Raise);
+    match &reported {
+        Err(fault) => assert_eq!(raised.as_ref(), Err(fault)),
+        Ok(reported) => {
+            written_is_read(&way, &cell, reported);
+            // What the caller agreed to is reported, and raised by none.
+            let dropped = way.convert(&cell, OnLoss::Drop).expect("as it is reported");
+            assert_eq!(dropped.data, reported.data);
+            match &raised {
+                Ok(raised) => assert_eq!(raised.data, reported.data),
+                Err(fault) => assert!(reported.losses.iter().any(|loss| loss.message == fault.message)),
+            }
+        }
+    }
+    in_columns(&way, &cell, &reported);
+}
+
+/// What is said of kinds on the way from one format to another, if anything.
+fn kinds_between(source: Format, target: Format, choice: usize) -> Asked {
+    let spelled = [Spelling::Bytes(ByteOrder::Big), Spelling::Bytes(ByteOrder::Little), Spelling::Text];
+    match (source.info().kinds, target.info().kinds, spelled.get(choice)) {
+        (Kinds::None, Kinds::None, _) | (_, _, None) => Asked::Nothing,
+        (_, Kinds::None, Some(spelling)) => Asked::Spelled(*spelling),
+        (Kinds::None, _, Some(_)) => Asked::Binary,
+        _ => Asked::Nothing,
+    }
+}
+
+fn written_is_read(way: &Way, cell: &[u8], converted: &Converted) {
+    let Some(data) = &converted.data else { return };
+    let written = read(way.target, data, STRICT).expect("what is written is read").remove(0);
+    let original = read(way.source, cell, way.read).expect("it was converted").remove(0);
+    let headers = original.heads().len();
+    assert!(written.heads().len() <= headers);
+    if converted.losses.is_empty() {
+        assert_eq!(written.heads().len(), headers, "nothing is lost without a word");
+    }
+    if way.source == way.target && !way.read.lenient {
+        assert_eq!(converted.losses, []);
+        assert_eq!(written.headers, original.headers);
+    }
+}
+
+fn in_columns(way: &Way, cell: &[u8], alone: &Result<Converted, Fault>) {
+    let verb =
+        Convert { target: way.target, read: way.read, write: way.write(OnLoss::Report), on_error: OnError::Column };
+    let rows = [Some(cell), None, Some(cell)];
+    let made = apply_to(way.source, &verb, &Layout::Small.column(&rows, &BEHIND)).expect("nothing is raised");
+    let column = |name: &str| made.as_struct().column_by_name(name).expect("it was asked for");
+    for row in [0, 2] {
+        let data = column("data").as_binary::<i32>();
+        let data = data.is_valid(row).then(|| data.value(row).to_vec());
+        let found = faults_at(column("error"), row);
+        match alone {
+            Ok(converted) => {
+                assert_eq!((data.as_ref(), found), (converted.data.as_ref(), vec![]));
+                let losses = column("losses").as_list::<i32>();
+                assert_eq!(losses.value_length(row) as usize, converted.losses.len());
+            }
+            Err(fault) => {
+                assert_eq!(data, None);
+                assert_eq!(found.first(), Some(&told(fault)));
+            }
+        }
+    }
+    let nothing = apply_to(way.source, &verb, &Layout::View.column(&[None], &[])).expect("nothing is raised");
+    assert_eq!(&nothing.slice(0, 1), &made.slice(1, 1));
+}

@@ -1,0 +1,94 @@
+//! One cell: all modes agree on it, the quick loop gives what the generic walk gives, and each error policy does what it
+//! says.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use letterhead::arrow::Decode;
+use letterhead::arrow::run::OnError;
+use letterhead::format::Format;
+use letterhead::walk::{Is, ReadOptions};
+
+use super::cells::{BEHIND, Layout};
+use super::modes::walk_in_every_mode;
+use super::{Shape, Target, formats_of_one, named, seal};
+use crate::columns::{apply_to, faults_at, heads_at, message_at, told};
+use crate::common::{Message, faults, read};
+
+pub const TARGET: Target = Target { name: "decode", subjects: formats_of_one, check };
+
+fn check(name: &str, data: &[u8]) {
+    let (format, Some((shape, cell))) = (named(name), Shape::split(data)) else { return };
+    // What is said of keys is for columns: see that target.
+    let options = ReadOptions { text_keys: false, ..shape.options() };
+    let mut cell = cell.to_vec();
+    if shape.bit(5) {
+        seal::seal(format, &mut cell);
+    }
+    let layout = Layout::of(shape.bits(6, 2));
+    match shape.bits(3, 2) {
+        0 => modes_agree(format, &cell, options),
+        1 => first_fault_is_raised(format, &cell, options, layout),
+        2 => a_fault_makes_null(format, &cell, options, layout),
+        _ => faults_are_a_column(format, &cell, options, layout),
+    }
+}
+
+fn modes_agree(format: Format, cell: &[u8], options: ReadOptions) {
+    let faults = walk_in_every_mode(format, cell, options);
+    let message = read(format, cell, options);
+    assert_eq!(message.as_ref().err(), faults.first());
+    if message.is_ok() && !options.lenient {
+        let lenient = ReadOptions { lenient: true, ..options };
+        assert_eq!(read(format, cell, lenient), message, "what a strict reader reads a lenient one reads too");
+        let any_kind = ReadOptions { strict_kinds: false, ..options };
+        assert_eq!(read(format, cell, any_kind), message, "what has a named kind is read alike where others pass");
+    }
+}
+
+/// What a policy makes of the cell alone, and with bytes behind it, where the quick loop takes it.
+fn decoded(
+    format: Format,
+    cell: &[u8],
+    options: ReadOptions,
+    layout: Layout,
+    on_error: OnError,
+) -> Result<ArrayRef, letterhead::error::Fault> {
+    let apply = |behind: &[u8]| apply_to(format, &Decode { options, on_error }, &layout.column(&[Some(cell)], behind));
+    let alone = apply(&[]);
+    assert_eq!(apply(&BEHIND), alone);
+    alone.map_err(|(row, fault)| {
+        assert_eq!(row, 0);
+        fault
+    })
+}
+
+/// The one message of a column.
+pub fn message_of(column: &ArrayRef, format: Format) -> Message {
+    match format.info().is {
+        Is::Block => Message { headers: heads_at(column, 0), fields: vec![] },
+        Is::Envelope | Is::Batch => message_at(column.as_struct(), 0, format),
+    }
+}
+
+fn first_fault_is_raised(format: Format, cell: &[u8], options: ReadOptions, layout: Layout) {
+    let made = decoded(format, cell, options, layout, OnError::Raise);
+    assert_eq!(made.map(|made| vec![message_of(&made, format)]), read(format, cell, options));
+}
+
+fn a_fault_makes_null(format: Format, cell: &[u8], options: ReadOptions, layout: Layout) {
+    let made = decoded(format, cell, options, layout, OnError::Null).expect("nothing is raised");
+    match read(format, cell, options) {
+        Ok(messages) => assert_eq!(vec![message_of(&made, format)], messages),
+        Err(_) => assert!(made.is_null(0)),
+    }
+}
+
+fn faults_are_a_column(format: Format, cell: &[u8], options: ReadOptions, layout: Layout) {
+    let made = decoded(format, cell, options, layout, OnError::Column).expect("nothing is raised");
+    let errors = made.as_struct().column_by_name("error").expect("it was asked for");
+    let faults: Vec<_> = faults(format, cell, options).iter().map(told).collect();
+    assert_eq!(faults_at(errors, 0), faults);
+    if faults.is_empty() {
+        assert_eq!(vec![message_at(made.as_struct(), 0, format)], read(format, cell, options).expect("whole"));
+    }
+}

@@ -1,0 +1,80 @@
+//! What is asked of hostile bytes: a file for each target, and a row here.
+//!
+//! The first byte or bytes of an input say what is asked, the rest is the cell, so that one input is one case. No target
+//! matches on a format where the table of formats says what there is to know.
+
+pub mod batches;
+pub mod cells;
+pub mod codecs;
+pub mod columns;
+pub mod convert;
+pub mod decode;
+pub mod log;
+pub mod modes;
+pub mod roundtrip;
+pub mod seal;
+pub mod select;
+pub mod stored;
+pub mod wants;
+
+use letterhead::format::{Format, Info};
+use letterhead::walk::{Is, ReadOptions};
+
+/// A check of hostile bytes.
+pub struct Target {
+    pub name: &'static str,
+    /// What it is for, one by one: names of formats, nearly always.
+    pub subjects: fn() -> Vec<&'static str>,
+    /// Panics when the law does not hold.
+    pub check: fn(&str, &[u8]),
+}
+
+pub const ALL: [Target; 9] = [
+    decode::TARGET,
+    columns::TARGET,
+    roundtrip::TARGET,
+    batches::TARGET,
+    codecs::TARGET,
+    convert::TARGET,
+    select::TARGET,
+    stored::TARGET,
+    log::TARGET,
+];
+
+/// The names of the formats of which this holds.
+fn formats(has: impl Fn(&Info) -> bool) -> Vec<&'static str> {
+    Format::ALL.iter().map(|format| format.info()).filter(has).map(|info| info.name).collect()
+}
+
+fn formats_of_one() -> Vec<&'static str> {
+    formats(|info| info.is != Is::Batch)
+}
+
+fn named(name: &str) -> Format {
+    Format::named(name).expect("a format of the table")
+}
+
+/// A byte that says what is asked, bit by bit.
+#[derive(Clone, Copy)]
+struct Shape(u8);
+
+impl Shape {
+    /// The shape and the bytes behind it; of no bytes nothing is asked.
+    fn split(data: &[u8]) -> Option<(Shape, &[u8])> {
+        data.split_first().map(|(first, rest)| (Shape(*first), rest))
+    }
+
+    fn bit(self, place: u32) -> bool {
+        self.0 >> place & 1 == 1
+    }
+
+    /// So many bits as a number.
+    fn bits(self, place: u32, count: u32) -> usize {
+        usize::from(self.0 >> place) & ((1 << count) - 1)
+    }
+
+    /// What the lowest three bits say.
+    fn options(self) -> ReadOptions {
+        ReadOptions { lenient: self.bit(0), strict_kinds: self.bit(1), text_keys: self.bit(2) }
+    }
+}

@@ -1,0 +1,124 @@
+//! Some headers as typed columns: the same from bytes, from lists, and from the messages of batches.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use letterhead::arrow::messages::Messages;
+use letterhead::arrow::run::OnError;
+use letterhead::arrow::select::Want;
+use letterhead::arrow::{Decode, Select, Verb};
+use letterhead::format::Format;
+use letterhead::kind::Dialect;
+use letterhead::walk::{Is, ReadOptions};
+
+use super::cells::{BEHIND, Layout};
+use super::wants::{type_of, wants};
+use super::{Shape, Target, formats, named, seal};
+use crate::columns::{apply_to, faults_at};
+use crate::common::{Message, read};
+
+pub const TARGET: Target = Target { name: "select", subjects: || formats(|_| true), check };
+
+fn check(name: &str, data: &[u8]) {
+    let (format, Some((shape, data))) = (named(name), Shape::split(data)) else { return };
+    let Some((of, data)) = data.split_first() else { return };
+    let mut cell = data.to_vec();
+    if shape.bit(5) {
+        seal::seal(format, &mut cell);
+    }
+    let options = ReadOptions { text_keys: false, ..shape.options() };
+    let Ok(messages) = read(format, &cell, options) else { return };
+    let wants = wants(&messages, format.info().keys, type_of(*of));
+    let dialect = if shape.bit(3) { Dialect::Spark } else { Dialect::Arrow };
+    let column = Layout::of(shape.bits(6, 2)).column(&[Some(&cell), Some(&cell)], &BEHIND);
+    let select = Select { wants, dialect, options, on_error: OnError::Column };
+    match format.info().is {
+        Is::Batch => of_messages(format, &select, &column, &messages),
+        Is::Block | Is::Envelope => of_cells(format, &select, &column),
+    }
+    raised_is_the_first(format, &select, &column);
+}
+
+fn of_cells(format: Format, select: &Select, column: &ArrayRef) {
+    let decoded = apply_to(format, &Decode { options: select.options, ..Decode::default() }, column).expect("whole");
+    let lists = match format.info().is {
+        Is::Block => decoded,
+        _ => headers_of(&decoded),
+    };
+    let from_bytes = apply_to(format, select, column).expect("nothing is raised");
+    same(&select.wants, &from_bytes, &apply_to(format, select, &lists).expect("as above"));
+}
+
+fn of_messages(format: Format, select: &Select, column: &ArrayRef, messages: &[Message]) {
+    let verb = Messages {
+        columns: Some(vec!["headers".into()]),
+        wants: select.wants.clone(),
+        dialect: select.dialect,
+        options: select.options,
+        on_error: OnError::Column,
+    };
+    let from_bytes = apply_to(format, &verb, column).expect("nothing is raised");
+    assert_eq!(from_bytes.len(), 2 * messages.len());
+    // A message of a batch has the headers that its block has alone.
+    let block = Format::ALL.iter().find(|other| other.info().is == Is::Block && has_headers_of(**other, format));
+    let block = *block.expect("messages have headers of some block");
+    same(&select.wants, &from_bytes, &apply_to(block, select, &headers_of(&from_bytes)).expect("as above"));
+}
+
+/// Whether the headers of a block have the form of those of another format, in the order of their bytes too.
+fn has_headers_of(block: Format, format: Format) -> bool {
+    let (block, format) = (block.info(), format.info());
+    block.is_target && (block.keys, block.kinds, block.order) == (format.keys, format.kinds, format.order)
+}
+
+fn headers_of(structs: &ArrayRef) -> ArrayRef {
+    structs.as_struct().column_by_name("headers").expect("every envelope has headers").clone()
+}
+
+/// The columns selected are the same, and so are their faults: but a list has no bytes to point at.
+fn same(wants: &[Want], from_bytes: &ArrayRef, from_lists: &ArrayRef) {
+    for want in wants {
+        let column = |made: &ArrayRef| made.as_struct().column_by_name(&want.output).cloned();
+        assert_eq!(column(from_bytes), column(from_lists), "{want:?}");
+    }
+    let faults = |made: &ArrayRef, row| -> Vec<_> {
+        let faults = faults_at(made.as_struct().column_by_name("error").expect("it was asked for"), row);
+        faults.into_iter().map(|(code, message, _, header, key)| (code, message, header, key)).collect()
+    };
+    for row in 0..from_bytes.len() {
+        let ours: Vec<_> = faults(from_bytes, row).into_iter().map(without_number).collect();
+        assert_eq!(ours, faults(from_lists, row));
+    }
+}
+
+type Told = (String, String, Option<i32>, Option<String>);
+
+/// A message of a batch says in its faults which one it is.
+fn without_number((code, message, header, key): Told) -> Told {
+    let message = match message.strip_prefix("message ").and_then(|rest| rest.split_once(": ")) {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.into(),
+        _ => message,
+    };
+    (code, message, header, key)
+}
+
+/// What is raised is the first fault of the first row that has one.
+fn raised_is_the_first(format: Format, select: &Select, column: &ArrayRef) {
+    fn held(format: Format, verbs: [&impl Verb; 2], column: &ArrayRef) {
+        let [in_column, raising] = verbs.map(|verb| apply_to(format, verb, column));
+        let in_column = in_column.expect("nothing is raised");
+        let errors = in_column.as_struct().column_by_name("error").expect("it was asked for");
+        let first = (0..in_column.len()).find_map(|row| faults_at(errors, row).into_iter().next());
+        let raised = raising.err().map(|(_, fault)| crate::columns::told(&fault));
+        assert_eq!(raised, first);
+    }
+    match format.info().is {
+        Is::Batch => {
+            let Select { wants, dialect, options, .. } = select.clone();
+            let with = |on_error| Messages { columns: None, wants: wants.clone(), dialect, options, on_error };
+            held(format, [&with(OnError::Column), &with(OnError::Raise)], column);
+        }
+        Is::Block | Is::Envelope => {
+            held(format, [select, &Select { on_error: OnError::Raise, ..select.clone() }], column);
+        }
+    }
+}

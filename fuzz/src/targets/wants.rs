@@ -1,0 +1,54 @@
+//! Columns to select: of keys that the messages have, as every type that there is.
+
+use std::sync::LazyLock;
+
+use letterhead::arrow::select::{Repeat, Want};
+use letterhead::header::{KeyForm, WantedKey};
+use letterhead::kind::{Kind, Scalar};
+use letterhead::types::Type;
+
+use crate::common::{HeldKey, Message};
+
+/// Every type in every spelling.
+static TYPES: LazyLock<Vec<Type>> = LazyLock::new(|| {
+    let names = Scalar::ALL.iter().map(|scalar| scalar.name());
+    let spelled = names.flat_map(|name| ["", ":le", ":text", ":amqp"].map(|suffix| format!("{name}{suffix}")));
+    spelled.filter_map(|text| Type::parse(&text).ok()).collect()
+});
+
+/// The type that a byte stands for.
+pub fn type_of(byte: u8) -> Type {
+    TYPES[usize::from(byte) % TYPES.len()]
+}
+
+/// The first keys of some messages in each way that keys may repeat, and one that none of them has.
+pub fn wants(messages: &[Message], keys: KeyForm, of: Type) -> Vec<Want> {
+    let heads = messages.iter().flat_map(|message| message.heads());
+    let mut wanted: Vec<WantedKey> = heads.take(3).map(|head| wanted_key(&head.key, keys)).collect();
+    wanted.dedup();
+    wanted.push(match keys {
+        KeyForm::Int => WantedKey::Int(-7),
+        KeyForm::Text | KeyForm::Typed => WantedKey::Text("k".into()),
+    });
+    let repeats = [Repeat::Last, Repeat::First, Repeat::All, Repeat::Error];
+    let all = wanted.iter().enumerate().flat_map(|(place, key)| repeats.map(|repeat| (place, key, repeat)));
+    let want = |(place, key, repeat): (usize, &WantedKey, Repeat)| Want {
+        output: format!("{place} {repeat:?}"),
+        key: key.clone(),
+        of,
+        repeat,
+        required: repeat == Repeat::First,
+    };
+    all.map(want).collect()
+}
+
+fn wanted_key(key: &HeldKey, form: KeyForm) -> WantedKey {
+    match (key, form) {
+        (HeldKey::Text(text), _) => WantedKey::Text(text.clone()),
+        (HeldKey::Int(number), KeyForm::Typed) => {
+            WantedKey::Typed(Kind::Named(Scalar::Int32), number.to_be_bytes().to_vec())
+        }
+        (HeldKey::Int(number), _) => WantedKey::Int(*number),
+        (HeldKey::Typed(kind, bits), _) => WantedKey::Typed(*kind, bits.clone()),
+    }
+}

@@ -1,0 +1,95 @@
+"""Fuzz the core against its twin in plain Python: the same values, and the same faults at the same bytes.
+
+atheris (``pip install atheris``) watches which lines of ``letterhead.reference`` an input reaches. ``make fuzz-twin`` calls
+it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the one format to fuzz; without it, the first byte of
+an input chooses.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
+
+with atheris.instrument_imports(include=["letterhead.reference"]):
+    from letterhead.reference import ops
+    from letterhead.reference.formats import FORMATS
+
+import letterhead as lh
+from implementations import fault_of, place, plain
+from letterhead.errors import HeaderError
+from letterhead.reference.crc32c import crc32c
+
+NAMES = sorted(FORMATS)
+TARGETS = [name for name in NAMES if FORMATS[name].batch is None and not FORMATS[name].traits.instead]
+CHOSEN = os.environ.get("LETTERHEAD_FUZZ_FORMAT")
+
+if CHOSEN is not None and CHOSEN not in FORMATS:
+    sys.exit(f"LETTERHEAD_FUZZ_FORMAT={CHOSEN}: there are {', '.join(NAMES)}")
+
+
+def check(data: bytes) -> None:
+    """Hold one input to what the twin makes of it: format unless it is chosen, shape, target, cell."""
+    format = CHOSEN
+    if format is None:
+        format, data = NAMES[data[0] % len(NAMES)] if data else NAMES[0], data[1:]
+    if len(data) < 2:
+        return
+    shape, target, cell = data[0], TARGETS[data[1] % len(TARGETS)], data[2:]
+    options = {"lenient": bool(shape & 1), "strict_kinds": bool(shape & 2)}
+    if shape & 4:
+        cell = sealed(cell)
+    native = [fault_of(error) for error in lh.validate(cell, format, **options)]
+    assert [place(fault) for fault in native] == [place(fault) for fault in ops.validate(cell, format, **options)]
+    if FORMATS[format].batch is not None:
+        ours = outcome(lambda: [plain(message) for message in lh.messages(cell, format, **options)])
+        assert ours == outcome(lambda: list(ops.messages(cell, format, **options)))
+        return
+    ours = outcome(lambda: plain(lh.decode(cell, format, **options)))
+    assert ours == outcome(lambda: ops.decode(cell, format, **options))
+    kinds = kinds_between(format, target, shape >> 3 & 3)
+    losses = {"target": target, "on_loss": ["raise", "drop"][shape >> 5 & 1], "kinds": kinds}
+    ours = outcome(lambda: lh.convert(cell, format, **losses, **options))
+    assert ours == outcome(lambda: ops.convert(cell, format, **losses, **options))
+
+
+def outcome(call: Any) -> Any:
+    """Give what a call gives, or what is wrong and where."""
+    try:
+        return call()
+    except HeaderError as error:
+        return type(error).__name__, place(fault_of(error))
+
+
+def kinds_between(source: str, target: str, choice: int) -> str | None:
+    """Say how values get or lose their kinds, where that has to be said."""
+    has = [FORMATS[name].traits.kinds is not None for name in (source, target)]
+    return {(True, False): [None, "be", "le", "text"][choice], (False, True): [None, "binary"][choice & 1]}.get(
+        (has[0], has[1])
+    )
+
+
+def sealed(cell: bytes) -> bytes:
+    """Make the checksums of batches and messages of Kafka hold, as far as they can be told apart."""
+    made, at = bytearray(cell), 0
+    while len(made) - at >= 17:
+        end = at + 12 + int.from_bytes(made[at + 8 : at + 12])
+        if end > len(made):
+            break
+        if made[at + 16] == 2 and CHOSEN == "record-batch" and end - at >= 21:
+            made[at + 17 : at + 21] = crc32c(bytes(made[at + 21 : end])).to_bytes(4)
+        elif end - at >= 16:
+            made[at + 12 : at + 16] = zlib.crc32(made[at + 16 : end]).to_bytes(4)
+        at = end
+    return bytes(made)
+
+
+if __name__ == "__main__":
+    atheris.Setup(sys.argv, check)
+    atheris.Fuzz()
