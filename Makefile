@@ -58,7 +58,7 @@ JVM_TEST_SOURCES := tests/jvm/pom.xml $(shell find tests/jvm/src -name '*.java')
 KAFKA_SOURCES := tests/jvm/broker/pom.xml $(shell find tests/jvm/broker/src -name '*.java')
 NEED_MAVEN = @command -v java >/dev/null && command -v mvn >/dev/null || { echo "JDK 17 and Maven are needed: java and mvn on the PATH"; exit 1; }
 PYTHON_CODE := python tests benches docs $(wildcard examples)
-HOST := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: \([^-]*\)-.*/\1/p')
+ARCH = $(firstword $(subst -, ,$(HOST)))
 RELEASE := dist/release
 # Where `make test-wheels` looks: the wheel of setup, and those for a release if they are there.
 WHEELS ?= dist $(RELEASE)
@@ -247,12 +247,12 @@ asan-python: $(VENV)/.wheel
 # zig brings the C library of an old system: a wheel runs where glibc is 2.17 or newer, wherever it was built.
 .PHONY: wheels
 wheels: $(VENV)/.wheels sdist ## Build wheels for glibc and musl and the source distribution into dist/release (15 minutes)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(HOST)-unknown-linux-gnu \
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(ARCH)-unknown-linux-gnu \
 	  --compatibility manylinux2014 --out $(RELEASE)
-	@if rustup target list --installed 2>/dev/null | grep -qx $(HOST)-unknown-linux-musl; then \
-	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(HOST)-unknown-linux-musl \
+	@if rustup target list --installed 2>/dev/null | grep -qx $(ARCH)-unknown-linux-musl; then \
+	  PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(ARCH)-unknown-linux-musl \
 	    --compatibility musllinux_1_2 --out $(RELEASE); \
-	else echo "no wheel for musl: rustup target add $(HOST)-unknown-linux-musl"; fi
+	else echo "no wheel for musl: rustup target add $(ARCH)-unknown-linux-musl"; fi
 
 .PHONY: sdist
 sdist: $(VENV)/.wheels ## Build the source distribution into dist/release
