@@ -55,7 +55,7 @@ codes! {
     RepeatedKey "repeated_key" "a key stands more than once where one was asked for"
     KindNotCarried "kind_not_carried" "the target carries no kinds, and how to write the value was not said"
     NullNotCarried "null_not_carried" "the target has no way to write this null"
-    LimitExceeded "limit_exceeded" "a limit set by the caller is passed"
+    LimitExceeded "limit_exceeded" "a limit that can be set is passed"
     NotInOrder "not_in_order" "keys or offsets that should be in order are not"
     BadSignature "bad_signature" "a signature does not hold"
     MissingKey "missing_key" "a required header is absent"

@@ -13,6 +13,7 @@ pub mod error;
 pub mod format;
 pub mod header;
 pub mod kind;
+pub mod limits;
 pub mod mode;
 pub mod op;
 pub mod pen;

@@ -13,6 +13,7 @@ use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
+use crate::limits::Limits;
 use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
 use crate::pen::Pen;
 #[cfg(doc)]
@@ -29,6 +30,8 @@ pub struct ReadOptions {
     pub strict_kinds: bool,
     /// Refuse keys that are no text where the format has typed ones.
     pub text_keys: bool,
+    /// The most to read.
+    pub limits: Limits,
 }
 
 /// What a writer may be told.
@@ -343,6 +346,17 @@ impl Is {
     }
 }
 
+/// Opens one cell, unless it is too large.
+#[inline]
+pub fn open_cell<'a, E: Envelope, M: Mode>(
+    cell: Cursor<'a>,
+    options: ReadOptions,
+    mode: &mut M,
+) -> Result<Opened<'a, E::Fields<'a>>, Stop> {
+    options.limits.check_cell(cell.remaining(), mode)?;
+    E::open(cell, options, mode)
+}
+
 /// Opens one cell and walks its block.
 #[inline]
 pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
@@ -351,7 +365,7 @@ pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
     mode: &mut M,
     sink: &mut S,
 ) -> Result<Presence, Stop> {
-    let opened = E::open(cell, options, mode)?;
+    let opened = open_cell::<E, M>(cell, options, mode)?;
     sink.fields(opened.fields.as_ref());
     match opened.block {
         None => Ok(Presence::Absent),
@@ -360,4 +374,19 @@ pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
             Ok(Presence::Whole)
         }
     }
+}
+
+/// Hands every message of one cell over.
+pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
+    cell: &'a [u8],
+    options: ReadOptions,
+    mode: &mut M,
+    each: &mut V,
+) -> Result<(), Stop> {
+    if cell.len() > options.limits.cell_bytes {
+        // What is wrong with a cell is wrong with its first message.
+        mode.begin_message();
+    }
+    options.limits.check_cell(cell.len(), mode)?;
+    B::messages(cell, options, mode, each)
 }

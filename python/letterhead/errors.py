@@ -45,7 +45,7 @@ CODES: dict[str, str] = {
     "repeated_key": "a key stands more than once where one was asked for",
     "kind_not_carried": "the target carries no kinds, and how to write the value was not said",
     "null_not_carried": "the target has no way to write this null",
-    "limit_exceeded": "a limit set by the caller is passed",
+    "limit_exceeded": "a limit that can be set is passed",
     "not_in_order": "keys or offsets that should be in order are not",
     "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",

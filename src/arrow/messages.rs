@@ -19,7 +19,9 @@ use crate::header::Header;
 use crate::kind::Dialect;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
-use crate::walk::{Batch, Block, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink};
+use crate::walk::{
+    Batch, Block, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, walk_batch,
+};
 
 /// The column that says which cell a message is from.
 const ROW: &str = "row";
@@ -148,7 +150,7 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         self.both.list.read_from(Source::new(cell));
         self.both.select.read_from(Source::new(cell));
         // What ends a cell is in the mode, in `full` or in `failed`.
-        let _ = B::messages(cell, self.verb.options, &mut mode, self);
+        let _ = walk_batch::<B, _, _>(cell, self.verb.options, &mut mode, self);
         let faults = std::mem::take(&mut mode.faults);
         if !faults.is_empty() && !self.full && self.failed.is_none() {
             // It is the end of the cell either way.

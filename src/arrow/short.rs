@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::mode::{Fast, OnLoss};
 use crate::short::columns::{Columns, InColumns};
 use crate::short::{Short, ShortRow};
-use crate::walk::{Block, Envelope, FieldValue, ReadOptions};
+use crate::walk::{Block, Envelope, FieldValue, ReadOptions, open_cell};
 
 /// Cells in a format, which are read strictly.
 pub fn cells<'a, O: OffsetSizeTrait, E: Envelope>(
@@ -45,8 +45,13 @@ impl<'a, O: OffsetSizeTrait, E: Envelope> Iterator for ShortCells<'a, O, E> {
             Some(nulls) if nulls.is_null(self.row) => ShortRow::Null,
             _ => {
                 let cursor = Cursor::within(self.cells, start.as_usize()..end.as_usize());
-                let opened = E::open(cursor, self.options, &mut Fast::new(OnLoss::Raise)).ok()?;
-                ShortRow::Message(opened.fields, E::Block::short(opened.block?)?)
+                let opened = open_cell::<E, _>(cursor, self.options, &mut Fast::new(OnLoss::Raise)).ok()?;
+                let headers = E::Block::short(opened.block?)?;
+                if headers.count() > self.options.limits.headers {
+                    // The walk says so.
+                    return None;
+                }
+                ShortRow::Message(opened.fields, headers)
             }
         };
         self.offsets = rest;

@@ -23,6 +23,7 @@ use crate::envelope::kip82_message::{
 };
 use crate::envelope::{bytes_of, number_or};
 use crate::error::Code;
+use crate::limits::Limits;
 use crate::mode::{Exact, Mode, Stop};
 use crate::walk::{Batch, FieldValue, Messages, Noting, Opened, ReadOptions};
 
@@ -78,9 +79,6 @@ impl DraftLayout for Wrapped {
         "kip82-message-wrapper, repeated to the end; a compressed one holds a set of its own";
 }
 
-/// The most bytes that a compressed set may become.
-pub const MAX_DECOMPRESSED: usize = 64 << 20;
-
 impl<L: DraftLayout> Batch for Kip82Messages<L> {
     const NAME: &'static str = L::SET_NAME;
     const SOURCE: &'static str = L::SET_SOURCE;
@@ -100,7 +98,7 @@ impl<L: DraftLayout> Batch for Kip82Messages<L> {
             }
             mode.begin_message();
             let frame = open_frame(&mut cursor, mode)?;
-            read_framed::<L, M, V>(frame, mode, each)?;
+            read_framed::<L, M, V>(frame, options.limits, mode, each)?;
         }
         Ok(())
     }
@@ -109,6 +107,7 @@ impl<L: DraftLayout> Batch for Kip82Messages<L> {
 /// Hands over the message in a frame, or those of the set in it.
 pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
     frame: Framed<'a>,
+    limits: Limits,
     mode: &mut M,
     each: &mut V,
 ) -> Result<(), Stop> {
@@ -117,7 +116,7 @@ pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
         Err(Stop) => each.unreadable(mode),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
             0 => each.message(L::handed(opened.fields, None).as_ref(), opened.block, mode),
-            codec => match decompressed(&opened, codec, attributes_at, value_at, mode) {
+            codec => match decompressed(&opened, codec, limits, attributes_at, value_at, mode) {
                 Err(Stop) => each.unreadable(mode),
                 Ok(set) => each.within(&set, |each| expand::<L, M, _>(&set, &opened, value_at, mode, each)),
             },
@@ -143,6 +142,7 @@ pub fn is_cut_off(cursor: &Cursor<'_>) -> bool {
 fn decompressed<M: Noting>(
     outer: &Opened<'_, Fields<'_>>,
     codec: u8,
+    limits: Limits,
     attributes_at: usize,
     value_at: usize,
     mode: &mut M,
@@ -153,7 +153,7 @@ fn decompressed<M: Noting>(
     };
     let value = bytes_of(outer.fields[VALUE]).unwrap_or_default();
     let legacy = number_or(outer.fields[MAGIC], 0) == 0;
-    decompress(codec, value, legacy, MAX_DECOMPRESSED).map_err(|fault| bad_compression(fault, value_at, mode))
+    decompress(codec, value, legacy, limits.decompressed_bytes).map_err(|fault| bad_compression(fault, value_at, mode))
 }
 
 pub fn unknown_codec<M: Mode>(codec: u8, at: usize, mode: &mut M) -> Stop {

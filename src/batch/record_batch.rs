@@ -25,9 +25,7 @@
 //! a fault, which `lenient` lets go; a batch whose checksum does not hold gives no record; records are as strict as the
 //! block, and a header count is never missing.
 
-use crate::batch::kip82_messages::{
-    MAX_DECOMPRESSED, SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec,
-};
+use crate::batch::kip82_messages::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
 use crate::block::kafka::Kafka;
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
@@ -35,6 +33,7 @@ use crate::envelope::kip82_message::{self as legacy, CODEC_BITS, Framed, LOG_APP
 use crate::envelope::{bytes_of, number_or};
 use crate::error::{Code, counted};
 use crate::header::Header;
+use crate::limits::Limits;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder::Big;
 use crate::varint;
@@ -97,8 +96,8 @@ impl Batch for RecordBatch {
             mode.begin_message();
             let frame = open_frame(&mut cursor, mode)?;
             match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
-                Some(0 | 1) => read_framed::<Old, M, V>(frame, mode, each)?,
-                Some(MAGIC) => read_batch(frame, mode, each)?,
+                Some(0 | 1) => read_framed::<Old, M, V>(frame, options.limits, mode, each)?,
+                Some(MAGIC) => read_batch(frame, options.limits, mode, each)?,
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
                     let message = || format!("magic {other} is unknown: 0, 1 and 2 are known");
@@ -131,12 +130,19 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, M: Noting, V: Messages<'a>>(frame: Framed<'a>, mode: &mut M, each: &mut V) -> Result<(), Stop> {
+fn read_batch<'a, M: Noting, V: Messages<'a>>(
+    frame: Framed<'a>,
+    limits: Limits,
+    mode: &mut M,
+    each: &mut V,
+) -> Result<(), Stop> {
     let read = match open_batch(frame, mode) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
             0 => return read_records(&header, records, mode, each),
-            codec => decompressed(codec, records, attributes_at, mode).map(|content| (header, records, content)),
+            codec => {
+                decompressed(codec, records, limits, attributes_at, mode).map(|content| (header, records, content))
+            }
         },
     };
     match read {
@@ -186,11 +192,18 @@ fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, 
     Ok((header, batch, attributes_at))
 }
 
-fn decompressed<M: Mode>(codec: u8, records: Cursor<'_>, at: usize, mode: &mut M) -> Result<Vec<u8>, Stop> {
+fn decompressed<M: Mode>(
+    codec: u8,
+    records: Cursor<'_>,
+    limits: Limits,
+    at: usize,
+    mode: &mut M,
+) -> Result<Vec<u8>, Stop> {
     let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, mode)) };
     let bytes = records.peek_rest();
     mode.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
-    decompress(codec, bytes, false, MAX_DECOMPRESSED).map_err(|fault| bad_compression(fault, records.at(), mode))
+    decompress(codec, bytes, false, limits.decompressed_bytes)
+        .map_err(|fault| bad_compression(fault, records.at(), mode))
 }
 
 /// Hands over the records of a batch. One that breaks hides no other; a length that breaks hides those after it.

@@ -59,6 +59,7 @@ impl Block for Iggy {
         let mut index = 0;
         while cursor.remaining() > 0 {
             mode.enter_header(Some(index));
+            options.limits.check_header(index, cursor.at(), mode)?;
             if let Some(header) = read_header(&mut cursor, index, kinds, mode)? {
                 sink.header(header, mode)?;
             }

@@ -70,6 +70,7 @@ impl Block for Kafka {
                 format!("the block announces {count} and has {left} for them")
             }));
         }
+        options.limits.check_count(count, at, mode)?;
         for index in 0..count {
             mode.enter_header(Some(index));
             if let Some(header) = read_header(&mut cursor, index, options.lenient, mode)? {

@@ -39,13 +39,14 @@ impl Block for Kip82Int {
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
         mut cursor: Cursor<'a>,
-        _options: ReadOptions,
+        options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
         let mut index = 0;
         while cursor.remaining() > 0 {
             mode.enter_header(Some(index));
+            options.limits.check_header(index, cursor.at(), mode)?;
             let key = Key::Int(cursor.number("key", ByteOrder::Big, mode)?);
             mode.name_header(&key);
             let len = cursor.nullable_length32("value length", mode)?;

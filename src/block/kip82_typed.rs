@@ -42,13 +42,14 @@ impl Block for Kip82Typed {
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
         mut cursor: Cursor<'a>,
-        _options: ReadOptions,
+        options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
     ) -> Result<(), Stop> {
         let mut index = 0;
         while cursor.remaining() > 0 {
             mode.enter_header(Some(index));
+            options.limits.check_header(index, cursor.at(), mode)?;
             if let Some(header) = read_header(&mut cursor, index, mode)? {
                 sink.header(header, mode)?;
             }

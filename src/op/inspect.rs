@@ -6,7 +6,7 @@ use crate::cursor::Cursor;
 use crate::error::Fault;
 use crate::format::Visitor;
 use crate::mode::{Label, Labelled, Stop};
-use crate::walk::{Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_cell};
+use crate::walk::{Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_batch, walk_cell};
 
 /// A cell taken apart. The labels cover it without a gap, in order.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Visitor for Inspect<'_> {
     fn visit_batch<B: Batch>(self) -> Inspection {
         let mut mode = Labelled::default();
         // A walk that stops has said why: the faults are the answer.
-        let _ = B::messages(self.cell, self.options, &mut mode, &mut Walked::<B>(self.options, PhantomData));
+        let _ = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut Walked::<B>(self.options, PhantomData));
         Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Direction, Error, Located};
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::mode::{Exact, Stop};
-use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions};
+use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_batch};
 
 /// Takes messages as they are read; what it is given does not outlive the call.
 pub trait Take {
@@ -34,7 +34,7 @@ impl<T: Take> Visitor for ReadMessages<'_, T> {
         let mut mode = Exact::default();
         let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
         // A walk that stops has said why: the faults are looked at below.
-        let _ = B::messages(self.cell, self.options, &mut mode, &mut each);
+        let _ = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut each);
         match mode.faults.into_iter().next() {
             None => Ok(()),
             Some(fault) => {

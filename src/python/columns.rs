@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::capsule::{Of, Schema, Work, apply};
 use super::errors::to_exception;
-use super::given::{GivenKey, GivenKinds, named, write_options};
+use super::given::{GivenKey, GivenKinds, named, read_options, write_options};
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::OnError;
@@ -42,7 +42,9 @@ fn or_raise<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
 
 /// Bytes to headers and fields.
 #[pyfunction]
-#[pyo3(signature = (column, format, *, errors="raise", lenient=false, strict_kinds=false, text_keys=false, max_offset=None))]
+#[pyo3(signature = (
+    column, format, *, errors="raise", lenient=false, strict_kinds=false, text_keys=false, limits=None, max_offset=None
+))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn decode_column<'py>(
     py: Python<'py>,
@@ -52,10 +54,11 @@ pub fn decode_column<'py>(
     lenient: bool,
     strict_kinds: bool,
     text_keys: bool,
+    limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
-    let options = ReadOptions { lenient, strict_kinds, text_keys };
+    let options = read_options(py, lenient, strict_kinds, text_keys, limits)?;
     let verb = Decode { options, on_error: or_raise(py, on_error(errors))? };
     apply(py, column, Box::new(Of(verb, format)), max_offset)
 }
@@ -85,7 +88,7 @@ pub fn encode_column<'py>(
 #[pyfunction]
 #[pyo3(signature = (
     column, format, target, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, errors="raise",
-    lenient=false, strict_kinds=false, max_offset=None
+    lenient=false, strict_kinds=false, limits=None, max_offset=None
 ))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn convert_column<'py>(
@@ -100,12 +103,13 @@ pub fn convert_column<'py>(
     errors: &str,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
     let verb = Convert {
         target: or_raise(py, Format::named(target))?,
-        read: ReadOptions { lenient, strict_kinds, text_keys: false },
+        read: read_options(py, lenient, strict_kinds, false, limits)?,
         write: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))?,
         on_error: or_raise(py, on_error(errors))?,
     };
@@ -116,7 +120,7 @@ pub fn convert_column<'py>(
 #[pyfunction]
 #[pyo3(signature = (
     column, format, *, columns=None, headers=Vec::new(), errors="raise", lenient=false, strict_kinds=false,
-    text_keys=false, dialect="arrow", max_offset=None
+    text_keys=false, dialect="arrow", limits=None, max_offset=None
 ))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn messages_column<'py>(
@@ -130,6 +134,7 @@ pub fn messages_column<'py>(
     strict_kinds: bool,
     text_keys: bool,
     dialect: &str,
+    limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
@@ -137,7 +142,7 @@ pub fn messages_column<'py>(
         columns,
         wants: or_raise(py, wants(headers))?,
         dialect: or_raise(py, dialect_named(dialect))?,
-        options: ReadOptions { lenient, strict_kinds, text_keys },
+        options: read_options(py, lenient, strict_kinds, text_keys, limits)?,
         on_error: or_raise(py, on_error(errors))?,
     };
     apply(py, column, Box::new(Of(verb, format)), max_offset)
@@ -146,7 +151,8 @@ pub fn messages_column<'py>(
 /// Bytes or lists of headers to typed columns.
 #[pyfunction]
 #[pyo3(signature = (
-    column, format, columns, *, errors="raise", lenient=false, strict_kinds=false, dialect="arrow", max_offset=None
+    column, format, columns, *, errors="raise", lenient=false, strict_kinds=false, dialect="arrow", limits=None,
+    max_offset=None
 ))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn select_column<'py>(
@@ -158,13 +164,14 @@ pub fn select_column<'py>(
     lenient: bool,
     strict_kinds: bool,
     dialect: &str,
+    limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
     let verb = Select {
         wants: or_raise(py, wants(columns))?,
         dialect: or_raise(py, dialect_named(dialect))?,
-        options: ReadOptions { lenient, strict_kinds, text_keys: false },
+        options: read_options(py, lenient, strict_kinds, false, limits)?,
         on_error: or_raise(py, on_error(errors))?,
     };
     apply(py, column, Box::new(Of(verb, format)), max_offset)
@@ -172,17 +179,18 @@ pub fn select_column<'py>(
 
 /// Bytes or lists of headers to their faults.
 #[pyfunction]
-#[pyo3(signature = (column, format, *, lenient=false, strict_kinds=false, max_offset=None))]
+#[pyo3(signature = (column, format, *, lenient=false, strict_kinds=false, limits=None, max_offset=None))]
 pub fn validate_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     format: &str,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
-    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let options = read_options(py, lenient, strict_kinds, false, limits)?;
     apply(py, column, Box::new(Of(Validate { options }, format)), max_offset)
 }
 

@@ -1,5 +1,8 @@
 //! What Python hands over, as the core takes it.
 
+use std::sync::OnceLock;
+
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
@@ -11,10 +14,11 @@ use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
 use crate::format::Info;
 use crate::header::{Header, Key, TypedKey, WantedKey};
 use crate::kind::{Kind, Scalar};
+use crate::limits::Limits;
 use crate::mode::OnLoss;
 use crate::spelling::Spelling;
 use crate::value::ByteOrder;
-use crate::walk::{FieldType, FieldValue, Role, WriteOptions};
+use crate::walk::{FieldType, FieldValue, ReadOptions, Role, WriteOptions};
 
 /// A key: text, an integer, or `(kind, bits)`.
 #[derive(FromPyObject)]
@@ -171,6 +175,38 @@ impl GivenTimes {
 pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
     let found = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);
     found.ok_or_else(|| unknown_name(option, name, known.iter().map(|(text, _)| *text)))
+}
+
+/// What a reader is told: `limits` is a `letterhead.Limits`, or the limits of the process.
+pub fn read_options(
+    py: Python<'_>,
+    lenient: bool,
+    strict_kinds: bool,
+    text_keys: bool,
+    limits: Option<&Bound<'_, PyAny>>,
+) -> PyResult<ReadOptions> {
+    Ok(ReadOptions { lenient, strict_kinds, text_keys, limits: given_limits(py, limits)? })
+}
+
+/// Limits as Python has them, each that is not said being that of the process.
+pub fn given_limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
+    // Of a process, not of a call: reading a message costs less than asking for a variable.
+    static OF_PROCESS: OnceLock<Result<Limits, Error>> = OnceLock::new();
+    let of_process = OF_PROCESS.get_or_init(|| Limits::from_variables(|name| std::env::var_os(name)));
+    let of_process = of_process.clone().map_err(|error| to_exception(py, error))?;
+    let Some(limits) = limits else { return Ok(of_process) };
+    let said = |name, otherwise: usize| match limits.getattr_opt(name)? {
+        Some(number) => Ok(number.extract::<Option<usize>>()?.unwrap_or(otherwise)),
+        None => {
+            let given = limits.get_type().name()?;
+            Err(PyTypeError::new_err(format!("limits must be letterhead.Limits, not {given}")))
+        }
+    };
+    Ok(Limits {
+        cell_bytes: said(intern!(py, "cell_bytes"), of_process.cell_bytes)?,
+        headers: said(intern!(py, "headers"), of_process.headers)?,
+        decompressed_bytes: said(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
+    })
 }
 
 /// What a writer is told.

@@ -8,12 +8,12 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use super::columns::{Spec, wants};
 use super::errors::{FaultTuple, LossTuple, fault_tuple, loss_tuple, to_exception};
 use super::gate::{held, released, released_if_long};
-use super::given::{GivenKinds, GivenMessage, given_pairs, plain_headers, write_options};
+use super::given::{GivenKinds, GivenMessage, given_pairs, plain_headers, read_options, write_options};
 use super::made::{fields_dict, headers_object, headers_of, wanted_object};
 use super::packed::Packed;
 use super::scalar::to_object;
 use crate::arrow::{Apply, Input, Select};
-use crate::error::Error;
+use crate::error::{Direction, Error, Located};
 use crate::format::{Format, Info};
 use crate::header::Header;
 use crate::kind::Dialect;
@@ -30,16 +30,17 @@ fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
 
 /// A block to its `letterhead.Headers`, which stay in their bytes until they are asked for; an envelope to its fields.
 #[pyfunction]
-#[pyo3(signature = (data, format, lenient=false, strict_kinds=false))]
+#[pyo3(signature = (data, format, lenient=false, strict_kinds=false, limits=None))]
 pub fn decode<'py>(
     py: Python<'py>,
     data: Bound<'py, PyBytes>,
     format: &str,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = named(py, format)?;
-    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let options = read_options(py, lenient, strict_kinds, false, limits)?;
     let info = format.info();
     let cell = data.as_bytes();
     if info.is == Is::Block {
@@ -54,13 +55,14 @@ pub fn decode<'py>(
 
 /// The messages of a batch as dicts of their fields, and the error that ended it, if any.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None))]
 pub fn messages<'py>(
     py: Python<'py>,
     data: &[u8],
     format: &str,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
     struct Dicts<'py> {
         list: Bound<'py, PyList>,
@@ -81,7 +83,7 @@ pub fn messages<'py>(
     }
 
     let format = named(py, format)?;
-    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let options = read_options(py, lenient, strict_kinds, false, limits)?;
     let mut take = Dicts { list: PyList::empty(py), info: format.info(), failed: None };
     // Objects are made as messages are read, so the GIL stays.
     let done = held(|| format.visit(ReadMessages { cell: data, options, take: &mut take }));
@@ -133,7 +135,7 @@ pub fn encode<'py>(
 #[pyfunction]
 #[pyo3(signature = (
     data, format, target, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, lenient=false,
-    strict_kinds=false
+    strict_kinds=false, limits=None
 ))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn convert<'py>(
@@ -147,10 +149,11 @@ pub fn convert<'py>(
     canonical: bool,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<ConvertedTuple<'py>> {
     let (format, target) = (named(py, format)?, named(py, target)?);
     let write = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
-    let read = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let read = read_options(py, lenient, strict_kinds, false, limits)?;
     let made = released(py, || convert_message(data, format, target, read, write))?;
     let losses = made.losses.into_iter().map(loss_tuple).collect();
     let back = |back: Back| Ok((wanted_object(py, &back.key)?, back.kind, back.lost));
@@ -166,7 +169,7 @@ type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<Bac
 
 /// Some headers of a message as a dict of Python values.
 #[pyfunction]
-#[pyo3(signature = (data, format, columns, *, lenient=false, strict_kinds=false))]
+#[pyo3(signature = (data, format, columns, *, lenient=false, strict_kinds=false, limits=None))]
 pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
@@ -174,11 +177,17 @@ pub fn select<'py>(
     columns: Vec<Spec>,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let format = named(py, format)?;
     let wants = wants(columns).map_err(|error| to_exception(py, error))?;
-    let options = ReadOptions { lenient, strict_kinds, text_keys: false };
+    let options = read_options(py, lenient, strict_kinds, false, limits)?;
     let verb = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
+    if let Some(fault) = options.limits.refusal_of_cell(data.len()) {
+        // Before it is copied.
+        let located = Located { format: format.info().name, row: None, fault };
+        return Err(to_exception(py, Error::Headers(Direction::Decode, Box::new(located))));
+    }
     let cell = BinaryArray::from_vec(vec![data]);
     let made = released(py, || format.visit(Apply(&verb, Input::new(&cell))).map_err(without_row))?;
     let row = PyDict::new(py);
@@ -202,29 +211,31 @@ fn without_row(error: Error) -> Error {
 
 /// Everything that is wrong with a message.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
-pub fn validate(
-    py: Python<'_>,
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None))]
+pub fn validate<'py>(
+    py: Python<'py>,
     data: &[u8],
     format: &str,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Vec<FaultTuple>> {
-    let found = take_apart(py, data, format, ReadOptions { lenient, strict_kinds, text_keys: false })?;
+    let found = take_apart(py, data, format, read_options(py, lenient, strict_kinds, false, limits)?)?;
     Ok(found.faults.into_iter().map(fault_tuple).collect())
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false))]
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None))]
 pub fn inspect<'py>(
     py: Python<'py>,
     data: &[u8],
     format: &str,
     lenient: bool,
     strict_kinds: bool,
+    limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = take_apart(py, data, format, ReadOptions { lenient, strict_kinds, text_keys: false })?;
+    let found = take_apart(py, data, format, read_options(py, lenient, strict_kinds, false, limits)?)?;
     let labels: Vec<_> =
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);

@@ -3,10 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use super::given::given_limits;
 use crate::arrow::schema;
 use crate::error::Code;
 use crate::format::{Format, Visitor};
 use crate::kind::{Dialect, Scalar, ddl};
+use crate::limits::Limits;
 use crate::walk::{Batch, Envelope};
 
 /// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its block carries: `keys`,
@@ -64,6 +66,14 @@ pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 #[pyfunction]
 pub fn select_types() -> Vec<&'static str> {
     Scalar::ALL.iter().map(|scalar| scalar.name()).collect()
+}
+
+/// Limits with those of the process where none are said: `(cell_bytes, headers, decompressed_bytes)`.
+#[pyfunction]
+#[pyo3(signature = (limits=None))]
+pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<(usize, usize, usize)> {
+    let Limits { cell_bytes, headers, decompressed_bytes } = given_limits(py, limits)?;
+    Ok((cell_bytes, headers, decompressed_bytes))
 }
 
 /// Each error code and what it means.

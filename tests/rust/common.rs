@@ -5,6 +5,7 @@ use letterhead::error::{Error, Fault};
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{Header, Key, TypedKey};
 use letterhead::kind::{Kind, Scalar};
+use letterhead::limits::Limits;
 use letterhead::op::inspect::Inspect;
 use letterhead::op::messages::{ReadMessages, Take};
 use letterhead::op::values::DecodeMessage;
@@ -12,7 +13,8 @@ use letterhead::op::write::EncodeMessage;
 use letterhead::value::{ByteOrder, bits_of};
 use letterhead::walk::{Batch, Block, Envelope, Field, FieldType, FieldValue, ReadOptions, WriteOptions};
 
-pub const STRICT: ReadOptions = ReadOptions { lenient: false, strict_kinds: false, text_keys: false };
+pub const STRICT: ReadOptions =
+    ReadOptions { lenient: false, strict_kinds: false, text_keys: false, limits: Limits::DEFAULT };
 pub const LENIENT: ReadOptions = ReadOptions { lenient: true, ..STRICT };
 pub const STRICT_KINDS: ReadOptions = ReadOptions { strict_kinds: true, ..STRICT };
 

@@ -75,6 +75,11 @@ impl Shape {
 
     /// What the lowest three bits say.
     fn options(self) -> ReadOptions {
-        ReadOptions { lenient: self.bit(0), strict_kinds: self.bit(1), text_keys: self.bit(2) }
+        ReadOptions {
+            lenient: self.bit(0),
+            strict_kinds: self.bit(1),
+            text_keys: self.bit(2),
+            ..ReadOptions::default()
+        }
     }
 }

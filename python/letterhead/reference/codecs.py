@@ -32,10 +32,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+from letterhead.limits import DECOMPRESSED_BYTES
 from letterhead.reference.xxh3 import xxh32
-
-MAX_CONTENT_LEN = 64 << 20
-"""The most bytes that compressed messages may become."""
 
 NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 """The codecs by the three lowest attribute bits."""
@@ -72,7 +70,7 @@ class Undecodable(Exception):
         self.message = message
 
 
-def decompress(codec: int, data: bytes, *, legacy: bool = False, limit: int = MAX_CONTENT_LEN) -> bytes:
+def decompress(codec: int, data: bytes, *, legacy: bool = False, limit: int = DECOMPRESSED_BYTES) -> bytes:
     """Take the content out of a codec; ``legacy`` allows LZ4 the header checksum of Kafka's message format 0."""
     content = _Content(NAMES[codec], limit)
     if codec == 1:

@@ -22,6 +22,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from letterhead.errors import DecodeError, EncodeError, HeaderError, check_name
+from letterhead.limits import Limits
 from letterhead.losses import Loss
 from letterhead.reference.cursor import ReadOptions
 from letterhead.reference.formats import Format, named, target
@@ -67,10 +68,11 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> bytes | Converted | None:
     """Write one message in another format; with ``on_loss="report"`` also say what was lost."""
     source, writer = _pair(format, target, on_loss=on_loss, kinds=kinds, null_headers=null_headers, canonical=canonical)
-    report, faulty, error = _convert(data, source, writer, ReadOptions(lenient, strict_kinds))
+    report, faulty, error = _convert(data, source, writer, ReadOptions(lenient, strict_kinds).within(limits))
     raise_first(report.faults, faulty, error=error)
     return Converted(report.data, report.losses) if on_loss == "report" else report.data
 
@@ -87,6 +89,7 @@ def convert_rows(
     errors: str = "raise",
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> list[Any]:
     """Write every row in another format; a null row is no message.
 
@@ -95,7 +98,7 @@ def convert_rows(
     """
     check_name("errors", errors, ERRORS)
     source, writer = _pair(format, target, on_loss=on_loss, kinds=kinds, null_headers=null_headers, canonical=canonical)
-    options = ReadOptions(lenient, strict_kinds)
+    options = ReadOptions(lenient, strict_kinds).within(limits)
     out: list[Any] = []
     for number, cell in enumerate(rows):
         nothing = NO_MESSAGE, source, DecodeError

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from letterhead.errors import Fault, counted
+from letterhead.limits import CELL_BYTES, DECOMPRESSED_BYTES, HEADERS, Limits, how_to_raise
 from letterhead.reference import varint
 from letterhead.reference.keys import Key, spell
 
@@ -26,11 +27,25 @@ class ReadOptions(NamedTuple):
         Refuse kind codes that have no name where the format lets them pass.
     text_keys : bool
         Refuse keys that are no text where the format has typed ones.
+    max_cell_bytes, max_headers, max_decompressed_bytes : int
+        The most to read, as :class:`letterhead.Limits` has it.
     """
 
     lenient: bool = False
     strict_kinds: bool = False
     text_keys: bool = False
+    max_cell_bytes: int = CELL_BYTES
+    max_headers: int = HEADERS
+    max_decompressed_bytes: int = DECOMPRESSED_BYTES
+
+    def within(self, limits: Limits | None) -> ReadOptions:
+        """Give the same with the limits that are said; the environment says nothing here."""
+        said = (
+            {}
+            if limits is None
+            else {f"max_{name}": most for name, most in limits._asdict().items() if most is not None}
+        )
+        return self._replace(**said)
 
 
 class Broken(Exception):
@@ -109,6 +124,29 @@ class Cursor:
             yield
         except Broken as end:
             self.faults.append(end.fault)
+
+    def check_cell(self) -> None:
+        """Refuse a cell for its size."""
+        most = self.options.max_cell_bytes
+        if len(self.cell) > most:
+            message = f"the cell has {counted(len(self.cell), 'byte')}, over the limit of {most}: {how_to_raise('cell_bytes')}"
+            raise self.hard("limit_exceeded", message, most)
+
+    def check_count(self, count: int, start: int) -> None:
+        """Refuse a number of headers that is announced."""
+        most = self.options.max_headers
+        if count > most:
+            message = (
+                f"the block announces {counted(count, 'header')}, over the limit of {most}: {how_to_raise('headers')}"
+            )
+            raise self.hard("limit_exceeded", message, start)
+
+    def check_header(self, index: int) -> None:
+        """Refuse the header of this number, where a block does not announce how many it has."""
+        most = self.options.max_headers
+        if index >= most:
+            message = f"the block has more headers than the limit of {most}: {how_to_raise('headers')}"
+            raise self.hard("limit_exceeded", message, self.at)
 
     def peek(self, ahead: int) -> int | None:
         """Give a byte further on, and stay."""

@@ -15,6 +15,7 @@ from typing import Any
 
 from letterhead.columns import Columns, normalise
 from letterhead.errors import EncodeError, Fault, check_name
+from letterhead.limits import Limits
 from letterhead.losses import Loss
 from letterhead.reference import keys, types
 from letterhead.reference.convert import Converted, convert, convert_rows
@@ -62,11 +63,17 @@ Spec = tuple[str, Key, str, str, bool]
 
 
 def decode(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, text_keys: bool = False
+    data: bytes,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    limits: Limits | None = None,
 ) -> list[Triple] | dict[str, Any]:
     """Read one message: headers if the format is a block, a dict of fields otherwise."""
     row = of_one_message(format)
-    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds, text_keys))
+    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds, text_keys).within(limits))
     raise_first(reading.faults, row)
     fields = _decoded(reading, row)
     headers: list[Triple] = fields["headers"]
@@ -81,11 +88,12 @@ def decode_rows(
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
+    limits: Limits | None = None,
 ) -> list[Any]:
     """Read every row; with ``errors="column"`` a dict of the fields and ``error``, null where the row is whole."""
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
-    options = ReadOptions(lenient, strict_kinds, text_keys)
+    options = ReadOptions(lenient, strict_kinds, text_keys).within(limits)
     return [_decode_row(cell, number, row, errors, options) for number, cell in enumerate(rows)]
 
 
@@ -111,12 +119,18 @@ def _decoded(reading: Reading, row: Format) -> dict[str, Any]:
 
 
 def messages(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, text_keys: bool = False
+    data: bytes,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    limits: Limits | None = None,
 ) -> list[dict[str, Any]]:
     """Read the messages of a batch, each a dict of fields."""
     row = _batch(format)
     made = []
-    for reading in read_batch(data, row, ReadOptions(lenient, strict_kinds, text_keys)):
+    for reading in read_batch(data, row, ReadOptions(lenient, strict_kinds, text_keys).within(limits)):
         raise_first(reading.faults, row)
         made.append(_decoded(reading, row))
     return made
@@ -133,6 +147,7 @@ def messages_rows(
     strict_kinds: bool = False,
     text_keys: bool = False,
     dialect: str = "arrow",
+    limits: Limits | None = None,
 ) -> list[dict[str, Any]]:
     """Read the messages of every cell, one behind the other, each a dict.
 
@@ -149,7 +164,7 @@ def messages_rows(
     names = known if columns is None else list(columns)
     for name in names:
         check_name("column", name, known)
-    options = ReadOptions(lenient, strict_kinds, text_keys)
+    options = ReadOptions(lenient, strict_kinds, text_keys).within(limits)
     out = []
     for number, cell in enumerate(rows):
         for place, reading in enumerate(() if cell is None else read_batch(cell, row, options)):
@@ -178,17 +193,19 @@ def _batch(format: str) -> Format:
 # --- validate --------------------------------------------------------------------------------------------------------
 
 
-def validate(data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> list[Fault]:
+def validate(
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> list[Fault]:
     """Find everything that is wrong with one message, or with all messages of a batch."""
-    return _faults(data, named(format), ReadOptions(lenient, strict_kinds))
+    return _faults(data, named(format), ReadOptions(lenient, strict_kinds).within(limits))
 
 
 def validate_rows(
-    rows: Iterable[Row], format: str, *, lenient: bool = False, strict_kinds: bool = False
+    rows: Iterable[Row], format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
 ) -> list[list[Fault] | None]:
     """Find everything that is wrong, row by row; null where a row is whole or there is none."""
     row = named(format)
-    options = ReadOptions(lenient, strict_kinds)
+    options = ReadOptions(lenient, strict_kinds).within(limits)
     return [None if cell is None else _faults(cell, row, options) or None for cell in rows]
 
 
@@ -209,11 +226,12 @@ def select(
     lenient: bool = False,
     strict_kinds: bool = False,
     dialect: str = "arrow",
+    limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Read some headers of one message as typed values."""
     row = of_one_message(format)
     check_name("dialect", dialect, types.DIALECTS)
-    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds))
+    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds).within(limits))
     values, faults = _pick(reading, _specs(columns, row), dialect)
     raise_first(faults, row)
     return values
@@ -229,13 +247,14 @@ def select_rows(
     strict_kinds: bool = False,
     dialect: str = "arrow",
     lists: bool = False,
+    limits: Limits | None = None,
 ) -> dict[str, list[Any]]:
     """Read some headers of every row into columns; ``lists`` says that a null row is a null list, not a null cell."""
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
     wanted = _specs(columns, row)
-    options = ReadOptions(lenient, strict_kinds)
+    options = ReadOptions(lenient, strict_kinds).within(limits)
     names = [name for name, *_ in wanted] + (["error"] if errors == "column" else [])
     out: dict[str, list[Any]] = {name: [] for name in names}
     for number, cell in enumerate(rows):

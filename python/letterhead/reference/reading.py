@@ -49,6 +49,7 @@ def read_cell(cell: bytes, row: Format, options: ReadOptions) -> Reading:
     """Read the bytes of one message."""
     cursor = Cursor(cell, options=options)
     try:
+        cursor.check_cell()
         fields, block = ({}, cursor) if row.envelope is None else row.envelope.unseal(cursor)
     except Broken as end:
         return Reading({}, [], False, True, True, [*cursor.faults, end.fault])
@@ -58,7 +59,13 @@ def read_cell(cell: bytes, row: Format, options: ReadOptions) -> Reading:
 def read_batch(cell: bytes, row: Format, options: ReadOptions) -> Iterator[Reading]:
     """Read the bytes of many messages; faults say which message they are in."""
     assert row.batch is not None, "only batches come here"
-    for number, opened in enumerate(row.batch.messages(Cursor(cell, options=options))):
+    cursor = Cursor(cell, options=options)
+    try:
+        cursor.check_cell()
+    except Broken as end:
+        yield _read_block(row, {}, None, [in_message(0, end.fault)], broken=True)
+        return
+    for number, opened in enumerate(row.batch.messages(cursor)):
         reading = _read_block(row, opened.fields, opened.block, opened.faults, broken=opened.broken)
         place = None if opened.block is None else opened.block.place
         yield reading._replace(faults=[in_message(number, fault) for fault in reading.faults], place=place)

@@ -6,6 +6,7 @@ mod columns;
 mod common;
 mod conversions;
 mod generated;
+mod limits;
 mod neighbours;
 mod writing;
 
@@ -26,7 +27,9 @@ use letterhead::kind::{Kind, Scalar};
 use letterhead::mode::{Exact, Fast, Labelled, OnLoss, Stop};
 use letterhead::op::inspect::Inspect;
 use letterhead::types::Type;
-use letterhead::walk::{Batch, Block, Discard, Envelope, FieldValue, Is, Messages, Noting, ReadOptions, walk_cell};
+use letterhead::walk::{
+    Batch, Block, Discard, Envelope, FieldValue, Is, Messages, Noting, ReadOptions, walk_batch, walk_cell,
+};
 use proptest::prelude::*;
 
 use columns::{apply, apply_to, faults_at, heads_at, message_at, told};
@@ -71,8 +74,8 @@ impl Visitor for InEveryMode<'_> {
     fn visit_batch<B: Batch>(self) -> Found {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = B::messages(cell, options, &mut exact, &mut Walked::<B>(options, PhantomData));
-        let _ = B::messages(cell, options, &mut labelled, &mut Walked::<B>(options, PhantomData));
+        let _ = walk_batch::<B, _, _>(cell, options, &mut exact, &mut Walked::<B>(options, PhantomData));
+        let _ = walk_batch::<B, _, _>(cell, options, &mut labelled, &mut Walked::<B>(options, PhantomData));
         Found { fast: None, exact: exact.faults, labelled: labelled.exact.faults }
     }
 }

@@ -121,7 +121,8 @@ def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, v
     if codec not in KNOWN_CODECS:
         raise cursor.hard("unknown_codec", f"codec {codec} is unknown", attributes_at)
     try:
-        data = codecs.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0)
+        limit = cursor.options.max_decompressed_bytes
+        data = codecs.decompress(codec, outer["value"] or b"", legacy=outer["magic"] == 0, limit=limit)
     except codecs.Undecodable as error:
         raise cursor.hard(error.code, error.message, value_at) from None
     return Cursor(data, options=cursor.options, place=value_at, faults=cursor.faults)

@@ -39,6 +39,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
     index = 0
     while cursor.left:
         cursor.enter_header(index)
+        cursor.check_header(index)
         key = _key(cursor, kinds)
         value = take_value(cursor, kinds)
         if value is not None:

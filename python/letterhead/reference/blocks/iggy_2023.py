@@ -34,6 +34,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
     index = 0
     while cursor.left:
         cursor.enter_header(index)
+        cursor.check_header(index)
         size, fits = iggy.length(cursor, "key")
         key = cursor.text_key(size)
         value = iggy.take_value(cursor, IGGY_NAMED)

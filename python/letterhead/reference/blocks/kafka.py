@@ -47,6 +47,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
     if count > cursor.left // MIN_HEADER_LEN:
         message = f"the block announces {counted(count, 'header')} and has {counted(cursor.left, 'byte')} for them"
         raise cursor.hard("count_too_large", message, start)
+    cursor.check_count(count, start)
 
     for index in range(count):
         cursor.enter_header(index)

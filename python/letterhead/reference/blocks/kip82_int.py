@@ -25,6 +25,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
     index = 0
     while cursor.left:
         cursor.enter_header(index)
+        cursor.check_header(index)
         key = cursor.big("key", 4)
         cursor.name_header(key)
         size = cursor.nullable_length32("value length")

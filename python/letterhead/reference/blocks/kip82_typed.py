@@ -29,6 +29,7 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
     index = 0
     while cursor.left:
         cursor.enter_header(index)
+        cursor.check_header(index)
         key = cursor.text_key(cursor.length32("key length"))
         size = cursor.length32("value length")
         kind_at = cursor.at

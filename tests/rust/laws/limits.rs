@@ -1,0 +1,74 @@
+//! Limits: what is at one is read as if there were none, and what is over one is refused, in every mode and as a column.
+
+use letterhead::arrow::Decode;
+use letterhead::arrow::messages::Messages as MessagesVerb;
+use letterhead::error::{Code, Fault};
+use letterhead::format::Format;
+use letterhead::limits::Limits;
+use letterhead::walk::ReadOptions;
+use proptest::prelude::*;
+
+use super::{InEveryMode, cases, is_batch};
+use crate::columns::apply;
+use crate::common::{STRICT, faults, read};
+use crate::generated::recipe;
+
+fn with(limits: Limits) -> ReadOptions {
+    ReadOptions { limits, ..STRICT }
+}
+
+/// What a column of one such cell raises.
+fn raised(format: Format, cell: &[u8], options: ReadOptions) -> Option<Fault> {
+    let cells = [cell.to_vec()];
+    let made = match is_batch(format) {
+        true => apply(format, &MessagesVerb { options, ..MessagesVerb::default() }, &cells),
+        false => apply(format, &Decode { options, ..Decode::default() }, &cells),
+    };
+    made.err().map(|(_, fault)| fault)
+}
+
+proptest! {
+    #![proptest_config(cases(64))]
+
+    #[test]
+    fn a_cell_at_its_limits_is_read_and_one_over_them_is_not(recipe in recipe()) {
+        for format in Format::ALL {
+            let cell = recipe.whole(*format);
+            let Ok(messages) = read(*format, &cell, STRICT) else { continue };
+            let most = messages.iter().map(|message| message.heads().len()).max().unwrap_or(0);
+            let at = Limits { cell_bytes: cell.len(), headers: most, ..Limits::DEFAULT };
+            prop_assert_eq!(read(*format, &cell, with(at)), Ok(messages.clone()), "{:?}", format);
+            prop_assert_eq!(faults(*format, &cell, with(at)), vec![]);
+            prop_assert_eq!(raised(*format, &cell, with(at)), None);
+
+            if let Some(less) = most.checked_sub(1) {
+                let options = with(Limits { headers: less, ..at });
+                let found = faults(*format, &cell, options);
+                let over = messages.iter().filter(|message| message.heads().len() > less).count();
+                prop_assert_eq!(found.len(), over, "{:?} {:?}", format, found);
+                prop_assert!(found.iter().all(|fault| fault.code == Code::LimitExceeded));
+                prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
+                prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
+            }
+            if let Some(less) = cell.len().checked_sub(1) {
+                let options = with(Limits { cell_bytes: less, ..at });
+                let found = faults(*format, &cell, options);
+                prop_assert_eq!(found.len(), 1);
+                prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, Some(less), None));
+                prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
+                prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
+            }
+        }
+    }
+
+    #[test]
+    fn every_mode_finds_the_same_over_limits(recipe in recipe(), headers in 0usize..4, cell_bytes in 0usize..200) {
+        for format in Format::ALL {
+            let cell = recipe.near(*format);
+            let options = with(Limits { headers, cell_bytes, ..Limits::DEFAULT });
+            let found = format.visit(InEveryMode(&cell, options));
+            prop_assert!(found.fast.is_none_or(|fast| fast == found.exact.is_empty()), "{:?}", format);
+            prop_assert_eq!(found.exact, found.labelled);
+        }
+    }
+}
