@@ -20,6 +20,7 @@ from letterhead.columns import All, Field, field
 from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import FrozenHeaders, Header, Headers
+from letterhead.limits import Limits
 from letterhead.losses import Converted, Loss, Losses
 from letterhead.message import batch, convert, decode, encode, inspect, messages, select, validate
 from letterhead.profiles import profile, spring_columns
@@ -75,6 +76,7 @@ __all__ = [
     "Int32",
     "Int64",
     "Int128",
+    "Limits",
     "Loss",
     "Losses",
     "String",

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, final, overload
 from _typeshed import ReadableBuffer
 
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
+from letterhead.limits import Limits
 from letterhead.values import Value
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "codes",
     "formats",
     "kinds",
+    "limits",
     "select_types",
     "xxh3_64",
     "__version__",
@@ -99,6 +101,7 @@ class Schema:
 def formats() -> list[dict[str, Any]]: ...
 def kinds() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
+def limits(limits: Limits | None = None) -> tuple[int, int, int]: ...
 def select_types() -> list[str]: ...
 def xxh3_64(data: bytes) -> int: ...
 def schema(
@@ -113,9 +116,11 @@ def schema(
     on_loss: _OnLoss = "raise",
     text_keys: bool = False,
 ) -> Schema: ...
-def decode(data: bytes, format: str, lenient: bool = False, strict_kinds: bool = False) -> Headers | dict[str, Any]: ...
+def decode(
+    data: bytes, format: str, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Headers | dict[str, Any]: ...
 def messages(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...
 def encode(
     message: Sequence[_Header] | Sequence[_Pair] | dict[str, Any] | None,
@@ -137,12 +142,23 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> tuple[bytes | None, list[_Loss], list[tuple[_Key, str, bool]]]: ...
 def select(
-    data: bytes, format: str, columns: list[_Spec], *, lenient: bool = False, strict_kinds: bool = False
+    data: bytes,
+    format: str,
+    columns: list[_Spec],
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> dict[str, Any]: ...
-def validate(data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> list[_Fault]: ...
-def inspect(data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> dict[str, Any]: ...
+def validate(
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> list[_Fault]: ...
+def inspect(
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> dict[str, Any]: ...
 def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...
 @overload
 def split_value(value: bytes, timestamped: Literal[True], /) -> tuple[bytes, int, int, int]: ...
@@ -156,6 +172,7 @@ def decode_column(
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
+    limits: Limits | None = None,
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def encode_column(
@@ -180,6 +197,7 @@ def convert_column(
     errors: _OnError = "raise",
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def messages_column(
@@ -193,6 +211,7 @@ def messages_column(
     strict_kinds: bool = False,
     text_keys: bool = False,
     dialect: _Dialect = "arrow",
+    limits: Limits | None = None,
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def record_batch(
@@ -215,12 +234,19 @@ def select_column(
     lenient: bool = False,
     strict_kinds: bool = False,
     dialect: _Dialect = "arrow",
+    limits: Limits | None = None,
     max_offset: int | None = None,
 ) -> Column | Stream: ...
 def amqp_column(
     column: object, of: str, *, errors: _OnError = "raise", dialect: _Dialect = "arrow", max_offset: int | None = None
 ) -> Column | Stream: ...
 def validate_column(
-    column: object, format: str, *, lenient: bool = False, strict_kinds: bool = False, max_offset: int | None = None
+    column: object,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    limits: Limits | None = None,
+    max_offset: int | None = None,
 ) -> Column | Stream: ...
 def buffer_addresses(column: object) -> list[int]: ...

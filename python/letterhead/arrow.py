@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from letterhead import _native
 from letterhead.columns import Columns, normalise
+from letterhead.limits import Limits
 from letterhead.losses import Kinds, plain_kinds
 from letterhead.parts.columns import amqp, rfc3339, schema_id, traceparent
 
@@ -60,6 +61,7 @@ def decode(
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
+    limits: Limits | None = None,
 ) -> Any:
     """Read a column of messages.
 
@@ -79,6 +81,8 @@ def decode(
         Refuse kind codes without a name where the format lets them pass.
     text_keys : bool, default False
         Of a format with typed keys: give text, and refuse keys of another kind.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -106,7 +110,7 @@ def decode(
     [[{'key': 'key', 'value': b'a'}], None, []]
     """
     made = _native.decode_column(
-        column, format, errors=errors, lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys
+        column, format, errors=errors, lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys, limits=limits
     )
     return _back(column, made)
 
@@ -184,6 +188,7 @@ def convert(
     errors: OnError = "raise",
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Any:
     """Turn a column of messages of one format into bytes of another.
 
@@ -211,6 +216,8 @@ def convert(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the source format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -246,6 +253,7 @@ def convert(
         errors=errors,
         lenient=lenient,
         strict_kinds=strict_kinds,
+        limits=limits,
     )
     return _back(column, made)
 
@@ -261,6 +269,7 @@ def messages(
     strict_kinds: bool = False,
     text_keys: bool = False,
     dialect: Literal["arrow", "spark"] = "arrow",
+    limits: Limits | None = None,
 ) -> Any:
     """Read a column of batches into a row a message.
 
@@ -287,6 +296,8 @@ def messages(
         Of a format with typed keys: give text, and refuse keys of another kind.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the columns that ``headers`` asks for, as in :func:`select`.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -322,6 +333,7 @@ def messages(
         strict_kinds=strict_kinds,
         text_keys=text_keys,
         dialect=dialect,
+        limits=limits,
     )
     return _back(column, made)
 
@@ -335,6 +347,7 @@ def select(
     lenient: bool = False,
     strict_kinds: bool = False,
     dialect: Literal["arrow", "spark"] = "arrow",
+    limits: Limits | None = None,
 ) -> Any:
     """Read some headers into typed columns.
 
@@ -357,6 +370,8 @@ def select(
         Refuse kind codes without a name where the format lets them pass.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the result. Spark has no unsigned integers, and its times are microseconds.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -381,7 +396,14 @@ def select(
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
     made = _native.select_column(
-        column, format, normalise(columns), errors=errors, lenient=lenient, strict_kinds=strict_kinds, dialect=dialect
+        column,
+        format,
+        normalise(columns),
+        errors=errors,
+        lenient=lenient,
+        strict_kinds=strict_kinds,
+        dialect=dialect,
+        limits=limits,
     )
     return _back(column, made)
 
@@ -394,6 +416,7 @@ def scan(
     max_keys: int = 1000,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Scan:
     """Find out what headers a column of messages carries.
 
@@ -414,6 +437,8 @@ def scan(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -450,10 +475,14 @@ def scan(
     """
     from letterhead.scan.column import scan_column
 
-    return scan_column(column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_kinds=strict_kinds)
+    return scan_column(
+        column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_kinds=strict_kinds, limits=limits
+    )
 
 
-def validate(column: Column, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Any:
+def validate(
+    column: Column, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Any:
     """Say what is wrong with each message of a column.
 
     Parameters
@@ -466,6 +495,8 @@ def validate(column: Column, format: str, *, lenient: bool = False, strict_kinds
         Accept what Kafka's Java deserializers accept.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -480,7 +511,9 @@ def validate(column: Column, format: str, *, lenient: bool = False, strict_kinds
     >>> found[0], found[1][0]["code"]
     (None, 'negative_count')
     """
-    return _back(column, _native.validate_column(column, format, lenient=lenient, strict_kinds=strict_kinds))
+    return _back(
+        column, _native.validate_column(column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+    )
 
 
 def _back(given: object, made: Any) -> Any:

@@ -11,6 +11,7 @@ from letterhead.columns import Columns, PlainKey, normalise
 from letterhead.envelope import Envelope
 from letterhead.errors import DecodeError, EncodeError, Fault, check_name, unknown_name
 from letterhead.headers import GivenKey, GivenValue, Header, HeaderKey, Headers
+from letterhead.limits import Limits
 from letterhead.losses import Converted, Kinds, Loss, Losses, plain_kinds
 from letterhead.names import BlockName, EnvelopeName
 from letterhead.values import of_message
@@ -51,12 +52,20 @@ class Inspection(TypedDict):
 
 
 @overload
-def decode(data: Data, format: BlockName, *, lenient: bool = False, strict_kinds: bool = False) -> Headers: ...
+def decode(
+    data: Data, format: BlockName, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Headers: ...
 @overload
-def decode(data: Data, format: EnvelopeName, *, lenient: bool = False, strict_kinds: bool = False) -> Envelope: ...
+def decode(
+    data: Data, format: EnvelopeName, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Envelope: ...
 @overload
-def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Headers | Envelope: ...
-def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Headers | Envelope:
+def decode(
+    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Headers | Envelope: ...
+def decode(
+    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Headers | Envelope:
     """Read one message.
 
     Parameters
@@ -69,6 +78,8 @@ def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -94,11 +105,15 @@ def decode(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool
         ...
     letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
     """
-    read = (_loaded or _native()).decode(data if type(data) is bytes else _bytes(data), format, lenient, strict_kinds)
+    read = (_loaded or _native()).decode(
+        data if type(data) is bytes else _bytes(data), format, lenient, strict_kinds, limits
+    )
     return Envelope(**read) if type(read) is dict else read
 
 
-def messages(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Iterator[Envelope]:
+def messages(
+    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Iterator[Envelope]:
     """Read the messages of a batch, one by one.
 
     Parameters
@@ -111,6 +126,8 @@ def messages(data: Data, format: str, *, lenient: bool = False, strict_kinds: bo
         Let a message go that is cut off at the end, as in what a fetch gives.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Yields
     ------
@@ -134,7 +151,7 @@ def messages(data: Data, format: str, *, lenient: bool = False, strict_kinds: bo
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
     [(0, Int8(0)), (1, Int8(1))]
     """
-    read, error = _native().messages(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
+    read, error = _native().messages(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
     return _each(read, error)
 
 
@@ -216,6 +233,7 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> bytes: ...
 @overload
 def convert(
@@ -229,6 +247,7 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> bytes | None: ...
 @overload
 def convert(
@@ -242,6 +261,7 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Converted: ...
 def convert(
     data: Data,
@@ -254,6 +274,7 @@ def convert(
     canonical: bool = False,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> bytes | Converted | None:
     """Turn one message of a format into the bytes of another.
 
@@ -284,6 +305,8 @@ def convert(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the source format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -324,6 +347,7 @@ def convert(
         canonical=canonical,
         lenient=lenient,
         strict_kinds=strict_kinds,
+        limits=limits,
     )
     if on_loss != "report":
         return made
@@ -421,7 +445,13 @@ def encode(
 
 
 def select(
-    data: Data, format: str, columns: Columns, *, lenient: bool = False, strict_kinds: bool = False
+    data: Data,
+    format: str,
+    columns: Columns,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Read some headers of one message as typed values.
 
@@ -437,6 +467,8 @@ def select(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -460,12 +492,14 @@ def select(
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     values: dict[str, Any] = _native().select(
-        _bytes(data), format, normalise(columns), lenient=lenient, strict_kinds=strict_kinds
+        _bytes(data), format, normalise(columns), lenient=lenient, strict_kinds=strict_kinds, limits=limits
     )
     return values
 
 
-def validate(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> list[DecodeError]:
+def validate(
+    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> list[DecodeError]:
     """Find everything that is wrong with one message.
 
     Parameters
@@ -478,6 +512,8 @@ def validate(data: Data, format: str, *, lenient: bool = False, strict_kinds: bo
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -499,11 +535,13 @@ def validate(data: Data, format: str, *, lenient: bool = False, strict_kinds: bo
     """
     return [
         Fault(*fault).as_error(DecodeError, format)
-        for fault in _native().validate(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
+        for fault in _native().validate(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
     ]
 
 
-def inspect(data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False) -> Inspection:
+def inspect(
+    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Inspection:
     """Say what every byte of one message is.
 
     Parameters
@@ -516,6 +554,8 @@ def inspect(data: Data, format: str, *, lenient: bool = False, strict_kinds: boo
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -536,7 +576,7 @@ def inspect(data: Data, format: str, *, lenient: bool = False, strict_kinds: boo
     >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
     (True, [])
     """
-    seen = _native().inspect(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds)
+    seen = _native().inspect(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
     return {
         "labels": [Label(*label) for label in seen["labels"]],
         "faults": [Fault(*fault) for fault in seen["faults"]],

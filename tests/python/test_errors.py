@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -162,16 +163,15 @@ CONVERTING: dict[str, tuple[str, Any, str, Any]] = {
 ONLY_LISTS = ("null_key", "wrong_kind", "unknown_kind")
 """A list column can hold what neither bytes nor `Headers` can."""
 
-NO_VERB = {
-    "limit_exceeded": "a key outside the range of its writer",
-    "not_in_order": "a block that says it is in order and is not",
-    "bad_signature": "a seal that does not hold",
-}
+LIMITED = ("limit_exceeded",)
+"""What a verb gives that is told to read less."""
+
+NO_VERB = {"not_in_order": "a block that says it is in order and is not", "bad_signature": "a seal that does not hold"}
 """Codes that classes give and no verb does: the tests of KIP-82's classes have these."""
 
 
 def test_every_code_has_a_case() -> None:
-    cases = {*READING, *SETS, *SELECTING, *WRITING, *CONVERTING, *ONLY_LISTS, *NO_VERB}
+    cases = {*READING, *SETS, *SELECTING, *WRITING, *CONVERTING, *ONLY_LISTS, *LIMITED, *NO_VERB}
     assert sorted(cases) == sorted(CODES)
 
 
@@ -220,6 +220,14 @@ def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementa
     data = way.write(given, format)
     assert data is not None
     raises(ConversionError, code, lambda: way.convert(data, format, target=target, kinds=kinds))
+
+
+@every_way
+@pytest.mark.parametrize("code", LIMITED)
+def test_what_is_over_a_limit_is_a_decode_error(code: str, way: Implementation) -> None:
+    for limits in (lh.Limits(headers=0), lh.Limits(cell_bytes=3)):
+        call = partial(way.convert, bytes.fromhex("02026101"), "kafka", target="kafka", limits=limits)
+        raises(DecodeError, code, call)
 
 
 @pytest.mark.parametrize("code", ONLY_LISTS)

@@ -19,6 +19,8 @@ VERBS = {
     "messages": lhs.messages,
 }
 
+LIMITS = lh.Limits(headers=9)
+
 DIFFERENT = {
     "column": "another thing is read",
     "columns": "of select: what is asked for; of messages: its fields",
@@ -69,7 +71,7 @@ def test_the_options_are_those_of_arrow(verb):
     for name in set(of_spark) - own - {"column"}:
         assert of_spark[name].default == of_arrow[name].default, name
     texts, arrows = documented(VERBS[verb]), documented(getattr(lha, verb))
-    for name in ("strict_kinds", "text_keys", "canonical", "lenient"):
+    for name in ("strict_kinds", "text_keys", "canonical", "lenient", "limits"):
         # Arrow says "source format" where there are two.
         assert texts.get(name) == arrows.get(name, "").replace("source ", "") or name not in texts, name
 
@@ -77,8 +79,10 @@ def test_the_options_are_those_of_arrow(verb):
 @pytest.mark.parametrize(
     ("verb", "format", "options"),
     [
-        ("decode", "iggy", {"errors": "null", "lenient": True, "strict_kinds": True, "text_keys": True}),
-        ("select", "iggy", {"columns": {"a": "int8"}, "errors": "null", "lenient": True, "strict_kinds": True}),
+        ("decode", "iggy", {"errors": "null", "lenient": True, "strict_kinds": True, "text_keys": True, "limits": LIMITS}),
+        ("select", "iggy", {
+            "columns": {"a": "int8"}, "errors": "null", "lenient": True, "strict_kinds": True, "limits": LIMITS,
+        }),
         (
             "encode",
             "iggy",
@@ -89,7 +93,7 @@ def test_the_options_are_those_of_arrow(verb):
             "kafka",
             {
                 "target": "iggy", "on_loss": "drop", "kinds": "binary", "null_headers": "raise", "canonical": True,
-                "errors": "null", "lenient": True, "strict_kinds": True,
+                "errors": "null", "lenient": True, "strict_kinds": True, "limits": LIMITS,
             },
         ),
         (
@@ -97,7 +101,7 @@ def test_the_options_are_those_of_arrow(verb):
             "iggy-batch",
             {
                 "columns": ["offset"], "headers": {"a": "int8"}, "errors": "null", "lenient": True, "strict_kinds": True,
-                "text_keys": True,
+                "text_keys": True, "limits": LIMITS,
             },
         ),
     ],

@@ -12,6 +12,7 @@ import pyspark
 import pytest
 
 import letterhead as lh
+from letterhead import spark as lhs
 from letterhead.spark.sources import register
 
 pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
@@ -117,12 +118,25 @@ def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: 
     assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
 
 
+def test_limits_are_options_and_hold_on_workers(sources: Any, samples: Path) -> None:
+    with lh.read.segments(samples / "orders-0", columns=["headers"]) as reader:
+        counts = [len(headers) for headers in reader.read_all().column("headers").to_pylist()]
+    most = max(counts) - 1
+    limits = lhs.options(limits=lh.Limits(headers=most))
+    assert limits == {"maxHeaders": str(most)}
+    frame = load(sources, samples / "orders-0", columns=["offset"], errors="column", **limits)
+    bad = frame.where("error is not null").collect()
+    assert len(bad) == sum(count > most for count in counts) > 0
+    assert {row.error[0].code for row in bad} == {"limit_exceeded"}
+
+
 def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> None:
     for wrong, message in (
         ({"columns": '["ofset"]'}, "did you mean 'offset'"),
         ({"colums": '["offset"]'}, "did you mean 'columns'"),
         ({"start": "first"}, "a whole number is meant"),
         ({"isolationLevel": "committed"}, "isolationLevel"),
+        ({"maxHeaders": "-1"}, "a limit is a number from 0 on"),
     ):
         with pytest.raises(Exception, match=message):
             load(sources, samples / "orders-0", **wrong).collect()

@@ -14,7 +14,7 @@ import typer
 
 from letterhead.cli.exits import BROKEN_PIPE, FAULTS, INTERRUPTED, OK, USAGE, Failure
 from letterhead.cli.formats import Converting, Reading, table_of_formats
-from letterhead.cli.options import EXIT_CODES, Json
+from letterhead.cli.options import EXIT_CODES, Json, MaxCellBytes, MaxDecompressedBytes, MaxHeaders, limits_of
 from letterhead.cli.state.commands import state
 from letterhead.errors import ConversionError, HeaderError
 from letterhead.profiles import PROFILES
@@ -156,6 +156,9 @@ def inspect_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     everything: Everything = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
+    max_decompressed_bytes: MaxDecompressedBytes = None,
 ) -> int:
     """Show the bytes of one cell, every byte labelled with the field it belongs to.
 
@@ -174,7 +177,8 @@ def inspect_command(
     from letterhead.cli.source import read_cell
 
     data = read_cell(file, hex=hex, base64=base64, column=column, row=row)
-    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_inspect(data, format, json=json, everything=everything, options=options)
 
 
@@ -207,6 +211,9 @@ def decode_command(
         ),
     ] = None,
     everything: Everything = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
+    max_decompressed_bytes: MaxDecompressedBytes = None,
 ) -> int:
     """Decode one cell, or a column of a Parquet file.
 
@@ -230,7 +237,8 @@ def decode_command(
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
-    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     if column is None:
         if limit is not None or out is not None or prefix is not None or profile is not None:
             raise Failure(
@@ -315,6 +323,9 @@ def convert_command(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes, with --column Parquet.")
     ] = None,
     everything: Everything = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
+    max_decompressed_bytes: MaxDecompressedBytes = None,
 ) -> int:
     """Convert one cell, or a column of a Parquet file, from one format to another.
 
@@ -336,7 +347,8 @@ def convert_command(
     from letterhead.cli.source import read_cell
 
     said = kinds_option(None if kinds is None else kinds.value, kind)
-    options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "canonical": canonical}
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits, "canonical": canonical}
     if column is None:
         if limit is not None or errors is not Errors.raise_:
             raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
@@ -398,6 +410,9 @@ def scan_command(
     everything: Annotated[bool, typer.Option("--all", help="Show the unlikely types too.")] = False,
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
+    max_decompressed_bytes: MaxDecompressedBytes = None,
 ) -> int:
     """Find out what headers the messages of a Parquet file carry, and what types their values may be.
 
@@ -414,7 +429,8 @@ def scan_command(
     """
     from letterhead.cli.scan import run_scan
 
-    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds}
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_scan(
         file,
         column,
@@ -453,6 +469,9 @@ def dump_command(
         int | None, typer.Option("--limit", "-n", min=0, help="The first records only (20 on screen).")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show every record, and do not fold long values.")] = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
+    max_decompressed_bytes: MaxDecompressedBytes = None,
 ) -> int:
     """Show the records in the log segments of a broker, header values included; the broker is not asked.
 
@@ -481,6 +500,7 @@ def dump_command(
         json=json,
         parquet=parquet,
         everything=everything,
+        limits=limits_of(max_cell_bytes, max_headers, max_decompressed_bytes),
     )
 
 

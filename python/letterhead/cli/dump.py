@@ -20,6 +20,7 @@ from letterhead.shown import printable
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from letterhead.limits import Limits
     from letterhead.read.segments_reader import SegmentsReader
 
 FORMAT = "record-batch"
@@ -39,6 +40,7 @@ def run_dump(
     json: bool,
     parquet: Path | None,
     everything: bool,
+    limits: Limits,
 ) -> int:
     """Give the records of segments as a table, as JSON lines or as a Parquet file; say on stderr what was wrong."""
     if not everything:
@@ -53,7 +55,7 @@ def run_dump(
     try:
         found = partitions(paths[0] if len(paths) == 1 else paths)
         names = (*(() if len(found) == 1 else ("topic", "partition")), *ON_SCREEN) if on_screen else COLUMNS
-        wanted = Wanted(names, None, bounds, policy(errors))
+        wanted = Wanted(names, None, bounds, policy(errors), limits=limits)
         reader = SegmentsReader(found, wanted, bounds, committed=committed)
     except (OSError, ValueError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error

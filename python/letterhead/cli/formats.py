@@ -9,6 +9,7 @@ from letterhead import _native
 from letterhead.cli.exits import Failure
 from letterhead.cli.spelling import KeyForm
 from letterhead.errors import unknown_name
+from letterhead.limits import Limits
 
 
 class Reading(TypedDict):
@@ -16,6 +17,7 @@ class Reading(TypedDict):
 
     lenient: bool
     strict_kinds: bool
+    limits: Limits
 
 
 class Converting(Reading):

@@ -21,6 +21,7 @@ from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wan
 if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["segments"]
 
@@ -36,6 +37,7 @@ def segments(
     until: int | datetime | None = None,
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
+    limits: Limits | None = None,
 ) -> SegmentsReader:
     """Read log segments of Kafka as a stream of record batches.
 
@@ -63,6 +65,8 @@ def segments(
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`. Of a batch that is not
         whole, and has whole ones behind it, one row tells.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def segments(
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     bounds = Bounds.of(start, end, _millis(since), _millis(until))
-    wanted = Wanted(COLUMNS if columns is None else columns, headers, bounds, errors)
+    wanted = Wanted(COLUMNS if columns is None else columns, headers, bounds, errors, limits=limits)
     return SegmentsReader(partitions(path), wanted, bounds, committed=isolation_level == "read_committed")
 
 

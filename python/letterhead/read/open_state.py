@@ -22,6 +22,7 @@ from letterhead.read.state_stores import open_stores, remarks
 if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["state"]
 
@@ -36,6 +37,7 @@ def state(
     values: str | None = None,
     window_size: int | None = None,
     errors: OnError = "raise",
+    limits: Limits | None = None,
 ) -> Reader:
     """Read stores in RocksDB, made by Kafka Streams or by letterhead, without a JVM.
 
@@ -72,6 +74,8 @@ def state(
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a row that is not whole: the first one is raised; what cannot be read is null; or a last column
         ``error`` says what is wrong with it besides, null where it is whole. Columns that are not asked for are not read.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -104,7 +108,7 @@ def state(
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
     stores = open_stores(Path(directory), store, kind, values)
-    made = StoreColumns(stores, columns, headers, window_size=window_size, errors=errors)
+    made = StoreColumns(stores, columns, headers, window_size=window_size, errors=errors, limits=limits)
     for remark in remarks(stores):
         warnings.warn(remark, stacklevel=2)
 

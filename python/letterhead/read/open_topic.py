@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["topic"]
 
@@ -53,6 +54,7 @@ def topic(
     batch_bytes: int = 1 << 20,
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = TIMEOUT_MS,
+    limits: Limits | None = None,
     **settings: Any,
 ) -> Reader:
     """Read a topic straight into Arrow: record sets are fetched as they are stored, and become columns in one step.
@@ -89,6 +91,8 @@ def topic(
         Bytes of a fetch.
     timeout_ms : int, default 60 000
         How long to go on trying while brokers do not answer, or say that they cannot.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     **settings
         Of kafka-python's connections: ``security_protocol``, ``sasl_mechanism``, ``sasl_plain_username``,
         ``sasl_plain_password``, ``ssl_cafile`` and so on.
@@ -127,7 +131,7 @@ def topic(
             _time(name, point, offsets=isinstance(points, Mapping))
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = Rows(columns, headers, errors=errors)
+    rows = Rows(columns, headers, errors=errors, limits=limits)
     wanted = None if partitions is None else sorted(set(partitions))
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -20,6 +20,7 @@ from letterhead.errors import HeaderError, unknown_name
 if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["FIELDS", "LAST_OFFSET", "SAME", "Batch", "Rows", "aborted_batches", "batches_of"]
 
@@ -99,6 +100,8 @@ class Rows:
         What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the columns that ``headers`` asks for.
+    limits : Limits, optional
+        The most to read of a batch.
 
     Attributes
     ----------
@@ -118,6 +121,7 @@ class Rows:
         *,
         errors: OnError = "raise",
         dialect: Any = "arrow",
+        limits: Limits | None = None,
     ) -> None:
         if isinstance(columns, str):
             raise TypeError("columns must be a list of column names, not str")
@@ -130,7 +134,9 @@ class Rows:
                 raise ValueError(f"two columns would be named {name!r}: name one of them differently")
         # The offset is read in any case: by it the rows before the first offset and after the last one are left out.
         read = ["offset", *(name for name in columns if name in FIELDS and name != "offset")]
-        self._options: dict[str, Any] = {"columns": read, "headers": headers, "errors": errors, "dialect": dialect}
+        self._options: dict[str, Any] = {
+            "columns": read, "headers": headers, "errors": errors, "dialect": dialect, "limits": limits
+        }  # fmt: skip
         self._names = named
         made = pa.schema(list(self._messages(pa.array([], pa.binary())).type))
         self.schema = pa.schema([self._field(name, made) for name in named])

@@ -19,6 +19,7 @@ from letterhead.read.transactions import OpenTransaction, Transactions, transact
 if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["COLUMNS", "Bounds", "OpenTransaction", "SegmentsReader", "Torn", "Wanted"]
 
@@ -181,6 +182,8 @@ class Wanted:
         What becomes of a record that is not whole.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the columns that ``headers`` asks for.
+    limits : Limits, optional
+        The most to read of a batch.
 
     Attributes
     ----------
@@ -198,6 +201,7 @@ class Wanted:
         errors: OnError = "raise",
         *,
         dialect: Literal["arrow", "spark"] = "arrow",
+        limits: Limits | None = None,
     ) -> None:
         check_name("errors", errors, ("raise", "null", "column"))
         self.errors = errors
@@ -205,8 +209,8 @@ class Wanted:
         # Rows outside the times go again; a row without an offset is one that could not be read, and stays.
         also = [name for name in ("offset", "timestamp") if bounds.of_time and name not in columns]
         read = [*columns, *also]
-        self._strict = Rows(read, headers, dialect=dialect)
-        self._lax = Rows(read, headers, errors=errors, dialect=dialect)
+        self._strict = Rows(read, headers, dialect=dialect, limits=limits)
+        self._lax = Rows(read, headers, errors=errors, dialect=dialect, limits=limits)
 
     def rows(
         self, file: SegmentFile, batches: Sequence[Batch], bounds: Bounds, known: Transactions

@@ -19,6 +19,7 @@ from letterhead.state.rocksdb import StoredFamilies
 if TYPE_CHECKING:
     from letterhead.arrow import OnError
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["StoreColumns"]
 
@@ -44,6 +45,8 @@ class StoreColumns:
         What becomes of a row that is not whole, as in :func:`letterhead.arrow.decode`.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the columns that ``headers`` asks for.
+    limits : Limits, optional
+        The most to read of a value.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class StoreColumns:
         window_size: int | None = None,
         errors: OnError = "raise",
         dialect: Literal["arrow", "spark"] = "arrow",
+        limits: Limits | None = None,
     ) -> None:
         if isinstance(columns, str):
             raise TypeError("columns must be a list of column names, not str")
@@ -77,6 +81,7 @@ class StoreColumns:
         self._window_size = window_size
         self._errors: OnError = errors
         self._dialect: Literal["arrow", "spark"] = dialect
+        self._limits = limits
         if window_size is not None and (kind.keys != "window" or window_size <= 0):
             what = "it has no windows" if kind.keys != "window" else f"{window_size} is no length of a window"
             raise StoreChoiceError(f"store {stores[0].found.name} is {kind}: {what}")
@@ -182,7 +187,7 @@ class StoreColumns:
         made = {}
         try:
             if self._wanted & _ENVELOPE.keys():
-                envelope = lha.decode(cells, self._format, errors=self._errors)
+                envelope = lha.decode(cells, self._format, errors=self._errors, limits=self._limits)
                 named = dict(zip(envelope.type.names, envelope.flatten(), strict=True))
                 made = {name: named[field] for name, field in _ENVELOPE.items() if name in self._wanted}
                 # Those of the typed columns have these, and come below.
@@ -199,7 +204,9 @@ class StoreColumns:
         return made
 
     def _select(self, cells: pa.Array, errors: OnError) -> pa.Array:
-        return lha.select(cells, self._format, self._headers or {}, errors=errors, dialect=self._dialect)
+        return lha.select(
+            cells, self._format, self._headers or {}, errors=errors, dialect=self._dialect, limits=self._limits
+        )
 
 
 class _Rows:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.limits import Limits
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
@@ -31,6 +32,7 @@ def scan_column(
     max_keys: int,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Scan:
     """Scan a column; :func:`letterhead.arrow.scan` says what the parameters are."""
     check_name("errors", errors, ("count", "raise"))
@@ -39,7 +41,7 @@ def scan_column(
     if max_keys < 1:
         raise ValueError(f"max_keys is {max_keys}, and a scan keeps one key at least")
     statistics = Statistics(max_keys=max_keys)
-    options: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds}
+    options: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     cells = 0
     for piece in _pieces(column):
         made = _read(piece, format, layouts[format] == "batch", options)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from letterhead.columns import Repeat
     from letterhead.headers import GivenKey
+    from letterhead.limits import Limits
 
 __all__ = ["header"]
 
@@ -29,6 +30,7 @@ def header(
     errors: Literal["raise", "null"] = "raise",
     format: str | None = None,
     engine: Literal["spark", "arrow"] | None = None,
+    limits: Limits | None = None,
 ) -> Column:
     """Read one header of every message as a column.
 
@@ -60,6 +62,8 @@ def header(
     engine : {"spark", "arrow"}, optional
         What evaluates it: Spark's own expressions, which read columns of headers, or the Arrow UDF, which reads either.
         By default the Arrow UDF where ``format`` is given, as the column may be bytes.
+    limits : Limits, optional
+        The most to read of bytes; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -114,12 +118,14 @@ def header(
     if is_amqp and engine == "spark":
         raise ValueError(f"type '{wanted.type}' is not read by Spark's expressions: leave engine out, or say 'arrow'")
     by_spark = engine == "spark" or (engine is None and format is None and not is_amqp)
+    if by_spark and limits is not None:
+        raise ValueError("limits bound the bytes that are read, and Spark's expressions read none: leave limits out")
     format = "kafka" if format is None else format
     layout = _layout(format, wanted)
     name = _text(key)
     if by_spark:
         return _by_spark(column, name, wanted, errors, layout).alias(name)
-    return _by_arrow(column, name, wanted, errors, format).alias(name)
+    return _by_arrow(column, name, wanted, errors, format, limits).alias(name)
 
 
 class _Layout(NamedTuple):
@@ -283,7 +289,9 @@ def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
     return F.when(given != layout.type, fault).otherwise(value)
 
 
-def _by_arrow(column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], format: str) -> Column:
+def _by_arrow(
+    column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], format: str, limits: Limits | None
+) -> Column:
     import pyspark
     from pyspark.sql import functions as F
 
@@ -294,6 +302,6 @@ def _by_arrow(column: str | Column, name: str, wanted: Field, errors: Literal["r
         raise ValueError(f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}: "
                          "use select_headers")  # fmt: skip
     columns = {name: wanted}
-    schema = declared("select", format, columns=columns, errors=errors, dialect="spark")
-    kernel = HeaderKernel(format, columns, errors)
+    schema = declared("select", format, columns=columns, errors=errors, dialect="spark", limits=limits)
+    kernel = HeaderKernel(format, columns, errors, limits)
     return F.arrow_udf(kernel.header, schema.spark[0].dataType)(column)

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from letterhead.columns import normalise
+from letterhead.spark.sources.options import LIMITS
 
 if TYPE_CHECKING:
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
 
 __all__ = ["options"]
 
 
-def options(*, columns: Sequence[str] | None = None, headers: Columns | None = None) -> dict[str, str]:
+def options(
+    *, columns: Sequence[str] | None = None, headers: Columns | None = None, limits: Limits | None = None
+) -> dict[str, str]:
     """Write what to read as options of letterhead's data sources.
 
     Spark does not tell a data source which columns a query needs, so they are said beforehand, and what is not asked for
@@ -26,6 +30,8 @@ def options(*, columns: Sequence[str] | None = None, headers: Columns | None = N
         Columns of the data source, in order.
     headers : mapping of str to str or Field, optional
         Headers as typed columns, as in :func:`letterhead.spark.select_headers`; they come after the columns.
+    limits : Limits, optional
+        The most to read; what is not said is as each worker has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -50,6 +56,10 @@ def options(*, columns: Sequence[str] | None = None, headers: Columns | None = N
         made["columns"] = json.dumps(list(columns))
     if headers is not None:
         made["headerColumns"] = json.dumps({name: _parts(name, spec) for name, *spec in normalise(headers)})
+    for option, name in LIMITS.items():
+        most = None if limits is None else getattr(limits, name)
+        if most is not None:
+            made[option] = str(most)
     return made
 
 

@@ -16,6 +16,7 @@ from letterhead.columns import Columns
 from letterhead.errors import HeaderError
 
 if TYPE_CHECKING:
+    from letterhead.limits import Limits
     from letterhead.parts.policy import Reader
 
 __all__ = ["AmqpKernel", "HeaderKernel", "PartKernel", "Runner"]
@@ -116,16 +117,19 @@ class HeaderKernel:
         The one column that ``select`` is asked for.
     errors : {"raise", "null"}
         What to do with bad rows.
+    limits : Limits or None
+        The most to read.
     """
 
     format: str
     columns: Columns
     errors: Literal["raise", "null"]
+    limits: Limits | None = None
 
     def header(self, cells: pa.Array) -> pa.Array:
         """Read the header in every row of a batch; Spark takes the kind of UDF from the type hints."""
         try:
-            made = lha.select(cells, self.format, self.columns, errors=self.errors, dialect="spark")
+            made = lha.select(cells, self.format, self.columns, errors=self.errors, dialect="spark", limits=self.limits)
         except HeaderError as error:
             raise _without_row(error) from None
         return made.flatten()[0]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from letterhead.limits import Limits
     from letterhead.scan import Scan, Statistics
 
 __all__ = ["scan_headers"]
@@ -32,6 +33,7 @@ def scan_headers(
     max_keys: int = 1000,
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Scan:
     """Find out what headers the messages of a frame carry.
 
@@ -51,6 +53,8 @@ def scan_headers(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -89,7 +93,7 @@ def scan_headers(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or the frames that "
             "foreachBatch gives"
         )
-    scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_kinds": strict_kinds})
+    scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits})
     parts = df.select(*crossing_columns([column])).mapInArrow(scanner, "part binary")
     whole = Statistics(max_keys=max_keys)
     for row in parts.repartition(_ADDED_UP).mapInArrow(add_up, "part binary").collect():
@@ -107,7 +111,7 @@ class Scanner:
         Name of the format.
     max_keys : int
         Of how many keys statistics are kept.
-    options : dict of str to bool
+    options : dict
         Those of reading.
     """
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from letterhead.columns import Columns
+    from letterhead.limits import Limits
     from letterhead.losses import Kinds
 
 __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "messages", "select_headers"]
@@ -30,6 +31,7 @@ def decode_headers(
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
+    limits: Limits | None = None,
 ) -> Transform:
     """Read a column of bytes into headers.
 
@@ -55,6 +57,8 @@ def decode_headers(
         Refuse kind codes without a name where the format lets them pass.
     text_keys : bool, default False
         Of a format with typed keys: give text, and refuse keys of another kind.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -72,7 +76,11 @@ def decode_headers(
     >>> state.transform(lhs.decode_headers("value", "streams-timestamped", keep=["key"]))
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
-    options = {"errors": errors, **_flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)}
+    options = {
+        "errors": errors,
+        **_flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys),
+        "limits": limits,
+    }
     made = declared("decode", format, **options)
     names = [field for field, _ in _fields(format)]
     if into is not None:
@@ -100,6 +108,7 @@ def select_headers(
     errors: Literal["raise", "null", "column"] = "raise",
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Transform:
     """Read some headers of every message as typed columns.
 
@@ -125,6 +134,8 @@ def select_headers(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -145,7 +156,7 @@ def select_headers(
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
     flags = _flags(lenient=lenient, strict_kinds=strict_kinds)
-    options = {"columns": _mapping("columns", columns), "errors": errors, "dialect": "spark", **flags}
+    options = {"columns": _mapping("columns", columns), "errors": errors, "dialect": "spark", "limits": limits, **flags}
     made = declared("select", format, **options)
     cells = _bytes_input(column, format)
     return Transform(
@@ -253,6 +264,7 @@ def convert_headers(
     errors: Literal["raise", "null", "column"] = "raise",
     lenient: bool = False,
     strict_kinds: bool = False,
+    limits: Limits | None = None,
 ) -> Transform:
     """Turn a column of messages of one format into bytes of another.
 
@@ -285,6 +297,8 @@ def convert_headers(
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -311,6 +325,7 @@ def convert_headers(
         "kinds": _checked_kinds(kinds),
         "null_headers": null_headers,
         "errors": errors,
+        "limits": limits,
         **_flags(canonical=canonical, lenient=lenient, strict_kinds=strict_kinds),
     }
     made = declared("convert", format, **options)
@@ -339,6 +354,7 @@ def messages(
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
+    limits: Limits | None = None,
 ) -> Transform:
     """Read a column of batches into a row for each message.
 
@@ -368,6 +384,8 @@ def messages(
         Refuse kind codes without a name where the format lets them pass.
     text_keys : bool, default False
         Of a format with typed keys: give text, and refuse keys of another kind.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -387,7 +405,7 @@ def messages(
     """
     fields = _check_names("columns", columns)
     flags = _flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)
-    options = {"errors": errors, "dialect": "spark", **flags}
+    options = {"errors": errors, "dialect": "spark", "limits": limits, **flags}
     if headers is not None:
         options["headers"] = _mapping("headers", headers)
     if fields is None:

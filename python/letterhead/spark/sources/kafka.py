@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.read.kafka_options import java_settings
-from letterhead.spark.sources.options import header_columns, integer, names
+from letterhead.spark.sources.options import LIMITS, header_columns, integer, limits, names
 from letterhead.spark.sources.schema import check_schema, spark_schema
 
 try:
@@ -72,6 +72,7 @@ OPTIONS = (
     "maxRecordsPerPartition",
     "minPartitions",
     "startingOffsetsByTimestampStrategy",
+    *LIMITS,
 )
 """Options beside those that begin with ``kafka.``."""
 
@@ -95,7 +96,8 @@ class KafkaSource(DataSource):  # type: ignore[misc]
 
     Options, columns and types are those of Spark's source ``kafka``, so that a query moves over by the name of its
     format. Beyond them, ``columns`` says what to build, and ``headerColumns`` gives headers as typed columns;
-    :func:`letterhead.spark.options` writes both. ``errors`` is as in :func:`letterhead.spark.messages`.
+    :func:`letterhead.spark.options` writes both. ``errors`` is as in :func:`letterhead.spark.messages`, and ``maxCellBytes``,
+    ``maxHeaders`` and ``maxDecompressedBytes`` are the most to read, as :class:`letterhead.Limits`.
 
     Examples
     --------
@@ -155,6 +157,7 @@ class _Job:
         self.errors: Any = given.get("errors", "raise")
         check_name("errors", self.errors, ("raise", "null", "column"))
         self.headers = header_columns(given)
+        self.limits = limits(given)
         usual = [*USUAL, *(["headers"] if _flag(given, "includeHeaders", False) else [])]
         asked_for = names(given)
         self.columns = usual if asked_for is None else asked_for
@@ -296,7 +299,8 @@ class _Job:
     def _rows(self) -> Any:
         from letterhead.read.record_sets import Rows
 
-        return Rows([COLUMNS[name] for name in self.columns], self.headers, errors=self.errors, dialect="spark")
+        names = [COLUMNS[name] for name in self.columns]
+        return Rows(names, self.headers, errors=self.errors, dialect="spark", limits=self.limits)
 
     def _arrow(self) -> pa.Schema:
         import pyarrow as pa

@@ -8,8 +8,12 @@ from typing import Any
 
 from letterhead.columns import Columns, field
 from letterhead.errors import unknown_name
+from letterhead.limits import Limits
 
-__all__ = ["check_options", "header_columns", "integer", "names"]
+__all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
+
+LIMITS = {"maxCellBytes": "cell_bytes", "maxHeaders": "headers", "maxDecompressedBytes": "decompressed_bytes"}
+"""Options that are limits, and the limits that they are."""
 
 
 def check_options(options: Mapping[str, str], known: Iterable[str]) -> None:
@@ -75,6 +79,21 @@ def integer(options: Mapping[str, str], option: str) -> int | None:
         return int(options[option])
     except ValueError:
         raise ValueError(f"option {option} is {options[option]!r}, and a whole number is meant") from None
+
+
+def limits(options: Mapping[str, str]) -> Limits | None:
+    """Read the limits; what is not said is as each worker has it.
+
+    Examples
+    --------
+    >>> limits({"maxHeaders": "100"})
+    Limits(cell_bytes=None, headers=100, decompressed_bytes=None)
+    """
+    given = {name: integer(options, option) for option, name in LIMITS.items() if option in options}
+    for option, name in LIMITS.items():
+        if (given.get(name) or 0) < 0:
+            raise ValueError(f"option {option} is {given[name]}, and a limit is a number from 0 on")
+    return Limits(**given) if given else None
 
 
 def _field(option: str, name: str, given: dict[str, Any]) -> Any:

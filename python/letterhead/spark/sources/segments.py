@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from letterhead.errors import check_name
-from letterhead.spark.sources.options import check_options, header_columns, integer, names
+from letterhead.spark.sources.options import LIMITS, check_options, header_columns, integer, limits, names
 from letterhead.spark.sources.schema import spark_schema
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentsSource"]
 
-OPTIONS = ("path", "columns", "headerColumns", "start", "end", "since", "until", "isolationLevel", "errors")
+OPTIONS = ("path", "columns", "headerColumns", "start", "end", "since", "until", "isolationLevel", "errors", *LIMITS)
 
 _LEVELS = ("read_uncommitted", "read_committed")
 _SPLIT_LEN = 128 << 20
@@ -49,6 +49,8 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
     start, end, since, until, isolationLevel, errors
         As ``start``, ``end``, ``since``, ``until``, ``isolation_level`` and ``errors`` of
         :func:`letterhead.read.segments`; times are milliseconds since 1970.
+    maxCellBytes, maxHeaders, maxDecompressedBytes
+        The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
 
     Examples
     --------
@@ -93,7 +95,12 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
         columns = names(options)
         errors = options.get("errors", "raise")
         return Wanted(
-            COLUMNS if columns is None else columns, header_columns(options), self._bounds(), errors, dialect="spark"
+            COLUMNS if columns is None else columns,
+            header_columns(options),
+            self._bounds(),
+            errors,
+            dialect="spark",
+            limits=limits(options),
         )
 
 

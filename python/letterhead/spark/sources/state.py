@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from letterhead.spark.sources.options import check_options, header_columns, integer, names
+from letterhead.spark.sources.options import LIMITS, check_options, header_columns, integer, limits, names
 from letterhead.spark.sources.schema import check_schema, spark_schema
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSource"]
 
-OPTIONS = ("path", "store", "columns", "headerColumns", "kind", "values", "windowSize", "errors")
+OPTIONS = ("path", "store", "columns", "headerColumns", "kind", "values", "windowSize", "errors", *LIMITS)
 
 
 class StateSource(DataSource):  # type: ignore[misc]
@@ -45,6 +45,8 @@ class StateSource(DataSource):  # type: ignore[misc]
         ``repeat`` and ``required``.
     kind, values, windowSize, errors
         As ``kind``, ``values``, ``window_size`` and ``errors`` of :func:`letterhead.read.state`.
+    maxCellBytes, maxHeaders, maxDecompressedBytes
+        The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class StateSource(DataSource):  # type: ignore[misc]
             window_size=integer(options, "windowSize"),
             errors=options.get("errors", "raise"),
             dialect="spark",
+            limits=limits(options),
         )
         return stores, columns
 

@@ -1,0 +1,622 @@
+"""Limits that whoever reads sets: what is at one is read, what is over one is an error, whichever way it is read."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import letterhead as lh
+import strategies
+from alike import decoded, outcome, same, selected
+from batch_cells import MESSAGE_OF, batch, frame, message, polled, squeeze
+from command import runner
+from implementations import fault_of
+from letterhead import arrow as lha
+from letterhead import limits as own
+from letterhead.errors import DecodeError, Fault
+from letterhead.limits import Limits
+from letterhead.reference import ops, varint
+from letterhead.reference.formats import FORMATS
+from letterhead.state.errors import DamagedRowError
+from strategies import BATCHES, ONE, few
+
+HEADERS = 3
+"""Headers of every message of these tests."""
+
+LARGEST = 10
+"""Bytes of the largest cell of these tests that may be read."""
+
+every_format = pytest.mark.parametrize("format", FORMATS)
+every_one = pytest.mark.parametrize("format", ONE)
+every_policy = pytest.mark.parametrize("errors", ["raise", "null", "column"])
+
+
+def headers_of(format: str, count: int = HEADERS) -> list[tuple[Any, str | None, bytes]]:
+    """Make headers that a format has."""
+    traits = FORMATS[format].traits
+    return [
+        (n if traits.keys == "int" else f"k{n}", None if traits.kinds is None else "binary", b"v") for n in range(count)
+    ]
+
+
+def cell_of(format: str, count: int = HEADERS) -> bytes:
+    """Make a cell of a message with so many headers; of two such messages where it holds many."""
+    headers = headers_of(format, count)
+    if format in MESSAGE_OF:
+        return 2 * message(MESSAGE_OF[format], headers=headers, value=b"x")
+    if format == "iggy-batch":
+        return batch(*(frame(place, block=ops.encode(headers, "iggy") or b"") for place in range(2)))
+    if format == "iggy-polled-2023":
+        fields = {
+            "offset": 1,
+            "timestamp": 2,
+            "state": "available",
+            "id": bytes(16),
+            "payload": b"x",
+            "headers": headers,
+        }
+        return 2 * polled(fields, later=False)
+    if format == "record-batch":
+        return lh.batch([{"value": b"x", "headers": [(key, value) for key, _, value in headers]} for _ in range(2)])
+    if format == "iggy-auto":
+        return cell_of("iggy", count)
+    if FORMATS[format].envelope is None:
+        return ops.encode(headers, format) or b""
+    fields = dict.fromkeys(name for name, _ in FORMATS[format].fields)
+    known = {"timestamp": 5, "payload": b"p", "value": b"x", "headers": headers}
+    return ops.encode({name: known.get(name) for name in fields}, format) or b""
+
+
+def wanted(format: str) -> Any:
+    """Ask for the first header."""
+    return {"first": lh.field("binary", key=0 if FORMATS[format].traits.keys == "int" else "k0")}
+
+
+def read(cell: bytes, format: str, limits: Limits | None) -> list[Callable[[], Any]]:
+    """Give every way to read a cell, the reference first."""
+    column = pa.array([cell], pa.binary())
+    if format in BATCHES:
+        return [
+            lambda: ops.messages(cell, format, limits=limits),
+            lambda: list(lh.messages(cell, format, limits=limits)),
+            lambda: lha.messages(column, format, limits=limits),
+        ]
+    return [
+        lambda: ops.decode(cell, format, limits=limits),
+        lambda: lh.decode(cell, format, limits=limits),
+        lambda: lh.convert(cell, format, target="kafka", kinds="be", on_loss="drop", limits=limits),
+        lambda: ops.convert(cell, format, target="kafka", kinds="be", on_loss="drop", limits=limits),
+        lambda: ops.select(cell, format, wanted(format), limits=limits),
+        lambda: lh.select(cell, format, wanted(format), limits=limits),
+        lambda: lha.decode(column, format, limits=limits),
+        lambda: lha.select(column, format, wanted(format), limits=limits),
+        lambda: lha.convert(column, format, target="kafka", kinds="be", on_loss="drop", limits=limits),
+    ]
+
+
+def faults(cell: bytes, format: str, limits: Limits | None) -> list[Fault]:
+    """Give what is wrong with a cell, about which all have to agree."""
+    found = ops.validate(cell, format, limits=limits)
+    assert [fault_of(error) for error in lh.validate(cell, format, limits=limits)] == found
+    assert [Fault(*fault) for fault in lh.inspect(cell, format, limits=limits)["faults"]] == found
+    [row] = lha.validate(pa.array([cell], pa.binary()), format, limits=limits).to_pylist()
+    assert [Fault(**fault) for fault in row or ()] == found
+    return found
+
+
+# --- every format ----------------------------------------------------------------------------------------------------
+
+
+@every_format
+def test_a_message_with_as_many_headers_as_the_limit_is_read(format: str) -> None:
+    cell = cell_of(format)
+    assert faults(cell, format, Limits(headers=HEADERS)) == []
+    for call in read(cell, format, Limits(headers=HEADERS)):
+        assert call() is not None
+
+
+@every_format
+def test_a_message_with_one_header_more_is_refused_by_every_verb(format: str) -> None:
+    cell = cell_of(format)
+    found = faults(cell, format, Limits(headers=HEADERS - 1))
+    assert [fault.code for fault in found] == ["limit_exceeded"] * (2 if format in BATCHES else 1)
+    first = found[0]
+    assert "limit of 2: raise headers in limits= or LETTERHEAD_MAX_HEADERS" in first.message
+    for call in read(cell, format, Limits(headers=HEADERS - 1)):
+        with pytest.raises(DecodeError) as caught:
+            call()
+        assert caught.value.format == format
+        assert fault_of(caught.value) == first
+
+
+@every_format
+def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(format: str) -> None:
+    cell = cell_of(format)
+    at, under = Limits(cell_bytes=len(cell)), Limits(cell_bytes=len(cell) - 1)
+    assert faults(cell, format, at) == []
+    for call in read(cell, format, at):
+        assert call() is not None
+    said = f"the cell has {len(cell)} bytes, over the limit of {len(cell) - 1}: raise cell_bytes in limits= or "
+    said = ("message 0: " if format in BATCHES else "") + said + "LETTERHEAD_MAX_CELL_BYTES"
+    expected = Fault("limit_exceeded", said, len(cell) - 1)
+    assert faults(cell, format, under) == [expected]
+    for call in read(cell, format, under):
+        with pytest.raises(DecodeError) as caught:
+            call()
+        assert fault_of(caught.value) == expected
+        assert caught.value.format == format
+
+
+@pytest.mark.parametrize(
+    ("format", "byte", "header"),
+    [
+        ("kafka", 0, None),
+        ("streams-timestamped", 1, None),
+        # Behind two headers of an int32, an int32 and a byte.
+        ("kip82-int", 18, 2),
+        ("kip82-wrapper", 5 + 18, 2),
+        ("iggy", 2 * 13, 2),
+    ],
+)
+def test_the_fault_is_where_the_limit_is_passed(format: str, byte: int, header: int | None) -> None:
+    [fault] = faults(cell_of(format), format, Limits(headers=2))
+    assert (fault.byte, fault.header) == (byte, header)
+
+
+def test_a_count_that_the_bytes_could_not_hold_is_that_first() -> None:
+    [fault] = faults(bytes.fromhex("c801"), "kafka", Limits(headers=2))
+    assert fault.code == "count_too_large"
+
+
+def test_a_lenient_reader_is_held_to_limits_too() -> None:
+    with pytest.raises(DecodeError) as caught:
+        lh.decode(cell_of("kafka"), "kafka", lenient=True, limits=Limits(headers=2))
+    assert caught.value.code == "limit_exceeded"
+
+
+def test_headers_that_are_a_list_already_are_not_limited() -> None:
+    lists = lha.decode(pa.array([cell_of("kafka")]), "kafka")
+    assert lha.select(lists, "kafka", {"k2": "string"}, limits=Limits(headers=0, cell_bytes=0)).to_pylist() == [
+        {"k2": "v"}
+    ]
+
+
+def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> None:
+    small, big = ({"value": b"x", "headers": [("a", b"1")] * count} for count in (1, 3))
+    cell = lh.batch([small, big, small])
+    column = pa.array([cell], pa.binary())
+    rows = lha.messages(
+        column, "record-batch", columns=["offset"], headers={"a": "string"}, errors="column", limits=Limits(headers=2)
+    ).to_pylist()
+    assert [(row["offset"], row["a"], row["error"] and row["error"][0]["code"]) for row in rows] == [
+        (0, "1", None),
+        (1, None, "limit_exceeded"),
+        (2, "1", None),
+    ]
+    iterator = lh.messages(cell, "record-batch", limits=Limits(headers=2))
+    assert next(iterator).offset == 0
+    with pytest.raises(DecodeError, match="message 1: the block announces 3 headers, over the limit of 2"):
+        next(iterator)
+
+
+# --- policies of columns, as the twin has them -----------------------------------------------------------------------
+
+ROWS: list[tuple[str, Limits]] = [
+    (format, limits)
+    for format in ("kafka", "kip82-int", "kip82-typed", "iggy", "iggy-2023", "streams-timestamped", "kip82-wrapper")
+    for limits in (Limits(headers=2), Limits(cell_bytes=len(cell_of(format, 2))))
+]
+
+
+@every_policy
+@pytest.mark.parametrize(("format", "limits"), ROWS)
+def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, errors: Any) -> None:
+    rows = [cell_of(format, 2), cell_of(format, 3), None, cell_of(format, 1)]
+    column = pa.array(rows, pa.binary())
+    calls = [
+        (
+            lambda: decoded(lha.decode(column, format, errors=errors, limits=limits)),
+            lambda: ops.decode_rows(rows, format, errors=errors, limits=limits),
+        ),
+        (
+            lambda: selected(lha.select(column, format, wanted(format), errors=errors, limits=limits)),
+            lambda: ops.select_rows(rows, format, wanted(format), errors=errors, limits=limits),
+        ),
+        (
+            lambda: lha.convert(
+                column, format, target="kafka", kinds="be", on_loss="drop", errors=errors, limits=limits
+            ).to_pylist(),
+            lambda: ops.convert_rows(
+                rows, format, target="kafka", kinds="be", on_loss="drop", errors=errors, limits=limits
+            ),
+        ),
+    ]
+    for native, twin in calls:
+        assert outcome(native) == outcome(twin)
+    if errors == "raise":
+        with pytest.raises(DecodeError) as caught:
+            calls[0][0]()
+        assert (caught.value.code, caught.value.row) == ("limit_exceeded", 1)
+    if errors == "null":
+        made = calls[0][0]()
+        assert made[1] is None
+        assert [row is not None for row in made] == [True, False, False, True]
+    if errors == "column":
+        made = lha.decode(column, format, errors=errors, limits=limits).field("error").to_pylist()
+        assert [row and row[0]["code"] for row in made] == [None, "limit_exceeded", None, None]
+
+
+@pytest.mark.parametrize("format", ["kafka", "streams", "streams-timestamped", "iggy"])
+@pytest.mark.parametrize("limited", ["headers", "cell_bytes"])
+def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> None:
+    # In the middle of many rows nearly all of a column is read by the fastest way there is.
+    small, big = cell_of(format, 2), cell_of(format, 3)
+    rows = [small] * 300
+    limits = Limits(headers=2) if limited == "headers" else Limits(cell_bytes=len(small))
+    for place in (0, 129, 200, 299):
+        column = pa.array([*rows[:place], big, *rows[place:]], pa.binary())
+        for made in (
+            lha.decode(column, format, errors="column", limits=limits).field("error"),
+            lha.select(column, format, wanted(format), errors="column", limits=limits).field("error"),
+            lha.convert(
+                column, format, target="kafka", kinds="be", on_loss="drop", errors="column", limits=limits
+            ).field("error"),
+            lha.validate(column, format, limits=limits),
+        ):
+            found = [(row, faults[0]["code"]) for row, faults in enumerate(made.to_pylist()) if faults]
+            assert found == [(place, "limit_exceeded")]
+
+
+@every_policy
+@pytest.mark.parametrize("format", BATCHES)
+def test_a_batch_over_a_limit_is_as_any_bad_batch(format: str, errors: Any) -> None:
+    rows = [cell_of(format, 1), cell_of(format, 2), None, cell_of(format, 1)]
+    column = pa.array(rows, pa.binary())
+    for limits in (Limits(headers=1), Limits(cell_bytes=len(rows[0] or b""))):
+
+        def native(limits: Limits = limits) -> Any:
+            made = lha.messages(column, format, errors=errors, limits=limits)
+            return [{name: part[row] for name, part in selected_plain(made).items()} for row in range(len(made))]
+
+        assert outcome(native) == outcome(
+            lambda limits=limits: ops.messages_rows(rows, format, errors=errors, limits=limits)
+        )
+
+
+def selected_plain(made: Any) -> dict[str, list[Any]]:
+    """Give the columns of messages, headers as the reference has them."""
+    rows = decoded(made)
+    return {name: [row[name] for row in rows] for name in made.type.names}
+
+
+@every_one
+@few
+@given(st.data(), st.integers(0, 3), st.integers(0, 120))
+def test_native_and_twin_find_the_same_over_limits(format: str, data: st.DataObject, headers: int, cell: int) -> None:
+    given_cell = data.draw(strategies.cells(format)) or b""
+    limits = Limits(headers=headers, cell_bytes=cell)
+    found = [fault_of(error) for error in lh.validate(given_cell, format, limits=limits)]
+    assert same(found) == same(ops.validate(given_cell, format, limits=limits))
+
+
+# --- what is compressed ----------------------------------------------------------------------------------------------
+
+CONTENT_LEN = 100_000
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_records_may_become_as_many_bytes_as_the_limit(codec: Any) -> None:
+    given_messages = [{"value": bytes(CONTENT_LEN), "headers": [("a", b"1")]}]
+    become = len(lh.batch(given_messages)) - 61
+    cell = lh.batch(given_messages, codec=codec)
+    assert len(cell) < become / 10
+    at, under = Limits(decompressed_bytes=become), Limits(decompressed_bytes=become - 1)
+    [read_message] = lh.messages(cell, "record-batch", limits=at)
+    assert read_message.value == bytes(CONTENT_LEN)
+    assert faults(cell, "record-batch", at) == []
+    said = f"message 0: decompressed data would pass {become - 1} bytes"
+    assert faults(cell, "record-batch", under) == [Fault("decompressed_too_large", said, 61)]
+    for call in read(cell, "record-batch", under):
+        with pytest.raises(DecodeError, match=said):
+            call()
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_set_may_become_as_many_bytes_as_the_limit(codec: int, magic: int) -> None:
+    inside = message("kip82-message", magic=magic, value=bytes(CONTENT_LEN))
+    value = squeeze(codec, inside, legacy=magic == 0)
+    cell = message("kip82-message", magic=magic, attributes=codec, value=value)
+    for format in ("kip82-messages", "record-batch"):
+        assert faults(cell, format, Limits(decompressed_bytes=len(inside))) == []
+        [fault] = faults(cell, format, Limits(decompressed_bytes=len(inside) - 1))
+        assert fault.code == "decompressed_too_large"
+
+
+def test_the_limit_is_of_each_batch_and_not_of_all_in_a_cell() -> None:
+    given_messages = [{"value": bytes(CONTENT_LEN)}]
+    cell = lh.batch(given_messages, codec="zstd") * 5
+    limits = Limits(decompressed_bytes=len(lh.batch(given_messages)) - 61)
+    assert len(list(lh.messages(cell, "record-batch", limits=limits))) == 5
+
+
+MEASURED = """
+import sys
+import letterhead as lh
+
+def peak():
+    [line] = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
+    return int(line.split()[1])
+
+data = open(sys.argv[1], "rb").read()
+lh.decode(b"", "kafka")
+before = peak()
+try:
+    list(lh.messages(data, "record-batch", limits=lh.Limits(decompressed_bytes=int(sys.argv[2]))))
+except lh.DecodeError as error:
+    print(error.code, peak() - before)
+else:
+    print("read", peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is in /proc")
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_a_bomb_does_not_go_off(codec: Any, tmp_path: Path) -> None:
+    content = 96 << 20
+    (tmp_path / "bomb").write_bytes(lh.batch([{"value": bytes(content)}], codec=codec))
+    code, grown = measured(tmp_path / "bomb", 1 << 20)
+    assert code == "decompressed_too_large"
+    assert grown < 16 << 10
+    code, grown = measured(tmp_path / "bomb", content + 100)
+    assert code == "read"
+    assert grown > content >> 10
+
+
+def measured(bomb: Path, most: int) -> tuple[str, int]:
+    """Read a bomb in a process of its own: what became of it, and by how many KiB the process grew."""
+    command = [sys.executable, "-c", MEASURED, str(bomb), str(most)]
+    code, grown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    return code, int(grown)
+
+
+# --- defaults --------------------------------------------------------------------------------------------------------
+
+
+def test_by_default_a_message_has_a_million_headers_and_no_more() -> None:
+    def announcing(count: int) -> bytes:
+        return varint.write(count) + b"\0\0" * count
+
+    assert len(lh.decode(announcing(own.HEADERS), "kafka")) == 1_000_000
+    with pytest.raises(DecodeError, match="announces 1000001 headers, over the limit of 1000000"):
+        lh.decode(announcing(own.HEADERS + 1), "kafka")
+    assert len(lh.decode(announcing(own.HEADERS + 1), "kafka", limits=Limits(headers=own.HEADERS + 1))) == 1_000_001
+
+
+def test_what_a_process_has_is_what_is_documented() -> None:
+    values = in_process({}, "print(lh.Limits().filled())")
+    expected = Limits(cell_bytes=2_147_483_647, headers=1_000_000, decompressed_bytes=67_108_864)
+    assert values == str(expected)
+    assert expected == Limits(cell_bytes=own.CELL_BYTES, headers=own.HEADERS, decompressed_bytes=own.DECOMPRESSED_BYTES)
+
+
+def test_variables_set_the_limits_of_a_process_and_a_call_sets_its_own() -> None:
+    variables = {"LETTERHEAD_MAX_HEADERS": "1", "LETTERHEAD_MAX_CELL_BYTES": "100"}
+    code = """
+two = bytes.fromhex("04026100026200")
+try:
+    lh.decode(two, "kafka")
+except lh.DecodeError as error:
+    print(error.code, error)
+print(len(lh.decode(two, "kafka", limits=lh.Limits(headers=2))))
+print(lh.Limits(headers=2).filled())
+"""
+    assert in_process(variables, code).splitlines() == [
+        "limit_exceeded kafka: the block announces 2 headers, over the limit of 1: "
+        "raise headers in limits= or LETTERHEAD_MAX_HEADERS (byte 0)",
+        "2",
+        "Limits(cell_bytes=100, headers=2, decompressed_bytes=67108864)",
+    ]
+
+
+def test_what_is_compressed_is_held_to_its_variable() -> None:
+    cell = lh.batch([{"value": bytes(2000)}], codec="gzip").hex()
+    code = f"print([error.code for error in lh.validate(bytes.fromhex({cell!r}), 'record-batch')])"
+    assert in_process({"LETTERHEAD_MAX_DECOMPRESSED_BYTES": "2000"}, code) == "['decompressed_too_large']"
+    assert in_process({"LETTERHEAD_MAX_DECOMPRESSED_BYTES": "3000"}, code) == "[]"
+
+
+@pytest.mark.parametrize("value", ["", "-1", "1e6", "1 MiB", "ten", str(1 << 64)])
+@pytest.mark.parametrize(
+    ("variable", "counts"),
+    [
+        ("LETTERHEAD_MAX_CELL_BYTES", "bytes"),
+        ("LETTERHEAD_MAX_HEADERS", "headers"),
+        ("LETTERHEAD_MAX_DECOMPRESSED_BYTES", "bytes"),
+    ],
+)
+def test_a_malformed_variable_is_an_error_that_names_it(variable: str, counts: str, value: str) -> None:
+    code = """
+for call in (lambda: lh.decode(b"", "kafka"), lambda: lh.Limits(headers=1).filled()):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+"""
+    said = f"{variable} is '{value}', and a whole number of {counts} is meant"
+    assert in_process({variable: value}, code).splitlines() == [said, said]
+
+
+def in_process(variables: dict[str, str], code: str) -> str:
+    """Run code in a process with these limits in its environment, and give what it prints."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LETTERHEAD_MAX_")}
+    command = [sys.executable, "-c", f"import letterhead as lh\n{code}"]
+    done = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+# --- the value -------------------------------------------------------------------------------------------------------
+
+
+def test_limits_are_a_value() -> None:
+    limits = Limits(headers=5)
+    assert limits == Limits(headers=5, cell_bytes=None) != Limits(headers=6)
+    assert pickle.loads(pickle.dumps(limits)) == limits
+    assert {limits: 1}[Limits(headers=5)] == 1
+    with pytest.raises(AttributeError):
+        limits.headers = 7  # type: ignore[misc]
+    assert lh.Limits is Limits
+
+
+@pytest.mark.parametrize("name", ["cell_bytes", "headers", "decompressed_bytes"])
+def test_a_limit_that_is_no_number_of_anything_is_refused(name: str) -> None:
+    for wrong in (True, 1.0, "1"):
+        with pytest.raises(TypeError, match=f"{name} must be int, not {type(wrong).__name__}"):
+            Limits(**{name: wrong})
+    for wrong in (-1, 1 << 63):
+        with pytest.raises(ValueError, match=f"{name} is {wrong}, and a limit is a number from 0 to"):
+            Limits(**{name: wrong})
+    assert getattr(Limits(**{name: (1 << 63) - 1}).filled(), name) == (1 << 63) - 1
+    assert getattr(Limits(**{name: 0}).filled(), name) == 0
+
+
+def test_something_else_than_limits_is_refused() -> None:
+    wrong: Any = 5
+    for call in (
+        lambda: lh.decode(b"", "kafka", limits=wrong),
+        lambda: lha.decode(pa.array([b""]), "kafka", limits=wrong),
+        lambda: lh.messages(b"", "record-batch", limits=wrong),
+    ):
+        with pytest.raises(TypeError, match=r"limits must be letterhead\.Limits, not int"):
+            call()
+
+
+# --- scan and readers ------------------------------------------------------------------------------------------------
+
+
+def test_a_scan_counts_what_is_over_a_limit() -> None:
+    column = pa.array([cell_of("kafka", count) for count in (1, 2, 3)])
+    found = lha.scan(column, "kafka", limits=Limits(headers=2)).statistics
+    assert (found.rows, found.bad_rows, found.faults) == (3, 1, {"limit_exceeded": 1})
+
+
+def test_segments_are_held_to_limits(samples: Path) -> None:
+    def reader(errors: Any, **limits: int) -> Any:
+        columns = ["offset", "headers"]
+        return lh.read.segments(samples / "orders-0", columns=columns, errors=errors, limits=Limits(**limits))
+
+    with reader("raise") as rows:
+        free = rows.read_all().to_pylist()
+    counts = [len(row["headers"]) for row in free]
+    most = max(counts) - 1
+    with reader("column", headers=most) as rows:
+        held = rows.read_all().to_pylist()
+    assert [row["offset"] for row in held] == [row["offset"] for row in free]
+    for row, count in zip(held, counts, strict=True):
+        assert [fault["code"] for fault in row["error"] or ()] == ["limit_exceeded"] * (count > most)
+    for limits, code in (({"headers": most}, "limit_exceeded"), ({"cell_bytes": 100}, "limit_exceeded")):
+        with reader("raise", **limits) as rows, pytest.raises(DecodeError) as caught:
+            rows.read_all()
+        assert caught.value.code == code
+
+
+def test_a_state_directory_is_held_to_limits(samples: Path) -> None:
+    def rows(errors: Any, **limits: int) -> list[Any]:
+        path = samples / "streams-state-0_0"
+        with lh.read.state(path, store="latest", errors=errors, limits=Limits(**limits)) as reader:
+            made: list[Any] = reader.read_all().to_pylist()
+        return made
+
+    free = rows("raise")
+    counts = [len(row["headers"]) for row in free]
+    most = max(counts) - 1
+    held = rows("column", headers=most)
+    assert [row["error"] is None for row in held] == [count <= most for count in counts]
+    assert {row["error"][0]["code"] for row in held if row["error"]} == {"limit_exceeded"}
+    with pytest.raises(DamagedRowError, match="over the limit of 20"):
+        rows("raise", cell_bytes=20)
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(capfdbinary: Any, monkeypatch: Any) -> Any:
+    return runner(capfdbinary, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["inspect", "-f", "kafka"],
+        ["decode", "-f", "kafka"],
+        ["convert", "-f", "kafka", "--to", "iggy", "--kinds", "binary"],
+    ],
+)
+def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -> None:
+    cell = cell_of("kafka")
+    assert run(*command, "--hex", cell.hex(), "--max-headers", "3").code == 0
+    for option, most, said in (
+        ("--max-headers", 2, "the block announces 3 headers, over the limit of 2"),
+        ("--max-cell-bytes", LARGEST, f"the cell has {len(cell)} bytes, over the limit of {LARGEST}"),
+    ):
+        done = run(*command, "--hex", cell.hex(), option, str(most))
+        assert done.code == 1
+        assert said in " ".join((done.out + done.err).replace("│", " ").split())
+
+
+def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "cell").write_bytes(lh.batch([{"value": bytes(5000)}], codec="zstd"))
+    command = ["decode", tmp_path / "cell", "-f", "record-batch", "--max-decompressed-bytes"]
+    assert run(*command, "6000").code == 0
+    done = run(*command, "5000")
+    assert done.code == 1
+    assert "decompressed data would pass 5000 bytes" in done.err
+
+
+def test_columns_and_segments_are_held_to_limits_by_the_command(run: Any, tmp_path: Path, samples: Path) -> None:
+    pq.write_table(pa.table({"headers": [cell_of("kafka", 1), cell_of("kafka", 3)]}), tmp_path / "cells.parquet")
+    decode = [
+        "decode",
+        tmp_path / "cells.parquet",
+        "--column",
+        "headers",
+        "-f",
+        "kafka",
+        "--json",
+        "--errors",
+        "column",
+    ]
+    done = run(*decode, "--max-headers", "2")
+    assert done.code == 1
+    assert done.out.count("limit_exceeded") == 1
+    scan = ["scan", tmp_path / "cells.parquet", "--json"]
+    assert run(*scan, "--max-headers", "3").code == 0
+    done = run(*scan, "--max-headers", "2")
+    assert done.code == 1
+    assert "limit_exceeded" in done.out
+    dump = ["dump", samples / "orders-0", "--json", "--limit", "5"]
+    assert run(*dump).code == 0
+    done = run(*dump, "--max-headers", "0")
+    assert done.code == 1
+    assert "over the limit of 0" in done.err
+
+
+def test_a_malformed_variable_ends_a_command() -> None:
+    code = "import sys; from letterhead.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, "decode", "-f", "kafka", "--hex", "00"]
+    environment = os.environ | {"LETTERHEAD_MAX_HEADERS": "many"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr == "letterhead: LETTERHEAD_MAX_HEADERS is 'many', and a whole number of headers is meant\n"
