@@ -169,6 +169,7 @@ test-long: $(VENV)/.wheel target/jvm-tests/.built target/kafka/.built
 	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/python tests/read tests/state -m "full or hypothesis" --timeout 1800
 	LETTERHEAD_EXAMPLES=$(LONG_EXAMPLES) $(PYTEST) tests/spark -m "full or hypothesis"
 	$(PYTEST) tests/kafka -m full
+	$(PYTEST) tests/load -m full
 
 # What was built is installed as a user would, in environments with nothing else.
 .PHONY: test-wheels

@@ -523,7 +523,10 @@ def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> Non
         os._exit(0)
     os.waitpid(child, 0)
     os.close(writer)
-    assert os.read(reader, 1000) == b"Store latest was opened before this process was forked: open it here"
+    assert (
+        os.read(reader, 1000)
+        == b"Store latest was opened before this process was forked: open it in one that spawn or forkserver starts"
+    )
     os.close(reader)
     assert store.get(b"a") == b"1"
 

@@ -7,6 +7,7 @@ the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` holds its shape.
 
 from __future__ import annotations
 
+import os
 import random
 import ssl
 import tempfile
@@ -117,13 +118,14 @@ class Client:
         own = {"receive_message_max_bytes": settings.fetch_bytes + _MOST_FRAME, "client_id": "letterhead"}
         if self._protocol.endswith("SSL") and "ssl_context" not in given:
             own["ssl_context"] = _trust(settings.transport)
+        self._process = os.getpid()
         self._net = NetworkSelector(client_id=given.get("client_id", "letterhead"))
         self._manager = KafkaConnectionManager(self._net, **{**own, **given})
         self._net.start()
 
     def close(self) -> None:
-        """Close the connections, and end the thread."""
-        if not self._manager.closed:
+        """Close the connections, and end the thread. What a parent has open is the parent's to close."""
+        if os.getpid() == self._process and not self._manager.closed:
             self._net.run(self._manager.close)
             self._net.close()
 
@@ -266,6 +268,8 @@ class Client:
         return found
 
     def _run(self, ask: Callable[..., Any], *arguments: Any) -> Any:
+        if os.getpid() != self._process:  # its thread is not in this one, and nobody would answer
+            raise RuntimeError("the connections were opened before a fork: open others in the new process")
         try:
             return self._net.run(ask, *arguments)
         except kafka_errors.KafkaError as error:

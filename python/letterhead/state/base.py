@@ -59,6 +59,11 @@ class BytesStore:
         self._context: Context | None = None
         self._iterators: WeakSet[StoreIterator[object, object]] = WeakSet()
 
+    @property
+    def of_parent(self) -> bool:
+        """Whether it is open in files that a parent process has."""
+        return False
+
     def _opened(self, context: Context | None) -> None:
         self._context = context
         self.is_open = True

@@ -149,3 +149,10 @@ class DamagedRowError(StateStoreError):
 def _shown(key: bytes) -> str:
     # A key is shown because the row cannot be found without it; a long one by its first bytes only.
     return key.hex() if len(key) <= 32 else f"{key[:32].hex()}… ({len(key)} bytes)"
+
+
+def of_parent(name: str) -> InvalidStateStoreError:
+    """Make the error for a store of a parent process."""
+    return InvalidStateStoreError(
+        f"Store {name} was opened before this process was forked: open it in one that spawn or forkserver starts"
+    )

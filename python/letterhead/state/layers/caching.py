@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 from letterhead.state import keys
 from letterhead.state.context import RecordContext, StoreContext
 from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey, windowed
-from letterhead.state.layers.base import Layer, flush
+from letterhead.state.layers.base import Layer, chain, flush
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.rows import merged
 
@@ -66,6 +66,7 @@ class _Caching(Layer):
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store below, and a namespace of the cache."""
         super().open(directory, context)
+        self._bottom = chain(self)[-1]
         if context.cache is None:
             context.cache = RecordCache(0)
         try:
@@ -82,7 +83,7 @@ class _Caching(Layer):
     def close(self) -> None:
         """Write what is held back, and close the store below."""
         try:
-            if self.inner.is_open:
+            if self.inner.is_open and not self._bottom.of_parent:
                 self._cache.flush()
         finally:
             if self.context.cache is not None:
@@ -93,6 +94,8 @@ class _Caching(Layer):
         return f"{self.context.task_id}-{self.name}"
 
     def _hold(self, key: bytes, value: bytes | None) -> None:
+        if self._bottom.of_parent:
+            self._bottom._check_open()
         self._cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:

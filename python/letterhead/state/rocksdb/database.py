@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import shutil
 import struct
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,7 +17,13 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from weakref import WeakSet, finalize
 
-from letterhead.state.errors import InvalidStateStoreError, ProcessorStateError, StoreLockedError, StoreNotFoundError
+from letterhead.state.errors import (
+    InvalidStateStoreError,
+    ProcessorStateError,
+    StoreLockedError,
+    StoreNotFoundError,
+    of_parent,
+)
 from letterhead.state.position import Position
 from letterhead.state.rocksdb.layouts import OFFSETS, Layout, Legacy, mixed_formats
 from letterhead.state.rocksdb.rows import Batch, FamilyRows, Rows, failed, read_rows
@@ -96,6 +104,7 @@ class Database:
         self.directory = directory
         self._process = os.getpid()
         rocksdict = load_rocksdict()
+        _check_threads(name)
         found = list_families(name, directory)
         families = layout.check(name, found)
         self._newest_first = [layout.family, *(legacy.family for legacy in layout.legacy), OFFSETS]
@@ -244,7 +253,7 @@ class Database:
         if not self.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
         if os.getpid() != self._process:
-            raise InvalidStateStoreError(f"Store {self.name} was opened before this process was forked: open it here")
+            raise of_parent(self.name)
 
     def _use(self, family: str) -> None:
         self._families[family] = opened = self._database.get_column_family(family)
@@ -287,11 +296,30 @@ class Database:
 
 
 _open: WeakSet[Database] = WeakSet()
+_started_in: int | None = None
 
 
 def _leave_to_parent() -> None:
     for database in _open:
         database.usable = False
+        # To close it waits for threads that are the parent's: here it is never let go, not even when this process ends.
+        for held in (database.__dict__.get("_database"), *database._families.values(), *database._handles.values()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+
+
+def _check_threads(name: str) -> None:
+    """Refuse to open a database where the threads that write files are missing: it would wait for them for ever."""
+    if _started_in not in (None, os.getpid()):
+        raise InvalidStateStoreError(
+            f"Store {name} cannot be opened here: this process was forked from one that had used RocksDB, and has none "
+            "of its threads; start it with spawn or forkserver"
+        )
+    _note_threads()
+
+
+def _note_threads() -> None:
+    global _started_in
+    _started_in = os.getpid() if _started_in is None else _started_in
 
 
 if hasattr(os, "register_at_fork"):
@@ -323,13 +351,16 @@ class StoredFamilies:
 
     def __init__(self, directory: Path) -> None:
         rocksdict = load_rocksdict()
+        _note_threads()
+        self._process = os.getpid()
         self._name = name = directory.name
         if not (directory / "CURRENT").exists():
             raise StoreNotFoundError(f"there is no store in {directory}")
         # rocksdict leaves a file of its own beside every database, even one that is only looked at: beside links, then.
-        self._links = tempfile.TemporaryDirectory(prefix="letterhead-store-")
+        self._links = Path(tempfile.mkdtemp(prefix="letterhead-store-"))
+        self._unlink = finalize(self, _remove, self._links, self._process)
         try:
-            links = _link(directory, Path(self._links.name))
+            links = _link(directory, self._links)
             self.names = list_families(name, links)
             self._database = rocksdict.Rdict(
                 str(links),
@@ -338,7 +369,7 @@ class StoredFamilies:
                 access_type=rocksdict.AccessType.read_only(False),
             )
         except Exception as error:
-            self._links.cleanup()
+            self._unlink()
             if isinstance(error, ProcessorStateError):
                 raise
             raise _open_error(name, directory, error) from error
@@ -352,6 +383,7 @@ class StoredFamilies:
         ProcessorStateError
             If it cannot be read.
         """
+        self._check_process()
         try:
             value: bytes | None = self._families[family].get(key)
         except Exception as error:
@@ -370,6 +402,7 @@ class StoredFamilies:
         first, last, backward
             As :func:`~letterhead.state.rocksdb.rows.read_rows` takes them, whose result and errors these are.
         """
+        self._check_process()
         return read_rows(self._families[family], self._name, first, last, backward=backward)
 
     def estimate(self, family: str) -> int:
@@ -396,12 +429,18 @@ class StoredFamilies:
         return _offsets(self.rows(OFFSETS)) if OFFSETS in self.names else {}
 
     def close(self) -> None:
-        """Close the database. Closing twice is fine."""
+        """Close the database. Closing twice is fine; what a parent has open is the parent's to close."""
+        if os.getpid() != self._process:
+            return
         for family in self._families.values():
             family.close()
         self._families.clear()
         self._database.close()
-        self._links.cleanup()
+        self._unlink()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise of_parent(self._name)
 
     def __enter__(self) -> Self:
         return self
@@ -473,6 +512,11 @@ def _release(families: dict[str, Any], newest_first: list[str], process: int) ->
     for family in _in_order(families, newest_first):
         with suppress(Exception):
             family.close()
+
+
+def _remove(links: Path, process: int) -> None:
+    if os.getpid() == process:
+        shutil.rmtree(links, ignore_errors=True)
 
 
 def _link(directory: Path, links: Path) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from letterhead.state.errors import ProcessorStateError
+from letterhead.state.errors import ProcessorStateError, of_parent
 
 if TYPE_CHECKING:
     from letterhead.state.rocksdb.database import Database
@@ -224,19 +225,27 @@ def read_rows(
     """
     # The iterator is made here and not in the generator, which does nothing before it is asked for a row.
     rows = family.items(backwards=backward, from_key=last if backward else first)
-    return _until(rows, first if backward else last, backward, family, store)
+    return _until(rows, first if backward else last, backward, family, store, os.getpid())
 
 
 def _until(
-    rows: Iterator[tuple[bytes, bytes]], bound: bytes | None, backward: bool, family: Any, store: str
+    rows: Iterator[tuple[bytes, bytes]], bound: bytes | None, backward: bool, family: Any, store: str, process: int
 ) -> Iterator[tuple[bytes, bytes]]:
     key = None
+    _check_process(store, process)
     for row in rows:
         key = row[0]
         if bound is not None and (key < bound if backward else key > bound):
             return
         yield row
+        if os.getpid() != process:
+            _check_process(store, process)
     _check_end(family, store, key, backward)
+
+
+def _check_process(store: str, process: int) -> None:
+    if os.getpid() != process:
+        raise of_parent(store)
 
 
 def _check_end(family: Any, store: str, last: bytes | None, backward: bool) -> None:

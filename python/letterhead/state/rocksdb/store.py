@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
 from letterhead.state.base import BytesStore, ValueFormat
-from letterhead.state.errors import ProcessorStateError
+from letterhead.state.errors import ProcessorStateError, of_parent
 from letterhead.state.interfaces import Context
 from letterhead.state.position import Position
 from letterhead.state.rocksdb.database import Database, RocksDBOptions
@@ -63,6 +64,7 @@ class PersistentStore(BytesStore):
             raise ProcessorStateError(f"store {self.name} is open already")
         if directory is None:
             raise TypeError(f"store {self.name} is persistent: it needs a directory")
+        self._process = os.getpid()
         self.position = _older_position(Path(directory) / f"{self.name}.position")
         try:
             self._open_files(Path(directory))
@@ -72,6 +74,16 @@ class PersistentStore(BytesStore):
             self._close_files()
             raise
         self._opened(context)
+
+    @property
+    def of_parent(self) -> bool:
+        """Whether a parent process has it open."""
+        return self.is_open and os.getpid() != self._process
+
+    def _check_open(self) -> None:
+        super()._check_open()
+        if os.getpid() != self._process:
+            raise of_parent(self.name)
 
     def close(self) -> None:
         """Close the store and its iterators; everything is in files then. Closing twice is fine."""

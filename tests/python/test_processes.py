@@ -1,0 +1,572 @@
+"""Other processes: a child works whatever its parent did before, what a parent has open is its own, and what is sent arrives."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import multiprocessing
+import os
+import pickle
+import signal
+import struct
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.errors import Fault
+from letterhead.kip82 import LogClosedError, MessageLog
+from letterhead.read.kafka_client import Client
+from letterhead.read.kafka_options import python_settings
+from letterhead.state import InvalidStateStoreError, SessionKey, Stores, ValueTimestampHeaders
+from letterhead.state.context import ChangelogList, StoreContext
+from letterhead.state.layers.cache import RecordCache
+from letterhead.state.rocksdb import (
+    RocksDBKeyValueStore,
+    RocksDBSessionStore,
+    RocksDBVersionedStore,
+    RocksDBWindowStore,
+    StoredFamilies,
+)
+from letterhead.values import KINDS, of_message
+from log_samples import samples as messages
+
+ENVELOPE = "streams-timestamped"
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+METHODS = [name for name in ("fork", "spawn", "forkserver") if name in multiprocessing.get_all_start_methods()]
+
+forking = pytest.mark.skipif("fork" not in METHODS, reason="this system does not fork")
+
+
+# --- a child works as its parent does --------------------------------------------------------------------------------
+
+
+def work(envelopes: Any) -> list[Any]:
+    """Do some of everything: what comes out is the same in any process."""
+    cells = envelopes.to_pylist()
+    decoded = lha.decode(envelopes, ENVELOPE)
+    lists = decoded.field("headers")
+    read = [lh.decode(cell, ENVELOPE) for cell in cells[:20]]
+    assert [lh.encode(message, ENVELOPE) for message in read] == cells[:20]
+    results: list[Any] = [
+        decoded,
+        lha.select(envelopes, ENVELOPE, COLUMNS),
+        lha.validate(envelopes.slice(1), "streams"),
+        lha.encode(lists, "kafka"),
+        lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop"),
+        read,
+        [fault_of(cells[0][:-9])],
+    ]
+    threads: list[Any] = [None] * 4
+
+    def again(place: int) -> None:
+        threads[place] = lha.select(envelopes, ENVELOPE, COLUMNS)
+
+    for thread in [threading.Thread(target=again, args=(place,)) for place in range(len(threads))]:
+        thread.start()
+        thread.join()
+    assert all(made.equals(results[1]) for made in threads)
+    return results
+
+
+def fault_of(cell: bytes) -> lh.DecodeError | None:
+    try:
+        lh.decode(cell[:20], "kafka")
+    except lh.DecodeError as error:
+        return error
+    return None
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, lh.HeaderError):
+        return type(one) is type(other) and vars(one) == vars(other)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one.equals(other) if isinstance(one, pa.Array | pa.StructArray) else one == other)
+
+
+@pytest.fixture(scope="module")
+def envelopes(samples: Path) -> pa.Array:
+    return pq.read_table(samples / "store-latest-0.parquet").column("value").combine_chunks()
+
+
+class Open(NamedTuple):
+    """What a parent has under way."""
+
+    segments: Any
+    state: Any
+    store: RocksDBKeyValueStore
+    log: MessageLog
+    expected: list[Any]
+
+
+@pytest.fixture
+def parent(samples: Path, envelopes: pa.Array, tmp_path: Path) -> Iterator[Open]:
+    """Have everything in use: the allocator in several threads, readers in the middle, stores open."""
+    expected = work(envelopes)
+    store = RocksDBKeyValueStore("latest")
+    store.open(tmp_path / "store")
+    store.put_all([(b"%05d" % n, b"v") for n in range(1000)])
+    with (
+        lh.read.segments(samples / "orders-0") as segments,
+        lh.read.state(samples / "streams-state-0_0", store="latest") as state,
+        MessageLog(tmp_path / "orders-0") as log,
+    ):
+        log.append(messages(10))
+        next(segments)
+        next(state)
+        yield Open(segments, state, store, log, expected)
+        # Whatever the children did, the parent has all of it still.
+        assert store.get(b"00999") == b"v"
+        assert [message.offset for message in log.scan()] == list(range(10))
+        assert same(work(envelopes), expected)
+    store.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("parent")
+def test_a_child_works_as_its_parent_does(method: str, parent: Open, envelopes: pa.Array) -> None:
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        for results in pool.map_async(work, [envelopes] * 4, chunksize=1).get(timeout=120):
+            assert same(results, parent.expected)
+
+
+@forking
+@pytest.mark.usefixtures("parent")
+def test_a_child_opens_readers_of_its_own(samples: Path) -> None:
+    def read() -> Any:
+        with lh.read.segments(samples / "orders-0") as segments:
+            rows = segments.read_all().num_rows
+        with lh.read.state(samples / "streams-state-0_0", store="latest") as state:
+            return rows, state.read_all().num_rows
+
+    assert in_child(read) == ("gave", "(10000, 6643)")
+
+
+@forking
+@pytest.mark.usefixtures("parent")
+def test_a_store_that_a_child_opens_works_or_is_refused(tmp_path: Path) -> None:
+    def write() -> Any:
+        own = RocksDBKeyValueStore("latest")
+        own.open(tmp_path / "own")
+        own.put(b"k", b"v")
+        own.close()
+
+    said = in_child(write, seconds=60)
+    assert said == ("gave", "None") or said[:2] == ("raised", InvalidStateStoreError.__name__)
+
+
+@forking
+def test_a_fork_at_any_moment_leaves_a_child_that_works(envelopes: pa.Array) -> None:
+    expected = work(envelopes[:500])
+    ended = threading.Event()
+
+    def busy() -> None:
+        while not ended.is_set():
+            lha.decode(envelopes, ENVELOPE)
+            lha.encode(lha.decode(envelopes[:2000], ENVELOPE).field("headers"), "kafka")
+
+    threads = [threading.Thread(target=busy) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(25):
+            assert in_child(lambda: same(work(envelopes[:500]), expected), seconds=60) == ("gave", "True")
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+# --- what a parent has open is its own -------------------------------------------------------------------------------
+
+
+def in_child(call: Callable[[], Any], seconds: int = 30) -> tuple[str, ...]:
+    """Call a function in a forked process; say what it gave or raised, or that it hangs."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
+        try:
+            said: tuple[str, ...] = ("gave", repr(call()))
+        except Exception as error:
+            said = ("raised", type(error).__name__, str(error))
+        except BaseException as error:
+            said = ("ended", repr(error))
+        os.write(writer, pickle.dumps(said))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        told = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return ("killed", signal.Signals(os.WTERMSIG(status)).name)
+    answer: tuple[str, ...] = pickle.loads(told)
+    return answer
+
+
+READER = ("raised", "RuntimeError", "the reader was opened before a fork: open one in the new process")
+
+
+def of_store(name: str) -> tuple[str, ...]:
+    text = f"Store {name} was opened before this process was forked: open it in one that spawn or forkserver starts"
+    return ("raised", InvalidStateStoreError.__name__, text)
+
+
+@forking
+@pytest.mark.parametrize("name", ["segments", "state"])
+def test_a_reader_is_not_read_after_a_fork(samples: Path, name: str) -> None:
+    directory = samples / {"segments": "orders-0", "state": "streams-state-0_0"}[name]
+    options = {"store": "latest"} if name == "state" else {}
+    with getattr(lh.read, name)(directory, **options) as reader:
+        rows = next(reader).num_rows
+        assert in_child(lambda: next(reader)) == READER
+        assert in_child(reader.read_all) == READER
+        # Through Arrow's stream the error arrives as Arrow has errors.
+        kind, error, text = in_child(lambda: pa.table(reader))
+        assert (kind, error) == ("raised", "ArrowInvalid")
+        assert READER[2] in text
+        # A child that closes its own takes nothing away from the parent.
+        assert in_child(reader.close) == ("gave", "None")
+        assert rows + sum(batch.num_rows for batch in reader) == {"segments": 10000, "state": 6643}[name]
+
+
+@forking
+def test_a_reader_that_read_nothing_yet_is_not_read_after_a_fork_either(samples: Path) -> None:
+    readers = [
+        lh.read.segments(samples / "orders-0"),
+        lh.read.state(samples / "streams-state-0_0", store="latest"),
+        lh.read.topic("orders", bootstrap_servers="127.0.0.1:1"),
+    ]
+    for reader in readers:
+        assert in_child(lambda reader=reader: next(reader)) == READER
+        reader.close()
+
+
+@forking
+def test_an_arrow_stream_of_a_reader_is_not_read_after_a_fork(samples: Path) -> None:
+    stream = pa.RecordBatchReader.from_stream(lh.read.segments(samples / "orders-0"))
+    kind, _, text = in_child(stream.read_next_batch)
+    assert kind == "raised"
+    assert READER[2] in text
+    assert stream.read_all().num_rows == 10000
+
+
+STORES: dict[str, Callable[[], Any]] = {
+    "key-value": lambda: RocksDBKeyValueStore("s"),
+    "window": lambda: RocksDBWindowStore("s", 100_000, 1000),
+    "session": lambda: RocksDBSessionStore("s", 100_000),
+    "versioned": lambda: RocksDBVersionedStore("s", 100_000),
+}
+
+
+def put(store: Any, value: bytes, time: int = 5) -> None:
+    match store:
+        case RocksDBKeyValueStore():
+            store.put(b"k", value)
+        case RocksDBSessionStore():
+            store.put(SessionKey(b"k", 1, time), value)
+        case _:
+            store.put(b"k", value, time)
+
+
+def get(store: Any, time: int = 5) -> Any:
+    match store:
+        case RocksDBWindowStore():
+            return store.fetch(b"k", time)
+        case RocksDBSessionStore():
+            return store.fetch_session(b"k", 1, time)
+        case RocksDBVersionedStore():
+            return store.get(b"k").value
+        case _:
+            return store.get(b"k")
+
+
+@pytest.fixture(params=STORES)
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    store = STORES[request.param]()
+    store.open(tmp_path)
+    put(store, b"1")
+    yield store
+    assert get(store) == b"1"
+    store.close()
+
+
+@forking
+def test_a_store_is_not_used_after_a_fork(opened: Any) -> None:
+    for call in (lambda: get(opened), lambda: put(opened, b"2"), opened.flush, lambda: opened.commit({})):
+        # A store with segments may name the one that was asked.
+        assert in_child(call) in (of_store("s"), of_store("s.0"))
+    # Closing is no use of it: the parent closes what is in the files.
+    assert in_child(opened.close) == ("gave", "None")
+
+
+@forking
+def test_an_iterator_of_a_store_is_not_begun_after_a_fork(parent: Open) -> None:
+    assert in_child(lambda: list(parent.store.all())) == of_store("latest")
+    assert in_child(lambda: list(parent.store.reverse_range(b"1", b"2"))) == of_store("latest")
+
+
+@forking
+def test_a_log_is_not_used_after_a_fork(parent: Open, tmp_path: Path) -> None:
+    with MessageLog(tmp_path / "orders-0", readonly=True) as readonly:
+        for log in (parent.log, readonly):
+            kind, error, text = in_child(lambda log=log: next(log.scan()))
+            assert (kind, error) == ("raised", LogClosedError.__name__)
+            assert "was opened in another process: open it in this one" in text
+            assert in_child(log.close) == ("gave", "None")
+
+
+# What is open to be looked at, or on its way, and is not the parent's alone yet.
+
+
+@forking
+@pytest.mark.parametrize("opened", ["window", "session"], indirect=True)
+def test_a_segment_is_not_opened_after_a_fork(opened: Any, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("s.*"))
+    assert in_child(lambda: put(opened, b"2", 99_000))[:2] == ("raised", InvalidStateStoreError.__name__)
+    assert sorted(tmp_path.rglob("s.*")) == before
+
+
+@forking
+def test_an_iterator_of_a_store_is_not_read_after_a_fork(parent: Open) -> None:
+    rows = parent.store.all()
+    next(rows)
+    said = in_child(lambda: next(rows))
+    assert len(list(rows)) == 999
+    assert said == of_store("latest")
+
+
+@forking
+def test_a_cached_store_is_not_written_after_a_fork(tmp_path: Path) -> None:
+    builder = Stores.timestamped_key_value_store_with_headers_builder(
+        Stores.persistent_timestamped_key_value_store_with_headers("s")
+    )
+    store: Any = builder.with_caching_enabled().build()
+    store.open(tmp_path, StoreContext("app", changelog=ChangelogList(), cache=RecordCache(1 << 20)))
+    value = ValueTimestampHeaders.make(b"v", 5, lh.Headers())
+    said = in_child(lambda: store.put(b"k", value))
+    store.close()
+    assert said == of_store("s")
+
+
+@forking
+def test_a_database_is_not_looked_at_after_a_fork(samples: Path) -> None:
+    with StoredFamilies(samples / "streams-state-0_0/rocksdb/latest") as families:
+        said = in_child(lambda: len(list(families.rows(families.names[1]))))
+        assert len(list(families.rows(families.names[1]))) == 6643
+    assert said[:2] == ("raised", InvalidStateStoreError.__name__)
+
+
+@forking
+def test_a_child_that_drops_a_reader_takes_nothing_away(samples: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    readers = [lh.read.state(samples / "streams-state-0_0", store="latest")]
+    rows = next(readers[0]).num_rows
+    before = sorted(tmp_path.rglob("*"))
+    assert len(before) > 3
+    assert in_child(lambda: (readers.clear(), gc.collect()))[0] == "gave"
+    after = sorted(tmp_path.rglob("*"))
+    assert rows + sum(batch.num_rows for batch in readers[0]) == 6643
+    assert after == before
+
+
+@forking
+@pytest.mark.parametrize("verb", ["topics", "close"])
+def test_connections_are_not_used_after_a_fork(verb: str) -> None:
+    # Nothing has to answer: who asks hangs before it gets that far.
+    with Client(python_settings("127.0.0.1:1", {}, timeout_ms=1000, fetch_bytes=1 << 20)) as client:
+        said = in_child(getattr(client, verb), seconds=60)
+    assert said == ("gave", "None") if verb == "close" else said[0] == "raised"
+
+
+# --- what is sent arrives --------------------------------------------------------------------------------------------
+
+PLACE = {"offset": 57, "row": 7, "header": 9, "key": "amount", "column": "amount_cents"}
+NAN = struct.pack(">Q", 0x7FF0_0000_0000_0001)
+
+
+def sent() -> dict[str, Any]:
+    """Make one of everything that goes from process to process."""
+    block = lh.encode([("tenant", "acme"), ("note", None), ("route", ""), ("tenant", "b")], "kafka")
+    typed = lh.encode([("retry", lh.Int32(3)), ("note", lh.String("x"))], "kip82-typed")
+    many = lh.Headers([("n", lh.Int8(1)), (lh.Value("int16", 5), b"\x00"), (7, None)])
+    converted = lh.convert(typed, "kip82-typed", target="kafka", kinds="le", on_loss="report")
+    made: dict[str, Any] = {
+        "decoded headers": lh.decode(block, "kafka"),
+        "asked headers": asked(lh.decode(block, "kafka")),
+        "headers of all kinds of keys": many,
+        "no headers": lh.Headers(),
+        "frozen headers": many.frozen(),
+        "header": many[1],
+        "envelope": lh.Envelope(headers=many, timestamp=5, payload=None),
+        "decoded envelope": lh.decode(lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, ENVELOPE), ENVELOPE),
+        "field": lh.field("int32:le", key=lh.Int8(1), repeat="error", required=True),
+        "all": lh.All("string", key="route"),
+        "columns": dict(COLUMNS),
+        "losses": converted.losses,
+        "converted": converted,
+        "fault": Fault("truncated", "too short", 57, 9, "amount", "amount_cents"),
+        "a nan": of_message("float64", NAN),
+        "a value of a code without a name": lh.Value("kind-200", b"raw"),
+        "no value of its kind": of_message("int32", b"\x00"),
+    }
+    for kind in KINDS:
+        made[f"a value of {kind}"] = a_value(kind)
+    for cls in (lh.HeaderError, lh.DecodeError, lh.EncodeError, lh.ConversionError):
+        made[cls.__name__] = cls("too short", format="kafka", code="truncated", **PLACE)
+        made[f"{cls.__name__} without a place"] = cls("too short", format=None, code="truncated")
+    return made
+
+
+def asked(headers: Any) -> Any:
+    """Have headers as objects, and not in their bytes any more."""
+    assert list(headers)
+    return headers
+
+
+def a_value(kind: str) -> lh.Value:
+    match kind:
+        case "bool":
+            return lh.Value(kind, True)
+        case "string":
+            return lh.Value(kind, "é")
+        case "char":
+            return lh.Value(kind, "x")
+        case "binary":
+            return lh.Value(kind, b"\x00\xff")
+        case _:
+            return lh.Value(kind, 1.5 if kind.startswith("float") else 100)
+
+
+def check_arrived(one: Any, other: Any) -> None:
+    assert type(one) is type(other)
+    assert repr(one) == repr(other)
+    if isinstance(one, BaseException):
+        assert (vars(one), one.args, str(one)) == (vars(other), other.args, str(other))
+        return
+    assert one == other
+    if type(one).__hash__ is not None and not isinstance(one, lh.Losses | lh.Converted):
+        assert hash(one) == hash(other)
+    if isinstance(one, lh.Value):
+        assert (one.kind, one.bits) == (other.kind, other.bits)
+    if isinstance(one, lh.Losses):
+        assert one.kinds == other.kinds == {"retry": "int32:le", "note": "string"}
+    if isinstance(one, lh.Converted):
+        check_arrived(one.losses, other.losses)
+
+
+@pytest.mark.parametrize("name", sent())
+def test_what_is_pickled_or_copied_is_equal(name: str) -> None:
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        check_arrived(sent()[name], pickle.loads(pickle.dumps(sent()[name], protocol)))
+    check_arrived(sent()[name], copy.copy(sent()[name]))
+    check_arrived(sent()[name], copy.deepcopy(sent()[name]))
+
+
+def test_a_nan_keeps_its_bits_and_is_no_number() -> None:
+    value = pickle.loads(pickle.dumps(of_message("float64", NAN)))
+    assert value.bits == NAN
+    assert math.isnan(value.value)
+
+
+def echo(things: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Give things back from another process, with what they look like there."""
+    return things, [repr(thing) for thing in things.values()]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_sent_to_a_process_and_back_is_equal(method: str) -> None:
+    things = sent()
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        back, seen = pool.apply_async(echo, (things,)).get(timeout=120)
+    assert seen == [repr(thing) for thing in things.values()]
+    assert list(back) == list(things)
+    for name in things:
+        check_arrived(things[name], back[name])
+
+
+def refuse(cell: bytes) -> Any:
+    return lh.decode(cell, "kafka")
+
+
+def test_an_error_of_a_process_arrives_whole() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool, pytest.raises(lh.DecodeError) as raised:
+        pool.apply_async(refuse, (b"\x02\x01\x00",)).get(timeout=120)
+    error = raised.value
+    assert (error.format, error.code, error.offset, error.header, error.row) == ("kafka", "negative_length", 1, 0, None)
+    assert str(error) == "kafka: header 0: key length -1 is negative (byte 1)"
+
+
+def test_copies_are_independent() -> None:
+    headers: Any = lh.decode(lh.encode([("a", b"1")], "kafka"), "kafka")
+    envelope = lh.Envelope(headers=headers, payload=b"p")
+    for other in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(envelope).headers):
+        other.add("b", b"2")
+        assert headers.pairs() == [("a", b"1")]
+
+
+# --- what Spark ships ------------------------------------------------------------------------------------------------
+
+
+def transforms() -> dict[str, Any]:
+    from letterhead import spark as lhs
+
+    return {
+        "decode": lhs.decode_headers("value", ENVELOPE, keep=["key"], errors="column"),
+        "select": lhs.select_headers("value", ENVELOPE, COLUMNS, keep=[]),
+        "encode": lhs.encode_headers("headers", "iggy", kinds={"retry": "int32"}, on_loss="report"),
+        "convert": lhs.convert_headers("value", ENVELOPE, target="streams", on_loss="drop"),
+        "messages": lhs.messages("value", "record-batch", headers={"tenant": "string"}),
+    }
+
+
+@pytest.mark.parametrize("name", ["decode", "select", "encode", "convert", "messages"])
+def test_a_transform_is_shipped_as_spark_ships_it(name: str) -> None:
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    transform = transforms()[name]
+    arrived = cloudpickle.loads(cloudpickle.dumps(transform))
+    assert arrived == transform == copy.deepcopy(transform)
+    assert arrived is not transform
+    assert vars(arrived) == vars(transform)
+
+
+def run_shipped(shipped: bytes, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], str]:
+    runner = pickle.loads(shipped)
+    return list(runner(iter([batch]))), runner.verb
+
+
+def test_what_runs_on_a_worker_arrives_and_runs_there(envelopes: pa.Array) -> None:
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle")
+    from letterhead.spark.runner import Runner
+    from letterhead.spark.schemas import declared
+
+    options = {"columns": COLUMNS, "errors": "column", "dialect": "spark"}
+    made = declared("select", ENVELOPE, **options)
+    runner = Runner(
+        verb="select",
+        format=ENVELOPE,
+        options=options,
+        kept=("key",),
+        inputs=1,
+        made=made.arrow,
+        names=tuple(field.name for field in made.spark),
+    )
+    batch = pa.RecordBatch.from_arrays([pa.array(range(len(envelopes))), envelopes], ["key", "value"])
+    expected = list(runner(iter([batch])))
+    assert sum(part.num_rows for part in expected) == len(envelopes)
+    for method in METHODS:
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            back, verb = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=120)
+        assert verb == "select"
+        assert len(back) == len(expected)
+        assert all(one.equals(other) for one, other in zip(back, expected, strict=True))

@@ -1,0 +1,239 @@
+"""Many threads on the same arrays and the same objects: everybody gets what one thread gets."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import letterhead as lh
+from letterhead import arrow as lha
+
+THREADS = 8
+ROUNDS = 4
+
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+ENVELOPE = "streams-timestamped"
+HEADERS = [("tenant", b"acme"), ("route", b"a"), ("note", None), ("route", b"b"), ("señal-📦", b"\x00\x01")]
+
+
+@pytest.fixture(autouse=True)
+def switching() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture(scope="module")
+def stored(samples: Path) -> pa.ChunkedArray:
+    """Envelopes, in several chunks."""
+    column = pq.read_table(samples / "store-latest-0.parquet").column("value")
+    whole = column.combine_chunks()
+    return pa.chunked_array([whole[start : start + 1500] for start in range(0, len(whole), 1500)])
+
+
+@pytest.fixture(scope="module")
+def blocks(samples: Path) -> pa.Array:
+    """Blocks of Kafka; every hundredth one is cut."""
+    lists = pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()
+    cells = lha.encode(lists, "kafka").to_pylist()
+    return pa.array([cell[:-1] if cell and row % 100 == 0 else cell for row, cell in enumerate(cells)], pa.binary())
+
+
+def in_threads(*calls: Callable[[], Any]) -> list[list[Any]]:
+    """Call each of the given functions in every thread, in another order in each; give the results by thread."""
+    start = threading.Barrier(THREADS)
+
+    def work(thread: int) -> list[Any]:
+        start.wait()
+        made: dict[int, Any] = {}
+        for turn in range(ROUNDS):
+            for place in range(len(calls)):
+                at = (place + thread + turn) % len(calls)
+                made[at] = calls[at]()
+        return [made[at] for at in range(len(calls))]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(work, range(THREADS)))
+
+
+def raised(call: Callable[[], Any]) -> tuple[Any, ...]:
+    with pytest.raises(lh.HeaderError) as error:
+        call()
+    return error.value.code, error.value.row, error.value.header, error.value.offset
+
+
+def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks: pa.Array) -> None:
+    envelopes = stored.combine_chunks()
+    lists = lha.decode(blocks, "kafka", errors="null")
+    calls = [
+        lambda: lha.decode(envelopes, ENVELOPE),
+        lambda: lha.decode(stored, ENVELOPE),
+        lambda: lha.select(envelopes, ENVELOPE, COLUMNS, errors="column"),
+        lambda: lha.select(lists, "kafka", COLUMNS, errors="null"),
+        lambda: lha.validate(blocks, "kafka"),
+        lambda: lha.decode(blocks, "kafka", errors="column"),
+        lambda: lha.encode(lists, "kafka"),
+        lambda: lha.encode(lists, "iggy", kinds="binary", on_loss="drop"),
+        lambda: lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop"),
+    ]
+    once = [call() for call in calls]
+    assert once[0].null_count == 0
+    assert sum(faults is not None for faults in once[4].to_pylist()) > 90
+    for results in in_threads(*calls):
+        for result, expected in zip(results, once, strict=True):
+            assert result.equals(expected)
+
+
+def test_threads_get_the_same_errors(blocks: pa.Array) -> None:
+    calls = [
+        lambda: raised(lambda: lha.decode(blocks, "kafka")),
+        lambda: raised(lambda: lha.select(blocks[1:], "kafka", COLUMNS)),
+        lambda: raised(lambda: lh.decode(b"\x02\x01\x00", "kafka")),
+        lambda: raised(lambda: lh.encode([("n", lh.Int32(1))], "kafka")),
+    ]
+    once = [call() for call in calls]
+    assert [error[:2] for error in once] == [
+        ("truncated", 0),
+        ("truncated", 99),
+        ("negative_length", None),
+        ("kind_not_carried", None),
+    ]
+    for results in in_threads(*calls):
+        assert results == once
+
+
+def test_threads_read_the_same_messages(stored: pa.ChunkedArray) -> None:
+    cells = stored.slice(0, 50).to_pylist()
+    once = [lh.decode(cell, ENVELOPE) for cell in cells]
+    for results in in_threads(
+        lambda: [lh.decode(cell, ENVELOPE) for cell in cells],
+        lambda: [lh.encode(message, ENVELOPE) for message in once],
+    ):
+        assert results == [once, cells]
+
+
+VERBS: dict[str, Callable[[Any], Any]] = {
+    "decode": lambda blocks: lha.decode(blocks, "kafka"),
+    "select": lambda blocks: lha.select(blocks, "kafka", COLUMNS),
+    "validate": lambda blocks: lha.validate(blocks, "kafka"),
+    "convert": lambda blocks: lha.convert(blocks, "kafka", target="kip82-typed", kinds="binary"),
+    "encode": lambda lists: lha.encode(lists, "kafka"),
+}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_python_goes_on_while_a_kernel_works(name: str, samples: Path) -> None:
+    lists = pa.concat_arrays([pq.read_table(samples / "orders-0.parquet").column("headers").combine_chunks()] * 10)
+    given = lists if name == "encode" else lha.encode(lists, "kafka")
+    # Nobody takes the interpreter away: a thread runs when another one lets go.
+    sys.setswitchinterval(60)
+    for _ in range(20):
+        times: list[float] = []
+        ended = threading.Event()
+
+        def call(times: list[float] = times, ended: threading.Event = ended) -> None:
+            start = time.perf_counter()
+            VERBS[name](given)
+            times[:0] = [start, time.perf_counter()]
+            ended.set()
+
+        thread = threading.Thread(target=call)
+        thread.start()
+        ticks = []
+        while not ended.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0)
+        thread.join()
+        if sum(times[0] < tick < times[1] for tick in ticks) > 1:
+            return
+    raise AssertionError(f"{name} holds the interpreter")
+
+
+def questions(headers: Any) -> list[Callable[[], Any]]:
+    return [
+        lambda: (headers["tenant"], headers.get("none", b"x"), headers.last("route")),
+        lambda: headers.all("route"),
+        lambda: headers.keys(),
+        lambda: headers.pairs(),
+        lambda: ("note" in headers, "none" in headers, ("note", None) in headers, len(headers)),
+        lambda: headers.to_list(),
+        lambda: [tuple(header) for header in headers],
+        lambda: lh.encode(headers, "kafka"),
+        lambda: pickle.loads(pickle.dumps(headers)),
+        lambda: repr(headers),
+    ]
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["decoded", "frozen"])
+def test_threads_ask_the_same_headers(frozen: bool) -> None:
+    data = lh.encode(HEADERS, "kafka")
+    for _ in range(20):
+        # What was decoded is in its bytes until somebody asks for more than a key: all threads ask first at once.
+        headers: Any = lh.decode(data, "kafka")
+        headers = headers.frozen() if frozen else headers
+        for results in in_threads(*questions(headers)):
+            assert results == [
+                (b"acme", b"x", b"b"),
+                [b"a", b"b"],
+                ["tenant", "route", "note", "señal-📦"],
+                HEADERS,
+                (True, False, True, 5),
+                HEADERS,
+                HEADERS,
+                data,
+                headers,
+                f"{type(headers).__name__}({HEADERS!r})",
+            ]
+
+
+def test_what_threads_add_to_headers_just_decoded_is_all_there() -> None:
+    data = lh.encode(HEADERS, "kafka")
+    for _ in range(200):
+        headers: Any = lh.decode(data, "kafka")
+        start = threading.Barrier(THREADS)
+
+        def add(thread: int, headers: Any = headers, start: threading.Barrier = start) -> None:
+            start.wait()
+            headers.add(f"thread-{thread}", b"%d" % thread)
+
+        threads = [threading.Thread(target=add, args=(thread,)) for thread in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert headers.pairs()[: len(HEADERS)] == HEADERS
+        added = [(f"thread-{thread}", b"%d" % thread) for thread in range(THREADS)]
+        assert sorted(headers.pairs()[len(HEADERS) :]) == added
+
+
+def test_frozen_headers_are_one_key_for_all_threads() -> None:
+    data = lh.encode(HEADERS, "kafka")
+    headers: Any = lh.decode(data, "kafka")
+    frozen = headers.frozen()
+    seen: dict[Any, int] = {}
+    for [number] in in_threads(lambda: hash(frozen)):
+        seen[frozen] = seen.get(frozen, 0) + 1
+        assert number == hash(lh.Headers(HEADERS).frozen())
+    assert seen == {lh.Headers(HEADERS).frozen(): THREADS}
+
+
+def test_threads_share_what_says_which_columns(stored: pa.ChunkedArray) -> None:
+    envelopes = stored.combine_chunks()
+    half = len(envelopes) // 2
+    expected = [lha.select(part, ENVELOPE, COLUMNS) for part in (envelopes[:half], envelopes[half:])]
+    for results in in_threads(
+        lambda: lha.select(envelopes[:half], ENVELOPE, COLUMNS), lambda: lha.select(envelopes[half:], ENVELOPE, COLUMNS)
+    ):
+        assert all(result.equals(part) for result, part in zip(results, expected, strict=True))
