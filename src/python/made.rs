@@ -118,10 +118,14 @@ impl<'py> Maker<'py> {
         let before = if self.args.is_empty() { None } else { self.args.get_borrowed_item(0).ok() };
         match before.map(|pair| pair.as_ptr()) {
             // SAFETY: a tuple of two that only the arguments hold; `PyTuple_SetItem` takes over what it is given.
-            Some(pair) if unsafe { ffi::Py_REFCNT(pair) } == 1 => unsafe {
-                ffi::PyTuple_SetItem(pair, 0, key.into_ptr());
-                ffi::PyTuple_SetItem(pair, 1, value.into_ptr());
-            },
+            Some(pair) if unsafe { ffi::Py_REFCNT(pair) } == 1 => {
+                // SAFETY: as above.
+                let set =
+                    |place, object: Bound<'py, PyAny>| unsafe { ffi::PyTuple_SetItem(pair, place, object.into_ptr()) };
+                if set(0, key) != 0 || set(1, value) != 0 {
+                    return Err(PyErr::fetch(py));
+                }
+            }
             _ => self.args = PyTuple::new(py, [PyTuple::new(py, [key, value])?])?,
         }
         Ok(())
