@@ -198,8 +198,12 @@ fuzz: ## Fuzz the core for FUZZ_TIME seconds a target, all or FUZZ_TARGETS (need
 fuzz-twin: $(VENV)/.atheris ## Fuzz the core against plain Python for FUZZ_TIME seconds
 	$(PYTHON) fuzz/seeds.py fuzz/corpus
 	mkdir -p fuzz/artifacts/twin
-	cd fuzz && $(abspath $(BIN))/python twin.py corpus/twin/any $$(find corpus/twin -mindepth 1 -type d ! -name any) \
-	  -max_total_time=$(FUZZ_TIME) -max_len=2048 -artifact_prefix=artifacts/twin/
+	for format in $$(ls fuzz/corpus/twin); do \
+	  echo "$$format"; \
+	  LETTERHEAD_FUZZ_FORMAT=$$format $(abspath $(BIN))/python fuzz/twin.py fuzz/corpus/twin/$$format \
+	    -max_total_time=$$(( $(FUZZ_TIME) / 20 + 1 )) -max_len=2048 -artifact_prefix=fuzz/artifacts/twin/ \
+	    2>&1 | awk '/^Done|Error|^==/'; \
+	done
 
 .PHONY: fuzz-properties
 fuzz-properties: $(VENV)/.wheel ## Run the properties, Rust against plain Python, on many more random inputs
