@@ -147,7 +147,7 @@ test-python: $(VENV)/.wheel target/jvm-tests/.built ## Test the Python package, 
 	$(PYTEST) tests/python tests/read tests/state -m "not full"
 
 .PHONY: test-doc
-test-doc: $(VENV)/.wheel ## Run the examples in docstrings and in the documentation (test-spark runs those of Spark)
+test-doc: $(VENV)/.wheel ## Run the examples in docstrings and in the documentation; the tutorial starts Spark (test-spark runs those of its docstrings)
 	$(PYTEST) --doctest-modules --pyargs letterhead --ignore-glob='*/letterhead/spark/*'
 	$(PYTEST) --doctest-glob='*.md' docs
 

@@ -1,9 +1,11 @@
 """Fill in what the package itself knows, when the documentation is built, so that the two cannot drift apart.
 
 * `<!-- codes -->`: the table of error codes, from `letterhead.errors.CODES`;
-* `<!-- formats -->`: the table of formats, from the native module; `<!-- carries -->`: what each of them carries;
+* `<!-- formats -->`: the table of formats, from the native module, each with a link to the page whose title names it;
+  `<!-- carries -->`: what each of them carries;
 * `<!-- kinds -->`: the table of kinds and their codes, from the native module;
 * `<!-- profiles -->`: the headers of every convention, from `letterhead.profiles`;
+* `<!-- contributing -->`: `CONTRIBUTING.md`, which stands where contributors look for it, without its title;
 * `<!-- run: letterhead … -->`: the command and what it prints. `<!-- run, exit 1: … -->` where it has to fail.
 """
 
@@ -19,12 +21,24 @@ from typing import Any
 
 from mkdocs.exceptions import PluginError
 
+DOCS = Path(__file__).parent
+WIDTH = 96  # what a page shows of a line without scrolling
 RUN = re.compile(r"<!-- run(?:, exit (?P<exit>\d+))?: (?P<command>letterhead .+?) -->")
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the marks of one page."""
-    marks = {"codes": codes, "formats": formats, "carries": carries, "kinds": kinds, "profiles": profiles}
+    """Replace the marks of one page. The empty line that ends an example is for doctest, and not for readers."""
+    markdown = markdown.replace("\n\n```\n", "\n```\n")
+    # A second word says which test runs a block; the renderer knows of one.
+    markdown = re.sub(r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE)
+    marks = {
+        "codes": codes,
+        "formats": formats,
+        "carries": carries,
+        "kinds": kinds,
+        "profiles": profiles,
+        "contributing": contributing,
+    }
     for mark, made in marks.items():
         markdown = markdown.replace(f"<!-- {mark} -->", made()) if f"<!-- {mark} -->" in markdown else markdown
     return RUN.sub(lambda mark: run(mark["command"], int(mark["exit"] or 0)), markdown)
@@ -53,10 +67,28 @@ def formats() -> str:
     """Make the table of formats."""
     from letterhead import _native
 
+    pages = format_pages()
     return table(
         ["format", "is", "from", "bytes"],
-        [[f"`{row['name']}`", row["is_"], row["source"], row["layout"]] for row in _native.formats()],
+        [
+            [f"[`{row['name']}`]({pages[row['name']]})", row["is_"], row["source"], row["layout"]]
+            for row in _native.formats()
+        ],
     )
+
+
+def format_pages() -> dict[str, str]:
+    """Say on which page each format is: the title of a page is the names of its formats."""
+    pages = {}
+    for page in sorted((DOCS / "formats").glob("*.md")):
+        title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        pages |= dict.fromkeys(title.split(", "), f"formats/{page.name}")
+    return pages
+
+
+def contributing() -> str:
+    """Give the page for contributors without its title."""
+    return (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n")[2]
 
 
 def carries() -> str:
@@ -117,8 +149,9 @@ def run(command: str, exit_code: int) -> str:
     """Run a command of this environment and show it with its output."""
     words = shlex.split(command)
     words[0] = str(Path(sys.executable).with_name(words[0]))
-    environment = {**os.environ, "COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {**os.environ, "COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=False)
     if done.returncode != exit_code:
         raise PluginError(f"{command}: exit code {done.returncode} instead of {exit_code}: {done.stderr}")
-    return f"```text\n$ {command}\n{(done.stdout + done.stderr).rstrip()}\n```"
+    shown = command if len(command) < WIDTH else command.replace(" --hex ", " \\\n    --hex ")
+    return f"```text\n$ {shown}\n{(done.stdout + done.stderr).rstrip()}\n```"

@@ -1,6 +1,6 @@
 """Headers from Kafka to Apache Iggy and back: what kinds are, what cannot be carried, and that the rest is the same.
 
-Run from a clone: python examples/kafka_to_iggy.py
+Needs pyarrow: pip install 'letterhead[arrow]'. Run from a clone: python examples/kafka_to_iggy.py
 """
 
 from collections import Counter

@@ -1,5 +1,6 @@
 """Spark: typed columns from stored bytes, with rows that do not decode set aside instead of ending the job.
 
+Needs pyspark and a JDK: pip install 'letterhead[pyspark]'.
 Run from a clone: PYSPARK_PYTHON=$(which python) python examples/spark_quarantine.py
 """
 
@@ -27,8 +28,9 @@ typed = store.transform(
     lhs.select_headers("value", "streams-timestamped", columns, keep=["key", "value"], errors="column")
 ).cache()
 
-typed.where("error is null").groupBy("tenant").agg(sf.count("*"), sf.sum("amount_cents")).show()
-typed.where("error is not null").select(sf.col("key").cast("string"), sf.col("error")[0]["message"]).show(
-    5, truncate=False
-)
+good = typed.where("error is null").groupBy("tenant").agg(sf.count("*"), sf.sum("amount_cents"))
+good.orderBy("tenant").show()
+bad = typed.where("error is not null").select(sf.col("key").cast("string"), sf.col("error")[0]["message"])
+print(bad.count(), "rows are set aside")
+bad.orderBy("key").show(3, truncate=False)
 spark.stop()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # One setting scales every property: LETTERHEAD_EXAMPLES=20000 is a good night's work. The examples are the same in every
-# run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 (make fuzz) looks for new ones.
+# run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 (make fuzz-properties) looks for new ones.
 settings.register_profile(
     "letterhead",
     max_examples=int(os.environ.get("LETTERHEAD_EXAMPLES", "100")),

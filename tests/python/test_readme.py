@@ -1,8 +1,26 @@
-"""The README's examples run as they stand there. Those marked `spark` run in `tests/spark/test_readme.py`."""
+"""The README runs as it stands there and claims what tests hold; pages are where they are looked for.
+
+What is marked `spark` runs in `tests/spark/test_readme.py`.
+"""
 
 from __future__ import annotations
 
-from readme import blocks
+import ast
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from letterhead import _native
+from readme import README, blocks, claims
+
+ROOT = README.parent
+DOCS = ROOT / "docs"
+
+DEPTHS = {"python": 3, "src": 2, "tests": 2, "benches": 2, "docs": 2}
+"""How many levels of a folder the page for contributors names; of others, the folder alone."""
 
 
 def test_the_examples_of_the_readme_run() -> None:
@@ -10,3 +28,82 @@ def test_the_examples_of_the_readme_run() -> None:
     assert len(sources) == 1
     for source in sources:
         exec(compile(source, "README.md", "exec"), {})
+
+
+@cache
+def names_in(file: Path) -> frozenset[str]:
+    """Give the names of the tests that a file has."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef))
+    return frozenset(name for name in functions if name.startswith("test_"))
+
+
+@pytest.mark.parametrize(("claim", "file", "name"), claims())
+def test_a_claim_of_the_readme_names_a_test_that_exists(claim: str, file: str, name: str) -> None:
+    assert (ROOT / file).is_file(), claim
+    assert name in names_in(ROOT / file), claim
+
+
+def test_every_claim_of_the_readme_names_a_test() -> None:
+    table = README.read_text(encoding="utf-8").split("| claim | held by |\n| --- | --- |\n")[1].split("\n\n")[0]
+    named = [claim for claim, _, _ in claims()]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in table.splitlines()] == named
+    assert len(set(named)) == len(named) > 20
+
+
+def test_a_claim_whose_test_is_gone_is_noticed() -> None:
+    assert "test_nothing_of_that_name" not in names_in(Path(__file__))
+    assert "test_a_claim_whose_test_is_gone_is_noticed" in names_in(Path(__file__))
+
+
+def test_every_link_of_the_readme_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", README.read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_every_format_has_a_page() -> None:
+    titles = {
+        page.name: page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").split(", ")
+        for page in (DOCS / "formats").glob("*.md")
+    }
+    named = [name for names in titles.values() for name in names]
+    assert sorted(named) == sorted(row["name"] for row in _native.formats())
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("formats/*.md")), ids=lambda page: page.stem)
+def test_the_page_of_a_format_draws_it_shows_it_and_says_its_limits(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert sections[:3] == ["Bytes", "Example", "Limits"]
+    assert re.match(r"What .+ (does otherwise|leaves? open)$", sections[3])
+    assert sections[4:] == ["Errors of its own", "Source"]
+    assert "┌" in text
+    assert ">>> " in text
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = set(re.findall(r"([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert listed == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
+
+
+def test_the_comparison_with_iggys_client_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: make bench-quick brings it")
+    sources = blocks("python iggy", DOCS / "comparison.md")
+    assert len(sources) == 1
+    for source in sources:
+        exec(compile(source, "comparison.md", "exec"), {})
+
+
+def test_the_page_for_contributors_names_the_tree_as_it_is() -> None:
+    """Every path in its tables is there, and every folder is in them: as deep as :data:`DEPTHS` says."""
+    named = re.findall(r"^\| `([^`]+/)` \|", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [path for path in named if not (ROOT / path).is_dir()] == []
+    kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    if kept.returncode:
+        pytest.skip("what is kept, git knows, and this is no clone")
+    folders = set()
+    for parts in (path.split("/")[:-1] for path in kept.stdout.splitlines()):
+        depth = DEPTHS.get(parts[0], 1) if parts else 0
+        folders |= {"/".join(parts[: length + 1]) + "/" for length in range(min(depth, len(parts)))}
+    assert sorted(folders - set(named)) == []

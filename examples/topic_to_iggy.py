@@ -1,0 +1,57 @@
+"""Move a topic to Apache Iggy: a segment of Kafka becomes the requests of an Iggy client, headers with their kinds.
+
+Kafka does not know what the bytes of a header are, so `lha.scan` looks at the topic first, and what it is sure of is used. What
+Iggy cannot carry (a null, an empty value, more than 255 bytes) is left out, counted header by header. Iggy has no keys of
+messages: they become a header.
+
+Needs pyarrow and numpy: pip install 'letterhead[arrow]'. Run from a clone: python examples/topic_to_iggy.py
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.iggy import Message, Partitioning, SendMessages
+
+SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
+IN_A_REQUEST = 1000
+
+with lh.read.segments(SAMPLES / "orders-0", columns=["timestamp", "key", "value", "headers"]) as reader:
+    topic = reader.read_all().combine_chunks()
+headers = topic["headers"].combine_chunks()
+
+# What are the values? A guess is used where it is strong and leaves no choice; all others go as bytes, which lose nothing.
+kinds = {}
+for key in lha.scan(headers, "kafka").keys:
+    best = key.guesses[0]
+    kinds[key.key] = best.type if best.confidence == "strong" else "binary"
+print({name: kind for name, kind in kinds.items() if kind not in ("string", "binary")})
+
+converted = lha.convert(lha.encode(headers, "kafka"), "kafka", target="iggy", kinds=kinds, on_loss="report")
+losses = Counter((loss["key"], loss["code"]) for row in converted.field("losses").to_pylist() for loss in row or [])
+print("left out:", dict(sorted(losses.items())))
+
+# A message without a payload is a delete in Kafka; Iggy has no such thing, and refuses it.
+messages, deletes = [], 0
+blocks = converted.field("data").to_pylist()
+for block, row in zip(blocks, topic.drop(["headers"]).to_pylist(), strict=True):
+    timestamp, key, value = row.values()
+    if value is None:
+        deletes += 1
+        continue
+    carried = lh.decode(block, "iggy")
+    carried.add("kafka.key", lh.Binary(key))
+    # Bytes and not a mapping, in which a repeated header would be there once.
+    messages.append(Message(None, value, lh.encode(carried, "iggy"), origin_timestamp=timestamp * 1000))
+print(len(messages), "messages,", deletes, "deletes are left")
+
+requests = []
+for start in range(0, len(messages), IN_A_REQUEST):
+    part = messages[start : start + IN_A_REQUEST]
+    requests.append(SendMessages("shop", "orders", Partitioning.partition_id(1), part).to_bytes("tlv"))
+print(len(requests), "requests of", max(map(len, requests)), "bytes at most")
+
+# What a server would find in the first one.
+first = SendMessages.from_bytes(requests[0], "tlv").messages[0]
+print(first.headers["amount_cents"].as_int64(), first.headers["tenant"].as_str(), first.headers["kafka.key"].as_raw())
