@@ -142,7 +142,7 @@ def bars() -> str:
     rows = []
     for bar in limits().bars():
         verdict = f"**{bar.verdict}**" if bar.verdict == "missed" else bar.verdict
-        rows.append([bar.what, f"{'≥' if bar.at_least else '≤'} {bar.goal:g}", digits(bar.figure), verdict])
+        rows.append([bar.what, f"{'≥' if bar.at_least else '≤'}\N{NO-BREAK SPACE}{bar.goal:g}", digits(bar.figure), verdict])
     return table(["ratio", "goal", "x", ""], rows)
 
 
@@ -318,7 +318,7 @@ def spark() -> str:
         ratio = pairs.Ratio(*bar["found"])
         verdict = "reached" if ratio.median <= bar["at_most"] else "**missed**"
         interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        goals.append([bar["what"], f"≤ {bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
+        goals.append([bar["what"], f"≤\N{NO-BREAK SPACE}{bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
     parts = [
         f"{found['rows']:,} rows, batches of {found['batch']:,}; load {load}.",
         table(["job", "side", "ns a header", "x"], rows, left=2),
