@@ -6,11 +6,10 @@
 
 use std::str::Utf8Error;
 
-use crate::chunk::{CHUNK, is_ascii};
+use crate::chunk::{CHUNK, Run, is_ascii};
 use crate::error::{Code, Fault, Loss};
 use crate::header::{Key, Text};
 use crate::pen::Pen;
-use crate::short::Run;
 
 /// A walk has to end here. What was wrong is with the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

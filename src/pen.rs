@@ -2,8 +2,7 @@
 
 use std::slice;
 
-use crate::chunk::WIDE;
-use crate::short::Run;
+use crate::chunk::{Run, WIDE};
 use crate::varint;
 
 /// The end of growing bytes. What was written is of them when it is dropped.

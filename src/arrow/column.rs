@@ -12,13 +12,12 @@ use arrow_array::{ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, StringArr
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::run::Share;
+use super::sink::Share;
 use super::source::Source;
-use crate::chunk::{WIDE, is_ascii};
+use crate::chunk::{Run, WIDE, is_ascii};
 use crate::header::Text;
 use crate::kind::Scalar;
 use crate::pen::Pen;
-use crate::short::Run;
 use crate::value::{ByteOrder, Value};
 
 /// Runs of bytes behind offsets.

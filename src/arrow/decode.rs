@@ -9,8 +9,8 @@ use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
 use super::column::{Column, Runs, Tail, Validity, reserve};
-use super::run::{RowSink, Share};
 use super::schema;
+use super::sink::{RowSink, Share};
 use super::source::Source;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};

@@ -3,7 +3,8 @@
 use arrow_array::ArrayRef;
 
 use super::column::{Runs, Validity};
-use super::run::{MAX_OFFSET, RowSink, Share};
+use super::run::MAX_OFFSET;
+use super::sink::{RowSink, Share};
 use crate::error::Error;
 use crate::header::Header;
 use crate::mode::{Fast, Mode, OnLoss, Stop};

@@ -8,10 +8,8 @@ use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::Fields;
 
-use super::run::{OnError, Plan};
 use super::schema;
 use crate::error::{Fault, Loss};
-use crate::mode::OnLoss;
 
 /// What a run says about its rows.
 #[derive(Default)]
@@ -21,12 +19,12 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Says nothing about so many rows.
-    pub fn push_whole(&mut self, rows: usize, plan: &Plan) {
-        if plan.on_error == OnError::Column {
+    /// Says nothing about so many rows, in the columns that are asked for.
+    pub fn push_whole(&mut self, rows: usize, faults: bool, losses: bool) {
+        if faults {
             self.faults.rows.end_whole(self.faults.codes.len(), rows);
         }
-        if plan.on_loss == OnLoss::Report {
+        if losses {
             (0..rows).for_each(|_| self.losses.push(&[]));
         }
     }

@@ -8,9 +8,10 @@ use arrow_schema::{DataType, FieldRef};
 
 use super::decode::ListSink;
 use super::faults::FaultColumn;
-use super::run::{OnError, RowSink};
+use super::run::OnError;
 use super::schema;
 use super::select::{SelectSink, Want};
+use super::sink::RowSink;
 use super::source::Source;
 use super::{Input, Output, Verb, cells_of, check_keys, struct_of};
 use crate::cursor::Cursor;

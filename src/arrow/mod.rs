@@ -12,6 +12,7 @@ pub mod run;
 pub mod schema;
 pub mod select;
 pub mod short;
+pub mod sink;
 pub mod source;
 pub mod validate;
 

@@ -9,9 +9,9 @@ use arrow_array::{Array, BooleanArray, Decimal128Array, Int8Array, Int32Array, I
 use arrow_schema::DataType;
 
 use super::input::{Bytes, Lists, Texts};
-use super::run::RowSink;
 use super::schema;
 use super::short;
+use super::sink::RowSink;
 use super::source::Source;
 use crate::error::{Code, Error};
 use crate::header::{Header, Key, KeyForm, TypedKey};

@@ -7,14 +7,15 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
 use super::column::{Column, Validity};
-use super::run::RowSink;
 use super::schema;
+use super::sink::RowSink;
 use super::source::Source;
+use crate::chunk::Run;
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Fast, Mode, Stop};
-use crate::short::{Run, Short, ShortHeader, ShortRow, Take};
+use crate::short::{Short, ShortHeader, ShortRow, Take};
 use crate::spelling::Spelling;
 use crate::types::{Coding, Type};
 use crate::value::{ByteOrder, Value};

@@ -1,6 +1,6 @@
 //! validate: walk everything, keep nothing but the faults.
 
-use super::run::RowSink;
+use super::sink::RowSink;
 use crate::mode::{Fast, Mode, Stop};
 use crate::short::{Short, ShortRow};
 use crate::walk::{Discard, FieldValue, Presence};

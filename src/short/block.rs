@@ -10,8 +10,8 @@
 //! [`SLACK`] bytes behind the end of the headers, and whether they lay within is asked once a header. A longer length is
 //! looked at by itself.
 
-use super::{Run, Short, ShortHeader, Take};
-use crate::chunk::WIDE;
+use super::{Short, ShortHeader, Take};
+use crate::chunk::{Run, WIDE};
 use crate::mode::{Mode, Stop};
 use crate::varint::{self, Varint};
 

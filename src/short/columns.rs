@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Run, Short, ShortHeader, Take};
-use crate::chunk::WIDE;
+use super::{Short, ShortHeader, Take};
+use crate::chunk::{Run, WIDE};
 use crate::mode::{Mode, Stop};
 
 /// Runs of bytes behind offsets.

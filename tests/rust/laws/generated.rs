@@ -1,9 +1,6 @@
 //! Messages at random, as cells of every format, whole or nearly.
 
-use std::hash::Hasher;
-
 use letterhead::ask::Asked;
-use letterhead::batch::record_batch::crc32c;
 use letterhead::codec::{Codec, compress};
 use letterhead::envelope::kip82_message::crc32;
 use letterhead::format::Format;
@@ -17,9 +14,9 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-use twox_hash::XxHash3_64;
 
 use crate::common::{Head, Held, HeldKey, Message, other_fields, write};
+use crate::sealing::{seal, seal_frames, seal_record_batches};
 
 /// What a message of any format is made of.
 #[derive(Debug, Clone)]
@@ -121,7 +118,7 @@ impl Recipe {
             edit.apply(&mut cell);
         }
         if self.resealed {
-            reseal(format, &mut cell);
+            seal(format, &mut cell);
         }
         cell
     }
@@ -240,47 +237,9 @@ fn batches(messages: &[Parts], frame: &Frame) -> Vec<u8> {
         out.extend(frames);
         let start = out.len() - len as usize;
         out[start + 32..start + 40].copy_from_slice(&len.to_le_bytes());
-        seal_batch(&mut out[start..]);
+        seal_frames(&mut out[start..]);
     }
     out
-}
-
-/// Writes the checksums of a batch, as far as its frames can be told apart.
-fn seal_batch(batch: &mut [u8]) {
-    if batch.len() < 256 {
-        return;
-    }
-    let (header, mut frames) = batch.split_at_mut(256);
-    let mut hasher = XxHash3_64::new();
-    hasher.write(&header[..40]);
-    hasher.write(&header[48..52]);
-    if header[52] == 1 {
-        [52..53, 56..66, 68..72].into_iter().for_each(|part| hasher.write(&header[part]));
-    }
-    while frames.len() >= 48 {
-        let len = |at: usize| u32::from_le_bytes(*frames[at..].first_chunk().expect("four bytes")) as usize;
-        let Some((frame, rest)) = frames.split_at_mut_checked(48 + len(32) + len(36)) else { return };
-        let sum = XxHash3_64::oneshot(&frame[8..]);
-        frame[..8].copy_from_slice(&sum.to_le_bytes());
-        hasher.write(&frame[..8]);
-        frames = rest;
-    }
-    header[40..48].copy_from_slice(&hasher.finish().to_le_bytes());
-}
-
-/// Makes sizes and checksums hold for bytes that were changed.
-fn reseal(format: Format, cell: &mut [u8]) {
-    match format {
-        Format::Kip82Message | Format::Kip82MessageInt | Format::Kip82MessageWrapper if cell.len() >= 16 => {
-            let size = cell.len() as u32 - 12;
-            cell[8..12].copy_from_slice(&size.to_be_bytes());
-            seal_set(cell);
-        }
-        Format::Kip82Messages | Format::Kip82MessagesInt | Format::Kip82MessagesWrapper => seal_set(cell),
-        Format::IggyBatch => seal_batch(cell),
-        Format::RecordBatch => seal_record_batches(cell),
-        _ => {}
-    }
 }
 
 /// One batch or two of records; with a state, of a transaction. Now and then a message set of an older format.
@@ -329,36 +288,6 @@ fn record(parts: &Parts, delta: i32) -> Vec<u8> {
     varint::write_count(body.len(), &mut out);
     out.extend(body);
     out
-}
-
-/// Writes the checksums of record batches, as far as they can be told apart.
-fn seal_record_batches(mut rest: &mut [u8]) {
-    while rest.len() >= 17 {
-        let size = u32::from_be_bytes(*rest[8..].first_chunk().expect("four bytes")) as usize;
-        let Some((batch, after)) = rest.split_at_mut_checked(12usize.saturating_add(size)) else { return };
-        match batch.get(16) {
-            Some(2) if batch.len() >= 21 => {
-                let crc = crc32c(&batch[21..]);
-                batch[17..21].copy_from_slice(&crc.to_be_bytes());
-            }
-            Some(0 | 1) => seal_set(batch),
-            _ => {}
-        }
-        rest = after;
-    }
-}
-
-/// Writes the checksums of a message set, as far as its messages can be told apart.
-fn seal_set(mut rest: &mut [u8]) {
-    while rest.len() >= 16 {
-        let size = u32::from_be_bytes(*rest[8..].first_chunk().expect("four bytes")) as usize;
-        let Some((message, after)) = rest.split_at_mut_checked(12usize.saturating_add(size)) else { return };
-        if message.len() >= 16 {
-            let crc = crc32(&message[16..]);
-            message[12..16].copy_from_slice(&crc.to_be_bytes());
-        }
-        rest = after;
-    }
 }
 
 /// Every kind that a user can name, some without a name among them.

@@ -8,6 +8,8 @@ mod conversions;
 mod generated;
 mod limits;
 mod neighbours;
+#[path = "../sealing.rs"]
+mod sealing;
 mod writing;
 
 use std::marker::PhantomData;
