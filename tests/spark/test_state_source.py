@@ -174,4 +174,4 @@ def test_the_examples_run(spark, monkeypatch):
 
 def test_the_examples_of_options_run():
     result = doctest.testmod(importlib.import_module("letterhead.spark.sources.options"))
-    assert (result.failed, result.attempted) == (0, 2)
+    assert (result.failed, result.attempted > 0) == (0, True)
