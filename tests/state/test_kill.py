@@ -30,7 +30,7 @@ from letterhead.state.versioned_rows import with_headers
 from unharmed import Row, Unharmed, check, stored, versions
 
 # A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.
-MANY = int(os.environ.get("LETTERHEAD_KILLS", "40"))
+MANY = int(os.environ.get("LETTERHEAD_KILLS", "25"))
 KILLS = pytest.mark.parametrize("kills", [2, pytest.param(MANY, marks=[pytest.mark.full, pytest.mark.timeout(1200)])])
 
 
