@@ -142,7 +142,9 @@ def bars() -> str:
     rows = []
     for bar in limits().bars():
         verdict = f"**{bar.verdict}**" if bar.verdict == "missed" else bar.verdict
-        rows.append([bar.what, f"{'≥' if bar.at_least else '≤'}\N{NO-BREAK SPACE}{bar.goal:g}", digits(bar.figure), verdict])
+        rows.append(
+            [bar.what, f"{'≥' if bar.at_least else '≤'}\N{NO-BREAK SPACE}{bar.goal:g}", digits(bar.figure), verdict]
+        )
     return table(["ratio", "goal", "x", ""], rows)
 
 
