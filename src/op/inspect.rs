@@ -37,13 +37,19 @@ impl Visitor for Inspect<'_> {
     fn visit_batch<B: Batch>(self) -> Inspection {
         let mut mode = Labelled::default();
         // A walk that stops has said why: the faults are the answer.
-        let _ = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut Walked::<B>(self.options, PhantomData));
+        let _ = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut Walked::<B>::new(self.options));
         Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
     }
 }
 
-/// Walks the block of every message.
-struct Walked<B>(ReadOptions, PhantomData<B>);
+/// Walks the block of every message, and keeps nothing.
+pub struct Walked<B>(ReadOptions, PhantomData<B>);
+
+impl<B> Walked<B> {
+    pub fn new(options: ReadOptions) -> Self {
+        Walked(options, PhantomData)
+    }
+}
 
 impl<'a, B: Batch> Messages<'a> for Walked<B> {
     type Within<'b> = Self;

@@ -1,13 +1,11 @@
 //! One cell in every mode of a walk.
 
-use std::marker::PhantomData;
-
 use letterhead::cursor::Cursor;
 use letterhead::error::Fault;
 use letterhead::format::{Format, Visitor};
-use letterhead::mode::{Exact, Fast, Label, Labelled, OnLoss, Stop};
-use letterhead::op::inspect::Inspect;
-use letterhead::walk::{Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_cell};
+use letterhead::mode::{Exact, Fast, Label, Labelled, OnLoss};
+use letterhead::op::inspect::{Inspect, Walked};
+use letterhead::walk::{Batch, Discard, Envelope, ReadOptions, walk_cell};
 
 use super::cells::BEHIND;
 
@@ -62,35 +60,9 @@ impl Visitor for InEveryMode<'_> {
     fn visit_batch<B: Batch>(self) -> Vec<Fault> {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = B::messages(cell, options, &mut exact, &mut Walked::<B>(options, PhantomData));
-        let _ = B::messages(cell, options, &mut labelled, &mut Walked::<B>(options, PhantomData));
+        let _ = B::messages(cell, options, &mut exact, &mut Walked::<B>::new(options));
+        let _ = B::messages(cell, options, &mut labelled, &mut Walked::<B>::new(options));
         assert_eq!(exact.faults, labelled.exact.faults);
         exact.faults
-    }
-}
-
-struct Walked<B>(ReadOptions, PhantomData<B>);
-
-impl<'a, B: Batch> Messages<'a> for Walked<B> {
-    type Within<'b> = Self;
-
-    fn message<M: Noting>(
-        &mut self,
-        _fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        mode: &mut M,
-    ) -> Result<(), Stop> {
-        let _ = block.map(|block| <B::Message as Envelope>::Block::walk(block, self.0, mode, &mut Discard));
-        mode.enter_header(None);
-        Ok(())
-    }
-
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
-        mode.enter_header(None);
-        Ok(())
-    }
-
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        hand(self)
     }
 }

@@ -12,8 +12,6 @@ mod neighbours;
 mod sealing;
 mod writing;
 
-use std::marker::PhantomData;
-
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -26,12 +24,10 @@ use letterhead::error::Fault;
 use letterhead::format::{Format, Visitor};
 use letterhead::header::{KeyForm, WantedKey};
 use letterhead::kind::{Kind, Scalar};
-use letterhead::mode::{Exact, Fast, Labelled, OnLoss, Stop};
-use letterhead::op::inspect::Inspect;
+use letterhead::mode::{Exact, Fast, Labelled, OnLoss};
+use letterhead::op::inspect::{Inspect, Walked};
 use letterhead::types::Type;
-use letterhead::walk::{
-    Batch, Block, Discard, Envelope, FieldValue, Is, Messages, Noting, ReadOptions, walk_batch, walk_cell,
-};
+use letterhead::walk::{Batch, Discard, Envelope, Is, ReadOptions, walk_batch, walk_cell};
 use proptest::prelude::*;
 
 use columns::{apply, apply_to, faults_at, heads_at, message_at, told};
@@ -76,35 +72,9 @@ impl Visitor for InEveryMode<'_> {
     fn visit_batch<B: Batch>(self) -> Found {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = walk_batch::<B, _, _>(cell, options, &mut exact, &mut Walked::<B>(options, PhantomData));
-        let _ = walk_batch::<B, _, _>(cell, options, &mut labelled, &mut Walked::<B>(options, PhantomData));
+        let _ = walk_batch::<B, _, _>(cell, options, &mut exact, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(cell, options, &mut labelled, &mut Walked::<B>::new(options));
         Found { fast: None, exact: exact.faults, labelled: labelled.exact.faults }
-    }
-}
-
-struct Walked<B>(ReadOptions, PhantomData<B>);
-
-impl<'a, B: Batch> Messages<'a> for Walked<B> {
-    type Within<'b> = Self;
-
-    fn message<M: Noting>(
-        &mut self,
-        _fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        mode: &mut M,
-    ) -> Result<(), Stop> {
-        let _ = block.map(|block| <B::Message as Envelope>::Block::walk(block, self.0, mode, &mut Discard));
-        mode.enter_header(None);
-        Ok(())
-    }
-
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
-        mode.enter_header(None);
-        Ok(())
-    }
-
-    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        hand(self)
     }
 }
 
