@@ -84,10 +84,12 @@ impl Asked {
     pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<Spelled> {
         let Asked::Each(entries) = self else { return None };
         seen.resize(entries.len(), 0);
-        let texts = keys.map(ToString::to_string);
         let is = |wanted: &WantedKey| match wanted {
             // The reports of losses show keys as text, and can be handed back.
-            WantedKey::Text(text) => texts.contains(text),
+            WantedKey::Text(text) => keys.iter().any(|key| match key {
+                Key::Text(key) => key.as_bytes() == text.as_bytes(),
+                key => key.to_string() == *text,
+            }),
             other => keys.iter().any(|key| other.is(key)),
         };
         let place = entries.iter().position(|(wanted, _)| is(wanted))?;

@@ -72,6 +72,19 @@ impl<'o> Pen<'o> {
         self.len += 1;
     }
 
+    /// Writes some bytes.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them.
+    #[inline(always)]
+    pub unsafe fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
+        debug_assert!(self.len + N + WIDE <= self.out.capacity());
+        // SAFETY: the room is behind what was written.
+        unsafe { self.start.add(self.len).cast::<[u8; N]>().write(bytes) };
+        self.len += N;
+    }
+
     /// Writes a length or a count as a zig-zag varint, in at most five bytes.
     ///
     /// # Safety

@@ -14,7 +14,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::limits::Limits;
-use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
+use crate::mode::{Exact, Fast, Labelled, Mode, OnLoss, Stop};
 use crate::pen::Pen;
 #[cfg(doc)]
 use crate::short::Nothing;
@@ -143,10 +143,11 @@ pub trait Block: 'static {
     }
 
     /// Writes headers straight from where they lie; `None`: hand them over one by one. What was written of headers that
-    /// stop is for the caller to take back.
+    /// stop is for the caller to take back. Of the options, what is said of single keys and of their order is for others.
     #[inline(always)]
     fn encode_short<'a, H: Short<'a>, M: Mode>(
         _headers: H,
+        _options: &WriteOptions,
         _mode: &mut M,
         _pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
@@ -355,6 +356,17 @@ pub fn open_cell<'a, E: Envelope, M: Mode>(
 ) -> Result<Opened<'a, E::Fields<'a>>, Stop> {
     options.limits.check_cell(cell.remaining(), mode)?;
     E::open(cell, options, mode)
+}
+
+/// Opens one cell that is read strictly, and its headers where they lie as nearly all do; `None`: walk it.
+#[inline(always)] // A row that is passed through memory costs more than finding it.
+pub fn open_short<E: Envelope>(
+    cell: Cursor<'_>,
+    options: ReadOptions,
+) -> Option<(E::Fields<'_>, <E::Block as Block>::Short<'_>)> {
+    let opened = open_cell::<E, _>(cell, options, &mut Fast::new(OnLoss::Raise)).ok()?;
+    let headers = E::Block::short(opened.block?)?;
+    (headers.count() <= options.limits.headers).then_some((opened.fields, headers))
 }
 
 /// Opens one cell and walks its block.

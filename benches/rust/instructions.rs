@@ -10,13 +10,39 @@ use std::env;
 use std::hint::black_box;
 
 use arrow_array::ArrayRef;
-use letterhead::arrow::{Decode, Encode, Validate};
+use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Validate, Verb};
+use letterhead::ask::Asked;
+use letterhead::format::Format;
+use letterhead::mode::OnLoss;
+use letterhead::walk::WriteOptions;
 
 use batches::{BATCHES, apply, batch, check_amounts, select_three};
 
-/// The jobs by their names; one is of lists.
-fn run(job: &str, cells: &ArrayRef, lists: &ArrayRef) -> ArrayRef {
+/// What the jobs are done on.
+struct Columns {
+    cells: ArrayRef,
+    lists: ArrayRef,
+    iggy: ArrayRef,
+    iggy_lists: ArrayRef,
+}
+
+/// Values become `binary`; what the target cannot carry is left out.
+fn convert(target: Format) -> Convert {
+    let write = WriteOptions { kinds: Asked::Binary, on_loss: OnLoss::Drop, ..Default::default() };
+    Convert { target, read: Default::default(), write, on_error: Default::default() }
+}
+
+fn apply_to(verb: &impl Verb, format: Format, column: &ArrayRef) -> ArrayRef {
+    format.visit(Apply(verb, Input::new(column))).unwrap().column
+}
+
+/// The jobs by their names.
+fn run(job: &str, Columns { cells, lists, iggy, iggy_lists }: &Columns) -> ArrayRef {
     match job {
+        "convert to kip82-typed" => apply(&convert(Format::Kip82Typed), cells),
+        "convert to iggy" => apply(&convert(Format::Iggy), cells),
+        "decode iggy" => apply_to(&Decode::default(), Format::Iggy, iggy),
+        "encode iggy" => apply_to(&Encode::default(), Format::Iggy, iggy_lists),
         "decode" => apply(&Decode::default(), cells),
         "encode" => apply(&Encode::default(), lists),
         "select" => apply(&select_three(), cells),
@@ -39,8 +65,11 @@ fn main() {
     if name == "regular" {
         check_amounts(&apply(&select_three(), &batch.cells), &batch);
     }
+    let iggy = apply(&convert(Format::Iggy), &batch.cells);
+    let iggy_lists = apply_to(&Decode::default(), Format::Iggy, &iggy);
+    let columns = Columns { cells: batch.cells, lists, iggy, iggy_lists };
     for _ in 0..times.parse().expect("a number of times") {
-        black_box(run(job, black_box(&batch.cells), black_box(&lists)));
+        black_box(run(job, black_box(&columns)));
     }
     println!("{}", batch.headers);
 }

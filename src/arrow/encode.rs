@@ -5,6 +5,7 @@ use arrow_array::ArrayRef;
 use super::column::{Runs, Validity};
 use super::run::MAX_OFFSET;
 use super::sink::{RowSink, Share};
+use crate::ask::Asked;
 use crate::error::Error;
 use crate::header::Header;
 use crate::mode::{Fast, Mode, OnLoss, Stop};
@@ -20,14 +21,15 @@ pub struct CellSink<'a, E> {
     valid: Validity,
     /// How many cells there were before the row at hand.
     mark: usize,
-    /// Nobody asks what becomes of each header.
+    /// Nobody asks what becomes of each header, and nothing is said of some of them.
     may_leap: bool,
 }
 
 impl<E: Envelope> CellSink<'_, E> {
     /// Refuses options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
-        let may_leap = E::IS == Is::Block && options.on_loss != OnLoss::Report;
+        let plainly = options.on_loss != OnLoss::Report && !options.canonical;
+        let may_leap = E::IS == Is::Block && plainly && !matches!(options.kinds, Asked::Each(_));
         Ok(CellSink {
             writer: Writer::new(options, origin)?,
             cells: Runs::default(),
@@ -84,7 +86,7 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         for row in rows {
             let ShortRow::Message(_, headers) = row else { break };
             let before = pen.byte_len();
-            match E::Block::encode_short(headers, fast, &mut pen) {
+            match E::Block::encode_short(headers, self.writer.options(), fast, &mut pen) {
                 Some(Ok(())) if pen.byte_len() <= max_offset => ends.push(pen.byte_len() as i32),
                 _ => {
                     pen.truncate(before);

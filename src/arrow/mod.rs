@@ -238,7 +238,7 @@ impl Visitor for ConvertInto<'_> {
             ..input.plan(source.name(), Direction::Decode, verb.on_error)
         };
         let origin = Origin { order: source.order(), keys: source.keys(), direction: Direction::Convert };
-        let rows = ConvertedRows { cells, options: verb.read, source, target: E::FIELDS };
+        let rows = ConvertedRows::new(cells, verb.read, source, E::FIELDS);
         write_rows::<E, _>(&rows, input, &plan, verb.write.clone(), origin)
     }
 

@@ -1,5 +1,6 @@
 //! Rows that can be walked: cells of a format, lists of headers, and envelopes as structs.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -52,6 +53,10 @@ impl<'a, E: Envelope> CellRows<'a, E> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions) -> Self {
         CellRows { cells, options, format: PhantomData }
     }
+
+    fn short(&self) -> short::In<E> {
+        short::In(self.options, PhantomData)
+    }
 }
 
 impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
@@ -68,8 +73,8 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
     fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
         match self.cells {
             _ if !<E::Block as Block>::Short::ARE_THERE || self.options.lenient => 0,
-            Bytes::Small(cells) => sink.leap(short::cells::<_, E>(cells, rows, self.options), fast, max_offset),
-            Bytes::Large(cells) => sink.leap(short::cells::<_, E>(cells, rows, self.options), fast, max_offset),
+            Bytes::Small(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
+            Bytes::Large(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
             Bytes::View(_) => 0,
         }
     }
@@ -83,10 +88,22 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
 
 /// Cells of bytes in a format, with the fields of another.
 pub struct ConvertedRows<'a> {
-    pub cells: Bytes<'a>,
-    pub options: ReadOptions,
-    pub source: Box<dyn Reader>,
-    pub target: &'static [Field],
+    cells: Bytes<'a>,
+    options: ReadOptions,
+    source: Box<dyn Reader>,
+    target: &'static [Field],
+    /// The message at hand, kept for its memory.
+    message: Cell<MessageSink<'a>>,
+}
+
+impl<'a> ConvertedRows<'a> {
+    pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
+        ConvertedRows { cells, options, source, target, message: Cell::default() }
+    }
+
+    fn short(&self) -> short::With<'_> {
+        short::With(self.options, self.source.as_ref())
+    }
 }
 
 impl<'a> Rows<'a> for ConvertedRows<'a> {
@@ -98,11 +115,21 @@ impl<'a> Rows<'a> for ConvertedRows<'a> {
         self.cells.is_null(row)
     }
 
+    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
+        match self.cells {
+            Bytes::Small(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
+            Bytes::Large(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
+            Bytes::View(_) => 0,
+        }
+    }
+
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
-        let Some(cell) = self.cells.get(row) else { return Ok(Presence::Absent) };
-        let mut message = MessageSink::default();
+        let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
+        let mut message = self.message.take();
+        message.clear();
         let presence = self.source.gather(cell, self.options, mode.either(), &mut message)?;
-        hand_over(message, self.source.fields(), self.target, mode, sink)?;
+        hand_over(&mut message, self.source.fields(), self.target, mode, sink)?;
+        self.message.set(message);
         Ok(presence)
     }
 }

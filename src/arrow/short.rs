@@ -8,34 +8,68 @@ use arrow_buffer::NullBuffer;
 
 use super::input::Lists;
 use crate::cursor::Cursor;
-use crate::mode::{Fast, OnLoss};
+use crate::op::convert::Reader;
+use crate::short::block::InBlock;
 use crate::short::columns::{Columns, InColumns};
 use crate::short::{Short, ShortRow};
-use crate::walk::{Block, Envelope, FieldValue, ReadOptions, open_cell};
+use crate::walk::{Block, Envelope, FieldValue, ReadOptions, open_short};
 
-/// Cells in a format, which are read strictly.
-pub fn cells<'a, O: OffsetSizeTrait, E: Envelope>(
-    array: &'a GenericBinaryArray<O>,
-    rows: Range<usize>,
-    options: ReadOptions,
-) -> impl Iterator<Item = ShortRow<E::Fields<'a>, impl Short<'a>>> {
-    let (cells, nulls, row) = (array.value_data(), array.nulls(), rows.start);
-    let offsets = &array.value_offsets()[rows.start..=rows.end];
-    ShortCells::<O, E> { cells, offsets, nulls, row, options, format: PhantomData }
+/// What opens a cell that is read strictly.
+pub trait Open<'a> {
+    type Fields: AsRef<[FieldValue<'a>]>;
+    type Headers: Short<'a>;
+
+    fn open(&self, cell: Cursor<'a>) -> Option<(Self::Fields, Self::Headers)>;
 }
 
-struct ShortCells<'a, O, E> {
+/// Opens cells in a format.
+pub struct In<E>(pub ReadOptions, pub PhantomData<E>);
+
+impl<'a, E: Envelope> Open<'a> for In<E> {
+    type Fields = E::Fields<'a>;
+    type Headers = <E::Block as Block>::Short<'a>;
+
+    #[inline(always)]
+    fn open(&self, cell: Cursor<'a>) -> Option<(Self::Fields, Self::Headers)> {
+        open_short::<E>(cell, self.0)
+    }
+}
+
+/// Opens blocks in a format that is chosen at run time.
+pub struct With<'r>(pub ReadOptions, pub &'r dyn Reader);
+
+impl<'a> Open<'a> for With<'_> {
+    type Fields = [FieldValue<'a>; 0];
+    type Headers = InBlock<'a>;
+
+    #[inline(always)]
+    fn open(&self, cell: Cursor<'a>) -> Option<(Self::Fields, Self::Headers)> {
+        Some(([], self.1.short(cell, self.0)?))
+    }
+}
+
+/// Cells of a column.
+pub fn cells<'a, O: OffsetSizeTrait, F: Open<'a>>(
+    array: &'a GenericBinaryArray<O>,
+    rows: Range<usize>,
+    format: F,
+) -> impl Iterator<Item = ShortRow<F::Fields, F::Headers>> {
+    let (cells, nulls, row) = (array.value_data(), array.nulls(), rows.start);
+    let offsets = &array.value_offsets()[rows.start..=rows.end];
+    ShortCells { cells, offsets, nulls, row, format }
+}
+
+struct ShortCells<'a, O, F> {
     cells: &'a [u8],
     /// Where each of the rows that are left begins, and where the last ends.
     offsets: &'a [O],
     nulls: Option<&'a NullBuffer>,
     row: usize,
-    options: ReadOptions,
-    format: PhantomData<E>,
+    format: F,
 }
 
-impl<'a, O: OffsetSizeTrait, E: Envelope> Iterator for ShortCells<'a, O, E> {
-    type Item = ShortRow<E::Fields<'a>, <E::Block as Block>::Short<'a>>;
+impl<'a, O: OffsetSizeTrait, F: Open<'a>> Iterator for ShortCells<'a, O, F> {
+    type Item = ShortRow<F::Fields, F::Headers>;
 
     #[inline(always)] // A row that is passed through memory costs more than finding it.
     fn next(&mut self) -> Option<Self::Item> {
@@ -44,14 +78,9 @@ impl<'a, O: OffsetSizeTrait, E: Envelope> Iterator for ShortCells<'a, O, E> {
         let row = match self.nulls {
             Some(nulls) if nulls.is_null(self.row) => ShortRow::Null,
             _ => {
-                let cursor = Cursor::within(self.cells, start.as_usize()..end.as_usize());
-                let opened = open_cell::<E, _>(cursor, self.options, &mut Fast::new(OnLoss::Raise)).ok()?;
-                let headers = E::Block::short(opened.block?)?;
-                if headers.count() > self.options.limits.headers {
-                    // The walk says so.
-                    return None;
-                }
-                ShortRow::Message(opened.fields, headers)
+                let cell = Cursor::within(self.cells, start.as_usize()..end.as_usize());
+                let (fields, headers) = self.format.open(cell)?;
+                ShortRow::Message(fields, headers)
             }
         };
         self.offsets = rest;

@@ -16,16 +16,21 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Stop};
-use crate::short::Nothing;
+use crate::mode::{Mode, OnLoss, Stop};
+use crate::pen::Pen;
+use crate::short::{Nothing, Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks, bits_of};
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
-use super::{LEAST_PART, MOST_PART, describe_typed, iggy_len, read_iggy_kind, read_iggy_value, write_bits};
+use super::{
+    LEAST_PART, MOST_PART, describe_typed, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value, write_binary,
+    write_bits,
+};
 
 pub struct Iggy;
 
@@ -85,6 +90,49 @@ impl Block for Iggy {
             let (kind, bits) = typed_key(&header.key);
             write_bits(Self::KINDS, Some(kind), &bits, out);
             write_bits(Self::KINDS, header.kind, header.value.unwrap_or_default(), out);
+        }
+    }
+
+    #[inline(always)]
+    fn encode_short<'a, H: Short<'a>, M: Mode>(
+        headers: H,
+        options: &WriteOptions,
+        mode: &mut M,
+        pen: &mut Pen<'_>,
+    ) -> Option<Result<(), Stop>> {
+        let most = headers.count().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
+        if options.kinds != Asked::Binary || most > MAX_BLOCK {
+            return None;
+        }
+        pen.reserve(most);
+        let mut behind = Behind { pen, drops: options.on_loss == OnLoss::Drop, stopped: false };
+        let done = headers.each(mode, &mut behind);
+        Some(if behind.stopped { Err(Stop) } else { done })
+    }
+}
+
+/// Writes headers one behind the other, keys as strings and values as `binary`, where there is room for all of them.
+struct Behind<'p, 'o> {
+    pen: &'p mut Pen<'o>,
+    /// Leaves out what cannot be carried.
+    drops: bool,
+    stopped: bool,
+}
+
+impl<'a> Take<'a> for Behind<'_, '_> {
+    #[inline(always)]
+    fn take(&mut self, header: ShortHeader<'a>) {
+        const STRING: u8 = Scalar::String.iggy().unwrap();
+        let Some((key, value)) = parts_that_fit(header) else {
+            self.stopped |= !self.drops;
+            return;
+        };
+        // SAFETY: there is room.
+        unsafe {
+            self.pen.bytes([STRING]);
+            self.pen.bytes((key.len() as u32).to_le_bytes());
+            self.pen.run(key);
+            write_binary(self.pen, value);
         }
     }
 }

@@ -12,16 +12,21 @@
 //! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are faults, repeats are kept
 //! and keys are not lower-cased. As there, a value may have another size than its kind: that shows when it is read as one.
 
+use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
-use crate::mode::{Mode, Stop};
-use crate::short::Nothing;
+use crate::mode::{Mode, OnLoss, Stop};
+use crate::pen::Pen;
+use crate::short::{Nothing, Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
-use super::{LEAST_PART, MOST_PART, iggy_len, read_iggy_kind, read_iggy_value, read_text_key, text_of_key, write_bits};
+use super::{
+    LEAST_PART, MOST_PART, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value, read_text_key, text_of_key,
+    write_binary, write_bits,
+};
 
 pub struct Iggy2023;
 
@@ -79,6 +84,46 @@ impl Block for Iggy2023 {
             out.extend_from_slice(&(key.len() as u32).to_le_bytes());
             out.extend_from_slice(key);
             write_bits(Self::KINDS, header.kind, header.value.unwrap_or_default(), out);
+        }
+    }
+
+    #[inline(always)]
+    fn encode_short<'a, H: Short<'a>, M: Mode>(
+        headers: H,
+        options: &WriteOptions,
+        mode: &mut M,
+        pen: &mut Pen<'_>,
+    ) -> Option<Result<(), Stop>> {
+        if options.kinds != Asked::Binary || headers.byte_len() > MAX_VALUES {
+            return None;
+        }
+        pen.reserve(headers.count().checked_mul(FIXED)?.checked_add(headers.byte_len())?);
+        let mut behind = Behind { pen, drops: options.on_loss == OnLoss::Drop, stopped: false };
+        let done = headers.each(mode, &mut behind);
+        Some(if behind.stopped { Err(Stop) } else { done })
+    }
+}
+
+/// Writes headers one behind the other, values as `binary`, where there is room for all of them.
+struct Behind<'p, 'o> {
+    pen: &'p mut Pen<'o>,
+    /// Leaves out what cannot be carried.
+    drops: bool,
+    stopped: bool,
+}
+
+impl<'a> Take<'a> for Behind<'_, '_> {
+    #[inline(always)]
+    fn take(&mut self, header: ShortHeader<'a>) {
+        let Some((key, value)) = parts_that_fit(header) else {
+            self.stopped |= !self.drops;
+            return;
+        };
+        // SAFETY: there is room.
+        unsafe {
+            self.pen.bytes((key.len() as u32).to_le_bytes());
+            self.pen.run(key);
+            write_binary(self.pen, value);
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::short::block::InBlock;
 use crate::short::{Short, ShortHeader, Take};
 use crate::value::ByteOrder;
 use crate::varint;
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
 use super::{check_len, check_total, describe, read_text_key, text_of_key};
 
@@ -137,6 +137,7 @@ impl Block for Kafka {
     #[inline(always)]
     fn encode_short<'a, H: Short<'a>, M: Mode>(
         headers: H,
+        _options: &WriteOptions,
         mode: &mut M,
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {

@@ -12,15 +12,17 @@
 //! There is no reference implementation. Where the draft contradicts itself its table of type codes holds: a boolean is
 //! one byte after its kind, and a char one UTF-16 unit.
 
+use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::short::Nothing;
+use crate::pen::Pen;
+use crate::short::{Nothing, Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
-use crate::walk::{Block, Carries, ReadOptions, Sink};
+use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
-use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind};
+use super::{MAX_LEN, check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind};
 
 pub struct Kip82Typed;
 
@@ -83,6 +85,47 @@ impl Block for Kip82Typed {
                     out.extend_from_slice(value);
                 }
                 _ => out.extend_from_slice(&0i32.to_be_bytes()),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn encode_short<'a, H: Short<'a>, M: Mode>(
+        headers: H,
+        options: &WriteOptions,
+        mode: &mut M,
+        pen: &mut Pen<'_>,
+    ) -> Option<Result<(), Stop>> {
+        // Of this no part can be too long, nor all of them together.
+        let lengths = headers.count().checked_mul(LENGTHS + 1)?;
+        let most = headers.byte_len().checked_add(lengths).filter(|most| *most <= MAX_LEN)?;
+        if options.kinds != Asked::Binary {
+            return None;
+        }
+        pen.reserve(most);
+        Some(headers.each(mode, &mut Behind(pen)))
+    }
+}
+
+/// Writes headers one behind the other, values as `binary`, where there is room for all of them.
+struct Behind<'p, 'o>(&'p mut Pen<'o>);
+
+impl<'a> Take<'a> for Behind<'_, '_> {
+    #[inline(always)]
+    fn take(&mut self, header: ShortHeader<'a>) {
+        const BINARY: u8 = Scalar::Binary.kip82().unwrap();
+        let Behind(pen) = self;
+        // SAFETY: there is room.
+        unsafe {
+            pen.bytes((header.key.len() as i32).to_be_bytes());
+            pen.run(header.key);
+            match header.value {
+                Some(value) => {
+                    pen.bytes((1 + value.len() as i32).to_be_bytes());
+                    pen.bytes([BINARY]);
+                    pen.run(value);
+                }
+                None => pen.bytes(0i32.to_be_bytes()),
             }
         }
     }

@@ -9,12 +9,15 @@ pub mod kip82_typed;
 
 use std::marker::PhantomData;
 
+use crate::chunk::Run;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
-use crate::kind::{Kind, Kinds};
+use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::op::gate::{longer, no_bytes};
+use crate::pen::Pen;
+use crate::short::ShortHeader;
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
 use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
@@ -181,6 +184,30 @@ fn read_iggy_value<'a, M: Mode>(
         None => describe(value),
     });
     Ok(fits.then_some((value, at)))
+}
+
+/// The key and the value of a header without a kind, where Iggy can carry both.
+#[inline(always)]
+fn parts_that_fit(header: ShortHeader<'_>) -> Option<(Run<'_>, Run<'_>)> {
+    let value = header.value?;
+    let fits = |part: Run<'_>| (LEAST_PART..=MOST_PART).contains(&part.len());
+    (fits(header.key) && fits(value)).then_some((header.key, value))
+}
+
+/// Writes `u8 kind, u32 len, value` of Iggy with the kind `binary`.
+///
+/// # Safety
+///
+/// There is room for them.
+#[inline(always)]
+unsafe fn write_binary(pen: &mut Pen<'_>, value: Run<'_>) {
+    const BINARY: u8 = Scalar::Binary.iggy().unwrap();
+    // SAFETY: as for this function.
+    unsafe {
+        pen.bytes([BINARY]);
+        pen.bytes((value.len() as u32).to_le_bytes());
+        pen.run(value);
+    }
 }
 
 /// Writes `u8 kind, u32 len, value` of Iggy from bits, most significant byte first.

@@ -10,10 +10,12 @@ use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::mode::{Either, Exact, Fast, Mode, OnLoss, Stop};
+use crate::short::Short;
+use crate::short::block::InBlock;
 use crate::value::ByteOrder;
 use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
-    walk_cell,
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Is, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
+    open_short, walk_cell,
 };
 
 /// A format that is read, whichever it is: conversion is not compiled for every pair.
@@ -29,11 +31,14 @@ pub trait Reader: Send + Sync {
 
     fn gather<'a>(
         &self,
-        cell: &'a [u8],
+        cell: Cursor<'a>,
         options: ReadOptions,
         mode: Either<'_>,
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop>;
+
+    /// The headers of a cell that is a block, read strictly, where they lie as nearly all do; `None`: gather them.
+    fn short<'a>(&self, cell: Cursor<'a>, options: ReadOptions) -> Option<InBlock<'a>>;
 }
 
 struct Reads<E>(PhantomData<fn() -> E>);
@@ -57,15 +62,21 @@ impl<E: Envelope> Reader for Reads<E> {
 
     fn gather<'a>(
         &self,
-        cell: &'a [u8],
+        cell: Cursor<'a>,
         options: ReadOptions,
         mode: Either<'_>,
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop> {
         match mode {
-            Either::Fast(mode) => walk_cell::<E, Fast, _>(Cursor::new(cell), options, mode, out),
-            Either::Exact(mode) => walk_cell::<E, Exact, _>(Cursor::new(cell), options, mode, out),
+            Either::Fast(mode) => walk_cell::<E, Fast, _>(cell, options, mode, out),
+            Either::Exact(mode) => walk_cell::<E, Exact, _>(cell, options, mode, out),
         }
+    }
+
+    fn short<'a>(&self, cell: Cursor<'a>, options: ReadOptions) -> Option<InBlock<'a>> {
+        let is_block = E::IS == Is::Block && !options.lenient;
+        let (_, headers) = is_block.then(|| open_short::<E>(cell, options))??;
+        headers.in_block()
     }
 }
 
@@ -99,21 +110,26 @@ pub fn no_target(format: &str) -> Error {
     Error::Value(format!("{format} is a batch and no target"))
 }
 
+/// Fields of two blocks: there is nothing but headers.
+const BLOCKS: usize = 2;
+
 /// Hands a gathered message to a writer: its headers, then its fields as the target has them.
 pub fn hand_over<'a, M: Mode, S: Sink<'a>>(
-    message: MessageSink<'a>,
+    message: &mut MessageSink<'a>,
     from: &[Field],
     to: &[Field],
     mode: &mut M,
     sink: &mut S,
 ) -> Result<(), Stop> {
-    for header in message.headers {
+    for header in message.headers.drain(..) {
         mode.enter_header(Some(header.index));
         mode.name_header(&header.key);
         sink.header(header, mode)?;
     }
     mode.enter_header(None);
-    sink.fields(&map_fields(from, &message.fields, to, mode)?);
+    if from.len() + to.len() > BLOCKS {
+        sink.fields(&map_fields(from, &message.fields, to, mode)?);
+    }
     Ok(())
 }
 
@@ -246,13 +262,13 @@ impl Visitor for WriteInto<'_> {
             Err(Error::Headers(direction, Box::new(Located { format, row: None, fault })))
         };
         let mut message = MessageSink::default();
-        let gathered = reader.gather(cell, read, Either::Exact(&mut mode), &mut message);
+        let gathered = reader.gather(Cursor::new(cell), read, Either::Exact(&mut mode), &mut message);
         if !mode.faults.is_empty() {
             let fault = mode.faults.swap_remove(0);
             return fail(Direction::Decode, reader.name(), fault);
         }
         let mut data = Vec::new();
-        let sealed = hand_over(message, reader.fields(), E::FIELDS, &mut mode, &mut writer)
+        let sealed = hand_over(&mut message, reader.fields(), E::FIELDS, &mut mode, &mut writer)
             .and_then(|()| writer.seal(gathered.unwrap_or(Presence::Whole), &mut mode, &mut data));
         if !mode.faults.is_empty() {
             let fault = mode.faults.swap_remove(0);

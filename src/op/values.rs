@@ -89,7 +89,15 @@ pub struct MessageSink<'a> {
     pub fields: Vec<FieldValue<'a>>,
 }
 
+impl MessageSink<'_> {
+    pub fn clear(&mut self) {
+        self.headers.clear();
+        self.fields.clear();
+    }
+}
+
 impl<'a> Sink<'a> for MessageSink<'a> {
+    #[inline]
     fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         self.headers.push(header);
         Ok(())

@@ -46,6 +46,8 @@ pub struct Back {
 pub struct Writer<'a, E> {
     options: WriteOptions,
     origin: Origin,
+    /// The kind of every value that has none.
+    given: Option<Kind>,
     headers: Vec<Header<'a>>,
     /// Values that had to be spelled anew, one behind the other, and the places of their headers.
     spelled: Vec<u8>,
@@ -71,9 +73,11 @@ impl<'a, E: Envelope> Writer<'a, E> {
             return Err(Error::Value(format!("canonical=True: {} has no order of its own for headers", E::NAME)));
         }
         options.kinds.check(E::NAME, E::Block::KINDS)?;
+        let given = (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary));
         Ok(Writer {
             options,
             origin,
+            given,
             headers: Vec::new(),
             spelled: Vec::new(),
             places: Vec::new(),
@@ -82,6 +86,10 @@ impl<'a, E: Envelope> Writer<'a, E> {
             fields: Vec::new(),
             format: PhantomData,
         })
+    }
+
+    pub fn options(&self) -> &WriteOptions {
+        &self.options
     }
 
     pub fn clear(&mut self) {
@@ -185,8 +193,12 @@ impl<'a, E: Envelope> Writer<'a, E> {
             (Some(asked), None | Some(Kind::Named(Scalar::Binary | Scalar::String)))
                 if header.kind != Some(asked.kind) =>
             {
-                match typed(asked.kind, &bits, asked.spelling) {
-                    Ok(made) => (asked.kind, Cow::Owned(made.into_owned())),
+                let made = match &bits {
+                    Cow::Borrowed(bits) => typed(asked.kind, bits, asked.spelling),
+                    Cow::Owned(bits) => typed(asked.kind, bits, asked.spelling).map(|made| Cow::Owned(made.into_owned())),
+                };
+                match made {
+                    Ok(made) => (asked.kind, made),
                     Err(misfit) => {
                         mode.loss(false, || lost(misfit.code, misfit.message.clone()))?;
                         return Ok(None);
@@ -347,8 +359,13 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
 impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        let came_with = header.kind;
+        if header.value.is_some() {
+            header.kind = came_with.or(self.given);
+        }
         if !self.is_plain(&header) {
+            header.kind = came_with;
             return self.gated(header, mode);
         }
         self.headers.push(header);

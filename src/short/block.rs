@@ -109,6 +109,10 @@ impl<'a> Short<'a> for InBlock<'a> {
         }
         if at == self.len { Ok(()) } else { Err(Stop) }
     }
+
+    fn in_block(self) -> Option<InBlock<'a>> {
+        Some(self)
+    }
 }
 
 #[cfg(test)]

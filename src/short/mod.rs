@@ -9,6 +9,8 @@ use crate::mode::{Mode, Stop};
 pub mod block;
 pub mod columns;
 
+use block::InBlock;
+
 /// The headers of a row.
 pub trait Short<'a> {
     /// There can be such headers at all.
@@ -22,6 +24,14 @@ pub trait Short<'a> {
     /// Hands them over one by one, in order: never more headers and bytes than it says. Of a row that stops nothing may be
     /// kept.
     fn each<M: Mode, T: Take<'a>>(self, mode: &mut M, to: &mut T) -> Result<(), Stop>;
+
+    /// The headers, where they lie in a block.
+    fn in_block(self) -> Option<InBlock<'a>>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// What takes such headers. No closure: those are not always made a part of the loop, and a header that is passed through
