@@ -80,7 +80,7 @@ pub const DECIMAL_PRECISION: u8 = 38;
 
 impl Scalar {
     /// Scalars that a format may tag a value with; the others are only ways to read one.
-    pub fn is_kind(self) -> bool {
+    pub const fn is_kind(self) -> bool {
         self.kip82().is_some() || self.iggy().is_some()
     }
 
@@ -149,13 +149,20 @@ impl Kind {
     }
 
     /// The kind that `name` gives back.
+    #[inline]
     pub fn parse(name: &str) -> Option<Kind> {
+        // Asked twice for every header of lists with typed keys.
+        by_name(name.as_bytes()).map_or_else(|| Kind::parse_unnamed(name), |scalar| Some(Kind::Named(scalar)))
+    }
+
+    #[cold]
+    fn parse_unnamed(name: &str) -> Option<Kind> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
             let kind = Kind::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
             // One spelling a kind: neither `kind-016` nor a number for what has a name.
             return (kind.name() == name).then_some(kind);
         }
-        Scalar::named(name).filter(|scalar| scalar.is_kind()).map(Kind::Named)
+        None
     }
 }
 
@@ -183,6 +190,41 @@ const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     }
     (out, len)
 }
+
+/// The scalar that a kind of this name is.
+#[inline]
+fn by_name(name: &[u8]) -> Option<Scalar> {
+    let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) else { return None };
+    if name.len() > MAX_NAME_LEN {
+        return None;
+    }
+    let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (name.len() - 4));
+    let scalar = BY_NAME[place_of(word)]?;
+    let (bytes, len) = PADDED[scalar as usize];
+    (u64::from_le_bytes(bytes) == word && len == name.len()).then_some(scalar)
+}
+
+/// Where a name stands in the table: found by trial, so that no two kinds have the same place.
+const fn place_of(word: u64) -> usize {
+    (word.wrapping_mul(0x1e75_963f_6bf1_f411) >> 59) as usize
+}
+
+const BY_NAME: [Option<Scalar>; 32] = {
+    let mut table = [None; 32];
+    let mut place = 0;
+    while place < Scalar::ALL.len() {
+        let scalar = Scalar::ALL[place];
+        if scalar.is_kind() {
+            let (bytes, len) = PADDED[place];
+            assert!(len >= 4, "a name is read as its first and its last four bytes");
+            let slot = &mut table[place_of(u64::from_le_bytes(bytes))];
+            assert!(slot.is_none(), "two kinds have the same place");
+            *slot = Some(scalar);
+        }
+        place += 1;
+    }
+    table
+};
 
 /// How the values of a format are tagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -293,7 +335,7 @@ mod tests {
         }
         assert_eq!(Kind::parse("kind-200"), Some(Kind::Unnamed(200)));
         assert_eq!(Kind::Unnamed(200).name(), "kind-200");
-        for wrong in ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-"] {
+        for wrong in ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-", "", "int", "int9", "int8\0", "strings", "int128s8"] {
             assert_eq!(Kind::parse(wrong), None, "{wrong}");
         }
         assert_eq!(Kind::parse("uuid"), None);

@@ -1,6 +1,6 @@
 //! Writing where room was made before: lengths, and runs of which more is copied than they have.
 
-use std::slice;
+use std::{ptr, slice};
 
 use crate::chunk::{Run, WIDE};
 use crate::varint;
@@ -85,6 +85,53 @@ impl<'o> Pen<'o> {
         self.len += N;
     }
 
+    /// Writes bytes behind which there need not be others.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them.
+    #[inline(always)]
+    pub unsafe fn slice(&mut self, bytes: &[u8]) {
+        debug_assert!(self.len + bytes.len() + WIDE <= self.out.capacity());
+        // SAFETY: the room is behind what was written, and what is read twice is written twice.
+        unsafe {
+            let (from, to, len) = (bytes.as_ptr(), self.start.add(self.len), bytes.len());
+            match len {
+                0 => {}
+                1..4 => {
+                    to.write(*from);
+                    to.add(len / 2).write(*from.add(len / 2));
+                    to.add(len - 1).write(*from.add(len - 1));
+                }
+                4..8 => both_ends::<4>(from, to, len),
+                8..16 => both_ends::<8>(from, to, len),
+                16..32 => both_ends::<16>(from, to, len),
+                32..=64 => both_ends::<32>(from, to, len),
+                _ => ptr::copy_nonoverlapping(from, to, len),
+            }
+        }
+        self.len += bytes.len();
+    }
+
+    /// Writes bytes, the last first.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them.
+    #[inline(always)]
+    pub unsafe fn reversed(&mut self, bytes: &[u8]) {
+        // SAFETY: as for this function.
+        unsafe {
+            if let Ok(number) = bytes.try_into() {
+                self.bytes(u32::from_le_bytes(number).to_be_bytes());
+            } else if let Ok(number) = bytes.try_into() {
+                self.bytes(u64::from_le_bytes(number).to_be_bytes());
+            } else {
+                bytes.iter().rev().for_each(|byte| self.byte(*byte));
+            }
+        }
+    }
+
     /// Writes a length or a count as a zig-zag varint, in at most five bytes.
     ///
     /// # Safety
@@ -116,6 +163,16 @@ impl<'o> Pen<'o> {
     }
 }
 
+/// Copies the first and the last `N` of at least so many bytes: as one size that is known, twice.
+#[inline(always)]
+unsafe fn both_ends<const N: usize>(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: both lie within the bytes.
+    unsafe {
+        ptr::copy_nonoverlapping(from, to, N);
+        ptr::copy_nonoverlapping(from.add(len - N), to.add(len - N), N);
+    }
+}
+
 impl Drop for Pen<'_> {
     #[inline(always)]
     fn drop(&mut self) {
@@ -141,6 +198,25 @@ mod tests {
         }
         drop(pen);
         assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn bytes_of_any_length_are_written() {
+        let bytes: Vec<u8> = (0..200).collect();
+        for len in 0..bytes.len() {
+            let mut out = Vec::new();
+            let mut pen = Pen::new(&mut out);
+            pen.reserve(2 * len + 3);
+            // SAFETY: there is room for all of them.
+            unsafe {
+                pen.slice(&bytes[..len]);
+                pen.bytes([7, 8, 9]);
+                pen.reversed(&bytes[..len]);
+            }
+            drop(pen);
+            let reversed: Vec<u8> = bytes[..len].iter().rev().copied().collect();
+            assert_eq!(out, [&bytes[..len], &[7, 8, 9], &reversed].concat());
+        }
     }
 
     #[test]

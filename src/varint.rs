@@ -58,7 +58,7 @@ fn read_groups(bytes: &[u8], max_len: usize, width: u32) -> Varint<u64> {
 }
 
 #[inline]
-pub fn zigzag(value: i32) -> u32 {
+pub const fn zigzag(value: i32) -> u32 {
     ((value << 1) ^ (value >> 31)) as u32
 }
 

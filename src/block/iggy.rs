@@ -75,8 +75,7 @@ impl Block for Iggy {
     }
 
     fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
-        let part_lens = |header: &Header<'_>| typed_key(&header.key).1.len() + header.value.map_or(0, <[u8]>::len);
-        let len = headers.iter().map(|header| FIXED + part_lens(header)).sum();
+        let len = headers.iter().map(written_len).sum();
         if len > MAX_BLOCK {
             return Err(
                 mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than {MAX_BLOCK}"))
@@ -86,10 +85,15 @@ impl Block for Iggy {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        let mut pen = Pen::new(out);
+        pen.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let (kind, bits) = typed_key(&header.key);
-            write_bits(Self::KINDS, Some(kind), &bits, out);
-            write_bits(Self::KINDS, header.kind, header.value.unwrap_or_default(), out);
+            // SAFETY: there is room for all of them.
+            unsafe {
+                write_bits(&mut pen, Self::KINDS, Some(kind), &bits);
+                write_bits(&mut pen, Self::KINDS, header.kind, header.value.unwrap_or_default());
+            }
         }
     }
 
@@ -184,6 +188,16 @@ fn by_kind_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
         (Iggy::KINDS.code(kind), bits_of(kind, &bits, ByteOrder::Little).into_owned())
     };
     place(left).cmp(&place(right))
+}
+
+/// How many bytes a header takes.
+fn written_len(header: &Header<'_>) -> usize {
+    let key_len = match &header.key {
+        Key::Typed(typed) => typed.byte_len(),
+        Key::Text(text) => text.as_bytes().len(),
+        Key::Int(number) => size_of_val(number),
+    };
+    FIXED + key_len + header.value.map_or(0, <[u8]>::len)
 }
 
 /// The kind and the bits of a key, whose form may be that of another format.

@@ -75,15 +75,20 @@ impl Block for Iggy2023 {
                 mode.hard(Code::TooLarge, None, || format!("the values take {values} bytes, more than {MAX_VALUES}"))
             );
         }
-        Ok(values + headers.iter().map(|header| FIXED + text_of_key(header).len()).sum::<usize>())
+        Ok(headers.iter().map(written_len).sum())
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        let mut pen = Pen::new(out);
+        pen.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let key = text_of_key(header);
-            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
-            out.extend_from_slice(key);
-            write_bits(Self::KINDS, header.kind, header.value.unwrap_or_default(), out);
+            // SAFETY: there is room for all of them.
+            unsafe {
+                pen.bytes((key.len() as u32).to_le_bytes());
+                pen.slice(key);
+                write_bits(&mut pen, Self::KINDS, header.kind, header.value.unwrap_or_default());
+            }
         }
     }
 
@@ -102,6 +107,11 @@ impl Block for Iggy2023 {
         let done = headers.each(mode, &mut behind);
         Some(if behind.stopped { Err(Stop) } else { done })
     }
+}
+
+/// How many bytes a header takes.
+fn written_len(header: &Header<'_>) -> usize {
+    FIXED + text_of_key(header).len() + header.value.map_or(0, <[u8]>::len)
 }
 
 /// Writes headers one behind the other, values as `binary`, where there is room for all of them.

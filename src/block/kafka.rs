@@ -31,6 +31,9 @@ use super::{check_len, check_total, describe, read_text_key, text_of_key};
 
 pub struct Kafka;
 
+/// The length of a value that is null.
+const NULL: u8 = varint::zigzag(-1) as u8;
+
 /// A key length and a value length: the least that a header takes.
 const MIN_HEADER_LEN: usize = 2;
 
@@ -108,17 +111,24 @@ impl Block for Kafka {
         if headers.is_empty() {
             return;
         }
-        varint::write_count(headers.len(), out);
+        let mut pen = Pen::new(out);
+        pen.reserve(varint::MAX_LEN);
+        // SAFETY: there is room for it.
+        unsafe { pen.count(headers.len()) };
         for header in headers {
             let key = text_of_key(header);
-            varint::write_count(key.len(), out);
-            out.extend_from_slice(key);
-            match header.value {
-                Some(value) => {
-                    varint::write_count(value.len(), out);
-                    out.extend_from_slice(value);
+            pen.reserve(2 * varint::MAX_LEN + key.len() + header.value.map_or(0, <[u8]>::len));
+            // SAFETY: there is room for the header.
+            unsafe {
+                pen.count(key.len());
+                pen.slice(key);
+                match header.value {
+                    Some(value) => {
+                        pen.count(value.len());
+                        pen.slice(value);
+                    }
+                    None => pen.byte(NULL),
                 }
-                None => varint::write(varint::zigzag(-1), out),
             }
         }
     }
@@ -172,7 +182,7 @@ impl<'a> Take<'a> for Behind<'_, '_> {
                     pen.count(value.len());
                     pen.run(value);
                 }
-                None => pen.byte(varint::zigzag(-1) as u8),
+                None => pen.byte(NULL),
             }
         }
     }

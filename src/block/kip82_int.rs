@@ -14,6 +14,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
+use crate::pen::Pen;
 use crate::short::Nothing;
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
@@ -76,12 +77,17 @@ impl Block for Kip82Int {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        let mut pen = Pen::new(out);
         for header in headers {
             let Key::Int(key) = header.key else { unreachable!("the gate hands over keys of this block's form") };
-            out.extend_from_slice(&key.to_be_bytes());
-            let len = header.value.map_or(-1, |value| value.len() as i32);
-            out.extend_from_slice(&len.to_be_bytes());
-            out.extend_from_slice(header.value.unwrap_or_default());
+            let value = header.value.unwrap_or_default();
+            pen.reserve(FIXED + value.len());
+            // SAFETY: there is room for the header.
+            unsafe {
+                pen.bytes(key.to_be_bytes());
+                pen.bytes(header.value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+                pen.slice(value);
+            }
         }
     }
 }

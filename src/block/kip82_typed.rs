@@ -74,17 +74,22 @@ impl Block for Kip82Typed {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        let mut pen = Pen::new(out);
         for header in headers {
             let key = text_of_key(header);
-            out.extend_from_slice(&(key.len() as i32).to_be_bytes());
-            out.extend_from_slice(key);
-            match (header.value, header.kind.and_then(|kind| Self::KINDS.code(kind))) {
-                (Some(value), Some(code)) => {
-                    out.extend_from_slice(&(1 + value.len() as i32).to_be_bytes());
-                    out.push(code);
-                    out.extend_from_slice(value);
+            pen.reserve(LENGTHS + 1 + key.len() + header.value.map_or(0, <[u8]>::len));
+            // SAFETY: there is room for the header.
+            unsafe {
+                pen.bytes((key.len() as i32).to_be_bytes());
+                pen.slice(key);
+                match (header.value, header.kind.and_then(|kind| Self::KINDS.code(kind))) {
+                    (Some(value), Some(code)) => {
+                        pen.bytes((1 + value.len() as i32).to_be_bytes());
+                        pen.bytes([code]);
+                        pen.slice(value);
+                    }
+                    _ => pen.bytes(0i32.to_be_bytes()),
                 }
-                _ => out.extend_from_slice(&0i32.to_be_bytes()),
             }
         }
     }

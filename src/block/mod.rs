@@ -211,15 +211,23 @@ unsafe fn write_binary(pen: &mut Pen<'_>, value: Run<'_>) {
 }
 
 /// Writes `u8 kind, u32 len, value` of Iggy from bits, most significant byte first.
-fn write_bits(kinds: Kinds, kind: Option<Kind>, bits: &[u8], out: &mut Vec<u8>) {
+///
+/// # Safety
+///
+/// There is room for them.
+#[inline(always)]
+unsafe fn write_bits(pen: &mut Pen<'_>, kinds: Kinds, kind: Option<Kind>, bits: &[u8]) {
     let Some((kind, code)) = kind.and_then(|kind| Some((kind, kinds.code(kind)?))) else {
         unreachable!("the gate hands over values with a kind of this block's")
     };
-    out.push(code);
-    out.extend_from_slice(&(bits.len() as u32).to_le_bytes());
-    match kind.width() {
-        Some(_) => out.extend(bits.iter().rev()),
-        None => out.extend_from_slice(bits),
+    // SAFETY: as for this function.
+    unsafe {
+        pen.bytes([code]);
+        pen.bytes((bits.len() as u32).to_le_bytes());
+        match kind.width() {
+            Some(_) => pen.reversed(bits),
+            None => pen.slice(bits),
+        }
     }
 }
 
