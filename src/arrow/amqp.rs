@@ -7,12 +7,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray};
 use arrow_schema::{DataType, FieldRef};
 
-use super::column::{Column, Data, Runs, Validity};
+use super::binary::Runs;
+use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::Rows;
 use super::run::{OnError, Ran, run};
 use super::sink::RowSink;
 use super::source::Source;
+use super::validity::Validity;
 use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::chunk::{CHUNK, is_ascii};

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
-use super::column::{Column, Runs, Tail, Validity, reserve};
+use super::binary::{Runs, Tail, reserve};
+use super::column::Column;
 use super::schema;
 use super::sink::{RowSink, Share};
 use super::source::Source;
+use super::validity::Validity;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};

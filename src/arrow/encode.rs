@@ -2,9 +2,10 @@
 
 use arrow_array::ArrayRef;
 
-use super::column::{Runs, Validity};
+use super::binary::Runs;
 use super::run::MAX_OFFSET;
 use super::sink::{RowSink, Share};
+use super::validity::Validity;
 use crate::ask::Asked;
 use crate::error::Error;
 use crate::header::Header;

@@ -1,6 +1,7 @@
 //! The verbs for columns. Each is a [`Visitor`]: it is handed the type of a format and runs its rows into its sink.
 
 pub mod amqp;
+pub mod binary;
 pub mod column;
 pub mod decode;
 pub mod encode;
@@ -15,6 +16,7 @@ pub mod short;
 pub mod sink;
 pub mod source;
 pub mod validate;
+pub mod validity;
 
 use std::sync::Arc;
 
@@ -42,6 +44,7 @@ use rows::{CellRows, ConvertedRows, ListRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
 use source::Source;
+use validity::Validity;
 
 /// The column that a verb is applied to, and how far it got.
 #[derive(Clone, Copy)]
@@ -411,7 +414,7 @@ fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBu
 }
 
 /// The nulls of decoded messages, a row with faults never being one.
-fn nulls_without_faults(has_message: column::Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
+fn nulls_without_faults(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
     let messages = has_message.finish()?;
     let faulty = columns.last()?;
     Some((0..messages.len()).map(|row| messages.is_valid(row) || faulty.is_valid(row)).collect())

@@ -6,10 +6,11 @@ use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-use super::column::{Column, Validity};
+use super::column::Column;
 use super::schema;
 use super::sink::RowSink;
 use super::source::Source;
+use super::validity::Validity;
 use crate::chunk::Run;
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, WantedKey};

@@ -5,7 +5,7 @@ use letterhead::error::Fault;
 use letterhead::format::{Format, Visitor};
 use letterhead::mode::{Exact, Fast, Label, Labelled, OnLoss};
 use letterhead::op::inspect::{Inspect, Walked};
-use letterhead::walk::{Batch, Discard, Envelope, ReadOptions, walk_cell};
+use letterhead::walk::{Batch, Discard, Envelope, ReadOptions, walk_batch, walk_cell};
 
 use super::cells::BEHIND;
 
@@ -60,8 +60,8 @@ impl Visitor for InEveryMode<'_> {
     fn visit_batch<B: Batch>(self) -> Vec<Fault> {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = B::messages(cell, options, &mut exact, &mut Walked::<B>::new(options));
-        let _ = B::messages(cell, options, &mut labelled, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(cell, options, &mut exact, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(cell, options, &mut labelled, &mut Walked::<B>::new(options));
         assert_eq!(exact.faults, labelled.exact.faults);
         exact.faults
     }
