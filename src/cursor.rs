@@ -7,6 +7,7 @@ use crate::chunk::CHUNK;
 use crate::error::{Code, counted};
 use crate::mode::{Mode, Stop};
 use crate::short::block::InBlock;
+use crate::short::typed::{InTyped, Typed};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -72,6 +73,12 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub fn short(&self, count: usize) -> Option<InBlock<'a>> {
         InBlock::new(self.buffer.get(self.at..)?, self.remaining(), count, self.at())
+    }
+
+    /// Headers with kinds, which take all that is left, if there are enough bytes behind them.
+    #[inline(always)]
+    pub fn typed<F: Typed>(&self) -> Option<InTyped<'a, F>> {
+        InTyped::new(self.buffer.get(self.at..)?, self.remaining(), self.at())
     }
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.

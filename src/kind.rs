@@ -240,8 +240,8 @@ pub enum Kinds {
 }
 
 impl Kinds {
-    pub fn are_carried(self) -> bool {
-        self != Kinds::None
+    pub const fn are_carried(self) -> bool {
+        !matches!(self, Kinds::None)
     }
 
     /// The code of a kind; `None` when the format has none for it.
@@ -335,7 +335,9 @@ mod tests {
         }
         assert_eq!(Kind::parse("kind-200"), Some(Kind::Unnamed(200)));
         assert_eq!(Kind::Unnamed(200).name(), "kind-200");
-        for wrong in ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-", "", "int", "int9", "int8\0", "strings", "int128s8"] {
+        for wrong in
+            ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-", "", "int", "int9", "int8\0", "strings", "int128s8"]
+        {
             assert_eq!(Kind::parse(wrong), None, "{wrong}");
         }
         assert_eq!(Kind::parse("uuid"), None);

@@ -85,6 +85,20 @@ impl<'o> Pen<'o> {
         self.len += N;
     }
 
+    /// Writes the first bytes of an array.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them.
+    #[inline(always)]
+    pub unsafe fn start<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        const { assert!(N <= WIDE) };
+        debug_assert!(len <= N && self.len + len + WIDE <= self.out.capacity());
+        // SAFETY: the room is behind what was written, and has `WIDE` bytes more than was asked for.
+        unsafe { self.start.add(self.len).cast::<[u8; N]>().write(bytes) };
+        self.len += len;
+    }
+
     /// Writes bytes behind which there need not be others.
     ///
     /// # Safety

@@ -366,7 +366,7 @@ pub fn open_short<E: Envelope>(
 ) -> Option<(E::Fields<'_>, <E::Block as Block>::Short<'_>)> {
     let opened = open_cell::<E, _>(cell, options, &mut Fast::new(OnLoss::Raise)).ok()?;
     let headers = E::Block::short(opened.block?)?;
-    (headers.count() <= options.limits.headers).then_some((opened.fields, headers))
+    (headers.most() <= options.limits.headers).then_some((opened.fields, headers))
 }
 
 /// Opens one cell and walks its block.

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
-use super::binary::{Runs, Tail, reserve};
+use super::binary::{Runs, Tail, TailMark, reserve};
 use super::column::Column;
 use super::schema;
 use super::sink::{RowSink, Share};
 use super::source::Source;
 use super::validity::Validity;
+use crate::chunk::Run;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
@@ -285,35 +286,96 @@ fn max_bytes(columns: &[(usize, Column)]) -> usize {
     columns.iter().map(|(_, column)| column.byte_len()).max().unwrap_or(0)
 }
 
-/// Where the headers of a row go. Keys are looked at later, many at a time.
-struct Ends<'r, 't> {
-    keys: &'r mut Tail<'t>,
-    values: &'r mut Tail<'t>,
-    has_value: &'r mut Validity,
+/// Where the headers of a row go. Keys that are text are looked at later, many at a time.
+struct Ends<'t, B> {
+    key_kinds: Option<Tail<'t>>,
+    keys: Tail<'t>,
+    kinds: Option<Tail<'t>>,
+    values: Tail<'t>,
+    has_value: Validity,
+    format: PhantomData<B>,
 }
 
-impl Ends<'_, '_> {
+/// How long they were before the row at hand.
+#[derive(Clone, Copy)]
+struct EndsMark {
+    names: [Option<TailMark>; 2],
+    keys: TailMark,
+    values: TailMark,
+}
+
+impl<'t, B: Block> Ends<'t, B> {
+    /// Where the names of kinds go. Nothing is asked where there are none.
+    #[inline(always)]
+    fn names(&mut self) -> impl Iterator<Item = &mut Tail<'t>> {
+        let names = if B::KINDS.are_carried() { [self.key_kinds.as_mut(), self.kinds.as_mut()] } else { [None, None] };
+        names.into_iter().flatten()
+    }
+
     #[inline(always)]
     fn push<'a, H: Short<'a>, M: Mode>(&mut self, headers: H, mode: &mut M) -> Result<(), Stop> {
-        let (count, bytes) = (headers.count(), headers.byte_len());
-        self.keys.reserve(count, bytes);
-        self.values.reserve(count, bytes);
+        let (most, bytes) = (headers.most(), headers.byte_len());
+        self.names().for_each(|names| names.reserve(most, most * MAX_NAME_LEN));
+        self.keys.reserve(most, bytes);
+        self.values.reserve(most, bytes);
         let done = headers.each(mode, self);
         self.has_value.push_until(self.values.count());
         done
     }
+
+    #[inline(always)]
+    fn mark(&mut self) -> EndsMark {
+        let (keys, values) = (self.keys.mark(), self.values.mark());
+        let mut names = self.names().map(|names| names.mark());
+        EndsMark { names: [names.next(), names.next()], keys, values }
+    }
+
+    fn back_to(&mut self, mark: EndsMark) {
+        self.names().zip(mark.names.into_iter().flatten()).for_each(|(names, mark)| names.back_to(mark));
+        self.keys.back_to(mark.keys);
+        self.values.back_to(mark.values);
+        self.has_value.truncate(self.keys.count());
+    }
+
+    /// The largest offset used so far.
+    #[inline(always)]
+    fn max_offset(&mut self) -> usize {
+        let parts = self.keys.byte_len().max(self.values.byte_len()).max(self.keys.count());
+        self.names().map(|names| names.byte_len()).fold(parts, usize::max)
+    }
+
+    /// Appends a part, the most significant byte of a number first.
+    ///
+    /// # Safety
+    ///
+    /// Room was made for one run more and for its bytes.
+    #[inline(always)]
+    unsafe fn part(to: &mut Tail<'_>, kind: Option<Kind>, part: Run<'_>) {
+        // SAFETY: as for this function.
+        unsafe {
+            match B::ORDER == ByteOrder::Little && kind.and_then(Kind::width).is_some() {
+                true => to.push_reversed(part),
+                false => to.push(part),
+            }
+        }
+    }
 }
 
-impl<'a> Take<'a> for Ends<'_, '_> {
+impl<'a, B: Block> Take<'a> for Ends<'_, B> {
     const SEES_TEXT: bool = true;
 
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
         // SAFETY: no more headers are handed over than there are, nor more bytes than they have.
         unsafe {
-            self.keys.push(header.key);
+            for (names, kind) in [(&mut self.key_kinds, header.key_kind), (&mut self.kinds, header.kind)] {
+                if let (Some(names), Some(kind)) = (names, kind) {
+                    names.push_padded(kind.padded_name());
+                }
+            }
+            Self::part(&mut self.keys, header.key_kind, header.key);
             match header.value {
-                Some(value) => self.values.push(value),
+                Some(value) => Self::part(&mut self.values, header.kind, value),
                 None => {
                     self.has_value.push_until(self.values.count());
                     self.has_value.push(false);
@@ -336,31 +398,38 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
         fast: &mut Fast,
         max_offset: usize,
     ) -> usize {
-        let ListSink { keys: Keys::Text(keys), kinds: None, values, lists, fields, .. } = self else { return 0 };
-        // Keys are looked at many at a time, and once more if one is no text.
-        if !fast.trusts() {
+        if H::HAVE_KINDS != E::Block::KINDS.are_carried() {
             return 0;
         }
-        let (mut keys, mut values) = (keys.tail(), values.tail());
-        let mut has_value = mem::take(&mut self.has_value);
-        let mut seen = keys.mark();
+        let ListSink { keys, kinds, values, lists, fields, .. } = self;
+        let (key_kinds, keys) = match keys {
+            // Keys are looked at many at a time, and once more if one is no text.
+            Keys::Text(keys) if E::Block::KEYS == KeyForm::Text && fast.trusts() => (None, keys),
+            Keys::Typed { kinds, bits } if H::HAVE_KINDS => (Some(kinds.tail()), bits),
+            _ => return 0,
+        };
+        let are_text = key_kinds.is_none();
+        let mut ends: Ends<'_, E::Block> = Ends {
+            key_kinds,
+            keys: keys.tail(),
+            kinds: kinds.as_mut().map(Runs::tail),
+            values: values.tail(),
+            has_value: mem::take(&mut self.has_value),
+            format: PhantomData,
+        };
+        let mut seen = ends.keys.mark();
         // Rows that hold a message, and are not yet in the columns that say so.
         let (mut taken, mut there) = (0, 0);
         for row in rows {
             match row {
                 ShortRow::Message(row_fields, headers) => {
-                    let (keys_before, values_before, headers_before) = (keys.mark(), values.mark(), keys.count());
-                    let (keys_end, values_end) = (&mut keys, &mut values);
-                    let mut ends = Ends { keys: keys_end, values: values_end, has_value: &mut has_value };
+                    let before = ends.mark();
                     let done = ends.push(headers, fast);
                     if done.is_ok() {
                         push_fields(fields, row_fields.as_ref());
                     }
-                    let reach = keys.byte_len().max(values.byte_len()).max(keys.count()).max(max_bytes(fields));
-                    if done.is_err() || reach > max_offset {
-                        keys.back_to(keys_before);
-                        values.back_to(values_before);
-                        has_value.truncate(headers_before);
+                    if done.is_err() || ends.max_offset().max(max_bytes(fields)) > max_offset {
+                        ends.back_to(before);
                         fields.iter_mut().for_each(|(_, column)| column.truncate(lists.len() - 1));
                         break;
                     }
@@ -375,17 +444,18 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<'_, E> {
                     there = 0;
                 }
             }
-            lists.push(keys.count() as i32);
+            lists.push(ends.keys.count() as i32);
             taken += 1;
-            if keys.bytes_since(seen) >= LOOKED_AT_TOGETHER {
-                fast.trust_in(keys.are_text_since(seen));
-                seen = keys.mark();
+            if are_text && ends.keys.bytes_since(seen) >= LOOKED_AT_TOGETHER {
+                fast.trust_in(ends.keys.are_text_since(seen));
+                seen = ends.keys.mark();
             }
         }
-        fast.trust_in(keys.are_text_since(seen));
+        fast.trust_in(!are_text || ends.keys.are_text_since(seen));
         for valid in [&mut self.has_list, &mut self.has_message] {
             valid.push_all(there);
         }
+        let Ends { has_value, .. } = ends;
         self.has_value = has_value;
         taken
     }

@@ -71,8 +71,9 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
 
     #[inline(always)]
     fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
+        let strictly = !<E::Block as Block>::Short::HAVE_KINDS || !self.options.strict_kinds;
         match self.cells {
-            _ if !<E::Block as Block>::Short::ARE_THERE || self.options.lenient => 0,
+            _ if !<E::Block as Block>::Short::ARE_THERE || self.options.lenient || !strictly => 0,
             Bytes::Small(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
             Bytes::Large(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
             Bytes::View(_) => 0,

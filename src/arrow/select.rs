@@ -13,7 +13,7 @@ use super::source::Source;
 use super::validity::Validity;
 use crate::chunk::Run;
 use crate::error::{Code, Error, Fault, unknown_name};
-use crate::header::{Header, Key, WantedKey};
+use crate::header::{Header, Key, TypedKey, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
 use crate::mode::{Fast, Mode, Stop};
 use crate::short::{Short, ShortHeader, ShortRow, Take};
@@ -197,8 +197,16 @@ impl<'a> Take<'a> for SelectSink<'a> {
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
         let value = header.value.map(Run::bytes);
-        let found = || Found { index: header.index, kind: None, value, at: header.at };
-        self.offer(header.key.bytes(), found);
+        let found = || Found { index: header.index, kind: header.kind, value, at: header.at };
+        match header.key_kind {
+            None | Some(Kind::Named(Scalar::String)) => self.offer(header.key.bytes(), found),
+            Some(kind) => {
+                let key = Key::Typed(TypedKey::new(kind, header.key.bytes(), self.order));
+                for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&key)) {
+                    slot.take(found());
+                }
+            }
+        }
     }
 }
 

@@ -23,7 +23,8 @@ use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, OnLoss, Stop};
 use crate::pen::Pen;
-use crate::short::{Nothing, Short, ShortHeader, Take};
+use crate::short::typed::{InTyped, Typed};
+use crate::short::{Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
@@ -40,6 +41,11 @@ const FIXED: usize = 10;
 /// The most bytes that the headers of a message may take.
 const MAX_BLOCK: usize = 100_000;
 
+impl Typed for Iggy {
+    const KEYS_HAVE_KINDS: bool = true;
+    const CODES: Kinds = Self::KINDS;
+}
+
 impl Block for Iggy {
     const NAME: &'static str = "iggy";
     const SOURCE: &'static str = "Apache Iggy 0.8.2 and later: typed keys and values";
@@ -51,7 +57,7 @@ impl Block for Iggy {
     const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Size };
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_kind_and_bytes);
 
-    type Short<'a> = Nothing;
+    type Short<'a> = InTyped<'a, Iggy>;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -98,14 +104,19 @@ impl Block for Iggy {
     }
 
     #[inline(always)]
+    fn short(cursor: Cursor<'_>) -> Option<InTyped<'_, Iggy>> {
+        cursor.typed()
+    }
+
+    #[inline(always)]
     fn encode_short<'a, H: Short<'a>, M: Mode>(
         headers: H,
         options: &WriteOptions,
         mode: &mut M,
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
-        let most = headers.count().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
-        if options.kinds != Asked::Binary || most > MAX_BLOCK {
+        let most = headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
+        if H::HAVE_KINDS || options.kinds != Asked::Binary || most > MAX_BLOCK {
             return None;
         }
         pen.reserve(most);

@@ -19,7 +19,8 @@ use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, OnLoss, Stop};
 use crate::pen::Pen;
-use crate::short::{Nothing, Short, ShortHeader, Take};
+use crate::short::typed::{InTyped, Typed};
+use crate::short::{Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
@@ -36,6 +37,11 @@ const FIXED: usize = 9;
 /// The most bytes that the values of a request may have.
 const MAX_VALUES: usize = 100_000;
 
+impl Typed for Iggy2023 {
+    const KEYS_HAVE_KINDS: bool = false;
+    const CODES: Kinds = Self::KINDS;
+}
+
 impl Block for Iggy2023 {
     const NAME: &'static str = "iggy-2023";
     const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.8.1: message headers";
@@ -46,7 +52,7 @@ impl Block for Iggy2023 {
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Nothing };
 
-    type Short<'a> = Nothing;
+    type Short<'a> = InTyped<'a, Iggy2023>;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -93,16 +99,21 @@ impl Block for Iggy2023 {
     }
 
     #[inline(always)]
+    fn short(cursor: Cursor<'_>) -> Option<InTyped<'_, Iggy2023>> {
+        cursor.typed()
+    }
+
+    #[inline(always)]
     fn encode_short<'a, H: Short<'a>, M: Mode>(
         headers: H,
         options: &WriteOptions,
         mode: &mut M,
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
-        if options.kinds != Asked::Binary || headers.byte_len() > MAX_VALUES {
+        if H::HAVE_KINDS || options.kinds != Asked::Binary || headers.byte_len() > MAX_VALUES {
             return None;
         }
-        pen.reserve(headers.count().checked_mul(FIXED)?.checked_add(headers.byte_len())?);
+        pen.reserve(headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?);
         let mut behind = Behind { pen, drops: options.on_loss == OnLoss::Drop, stopped: false };
         let done = headers.each(mode, &mut behind);
         Some(if behind.stopped { Err(Stop) } else { done })

@@ -151,7 +151,10 @@ impl Block for Kafka {
         mode: &mut M,
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
-        let count = headers.count();
+        if H::HAVE_KINDS {
+            return None;
+        }
+        let count = headers.count()?;
         if count == 0 {
             return Some(Ok(()));
         }

@@ -102,9 +102,9 @@ impl Block for Kip82Typed {
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
         // Of this no part can be too long, nor all of them together.
-        let lengths = headers.count().checked_mul(LENGTHS + 1)?;
+        let lengths = headers.most().checked_mul(LENGTHS + 1)?;
         let most = headers.byte_len().checked_add(lengths).filter(|most| *most <= MAX_LEN)?;
-        if options.kinds != Asked::Binary {
+        if H::HAVE_KINDS || options.kinds != Asked::Binary {
             return None;
         }
         pen.reserve(most);

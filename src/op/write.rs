@@ -195,7 +195,9 @@ impl<'a, E: Envelope> Writer<'a, E> {
             {
                 let made = match &bits {
                     Cow::Borrowed(bits) => typed(asked.kind, bits, asked.spelling),
-                    Cow::Owned(bits) => typed(asked.kind, bits, asked.spelling).map(|made| Cow::Owned(made.into_owned())),
+                    Cow::Owned(bits) => {
+                        typed(asked.kind, bits, asked.spelling).map(|made| Cow::Owned(made.into_owned()))
+                    }
                 };
                 match made {
                     Ok(made) => (asked.kind, made),

@@ -65,7 +65,7 @@ impl<'a> InBlock<'a> {
 
 impl<'a> Short<'a> for InBlock<'a> {
     #[inline(always)]
-    fn count(&self) -> usize {
+    fn most(&self) -> usize {
         self.count
     }
 
@@ -105,7 +105,7 @@ impl<'a> Short<'a> for InBlock<'a> {
                 return Err(Stop);
             }
             let value = if is_null { None } else { Some(run(value_at, value_len)) };
-            to.take(ShortHeader { index, key, value, at: Some(self.start + value_at) });
+            to.take(ShortHeader { index, key_kind: None, key, kind: None, value, at: Some(self.start + value_at) });
         }
         if at == self.len { Ok(()) } else { Err(Stop) }
     }

@@ -70,7 +70,7 @@ pub struct InColumns<'a> {
 
 impl<'a> Short<'a> for InColumns<'a> {
     #[inline(always)]
-    fn count(&self) -> usize {
+    fn most(&self) -> usize {
         self.keys.len() - 1
     }
 
@@ -96,7 +96,8 @@ impl<'a> Short<'a> for InColumns<'a> {
                 )
             };
             let has_value = self.all.has_value.is_none_or(|bits| bits.get(self.first + index));
-            to.take(ShortHeader { index, key, value: has_value.then_some(value), at: None });
+            let value = has_value.then_some(value);
+            to.take(ShortHeader { index, key_kind: None, key, kind: None, value, at: None });
         }
         Ok(())
     }
@@ -141,7 +142,7 @@ mod tests {
         let all_there = Columns { has_value: None, ..columns };
         assert_eq!(read(all_there, 1..2), Some(Ok(vec![(vec![], Some(vec![]))])));
         assert_eq!(columns.at(2..4).unwrap().byte_len(), 8 + 24);
-        assert_eq!(columns.at(2..4).unwrap().count(), 2);
+        assert_eq!(columns.at(2..4).unwrap().most(), 2);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Headers that lie as nearly all do, which a sink takes in a loop of its own: with room made for all of them at once, and
-//! one test a header. In a block ([`block`]) and in columns ([`columns`]) alike.
+//! one test a header. In a block without kinds ([`block`]) or with them ([`typed`]), and in columns ([`columns`]).
 //!
 //! Whatever else there may be is for the walk that names it: what is not whole stops here without a word.
 
 use crate::chunk::Run;
+use crate::kind::Kind;
 use crate::mode::{Mode, Stop};
 
 pub mod block;
 pub mod columns;
+pub mod typed;
 
 use block::InBlock;
 
@@ -15,8 +17,16 @@ use block::InBlock;
 pub trait Short<'a> {
     /// There can be such headers at all.
     const ARE_THERE: bool = true;
+    /// Values have kinds, and keys may.
+    const HAVE_KINDS: bool = false;
 
-    fn count(&self) -> usize;
+    /// There are at most so many.
+    fn most(&self) -> usize;
+
+    /// How many there are, where that is known.
+    fn count(&self) -> Option<usize> {
+        Some(self.most())
+    }
 
     /// All keys and all values together have at most so many bytes.
     fn byte_len(&self) -> usize;
@@ -49,7 +59,7 @@ pub struct Nothing;
 impl<'a> Short<'a> for Nothing {
     const ARE_THERE: bool = false;
 
-    fn count(&self) -> usize {
+    fn most(&self) -> usize {
         0
     }
 
@@ -74,7 +84,10 @@ pub enum ShortRow<F, H> {
 #[derive(Clone, Copy)]
 pub struct ShortHeader<'a> {
     pub index: usize,
+    /// Of keys that have kinds.
+    pub key_kind: Option<Kind>,
     pub key: Run<'a>,
+    pub kind: Option<Kind>,
     pub value: Option<Run<'a>>,
     /// Where the value begins in the cell, if it has one.
     pub at: Option<usize>,
