@@ -3,12 +3,13 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::Range;
 
 use super::gate;
 use crate::ask::{Asked, Spelled};
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
-use crate::header::{Header, Key, KeyForm, WantedKey};
+use crate::header::{Header, Key, KeyForm, Text, WantedKey};
 use crate::kind::{Kind, Scalar};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::spelling::{Spelling, is_other_nan, typed, untyped};
@@ -52,6 +53,8 @@ pub struct Writer<'a, E> {
     /// Values that had to be spelled anew, one behind the other, and the places of their headers.
     spelled: Vec<u8>,
     places: Vec<(usize, Range<usize>)>,
+    /// Memory for the headers with such values. It holds none between two messages.
+    sealed: Vec<Header<'static>>,
     /// How often each key that something was said of stood so far.
     seen: Vec<usize>,
     /// Of a report: what gives the values that were written their kinds again.
@@ -81,6 +84,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
             headers: Vec::new(),
             spelled: Vec::new(),
             places: Vec::new(),
+            sealed: Vec::new(),
             seen: Vec::new(),
             backs: Vec::new(),
             fields: Vec::new(),
@@ -102,7 +106,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
     }
 
     /// Writes the message behind what `out` holds. Nothing is written when it fails.
-    pub fn seal<M: Mode>(&self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed, Stop> {
+    pub fn seal<M: Mode>(&mut self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed, Stop> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
             return Err(mode.hard(Code::NullNotCarried, None, refused));
@@ -111,14 +115,17 @@ impl<'a, E: Envelope> Writer<'a, E> {
         if self.places.is_empty() && canonical.is_none() {
             return E::seal(&self.fields, &self.headers, mode, out);
         }
-        let mut headers: Vec<Header<'_>> = self.headers.clone();
+        let mut headers = without_headers(mem::take(&mut self.sealed));
+        headers.extend_from_slice(&self.headers);
         for (place, range) in &self.places {
             headers[*place].value = Some(&self.spelled[range.clone()]);
         }
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        E::seal(&self.fields, &headers, mode, out)
+        let sealed = E::seal(&self.fields, &headers, mode, out);
+        self.sealed = without_headers(headers);
+        sealed
     }
 
     /// What gives the values their kinds again, in the order of their headers.
@@ -126,9 +133,9 @@ impl<'a, E: Envelope> Writer<'a, E> {
         self.backs
     }
 
-    fn remember(&mut self, key: &Key<'_>, kind: String, lost: bool) {
+    fn remember(&mut self, key: &Key<'_>, kind: impl FnOnce() -> String, lost: bool) {
         if self.options.on_loss == OnLoss::Report {
-            self.backs.push(Back { key: key.into(), kind, lost });
+            self.backs.push(Back { key: key.into(), kind: kind(), lost });
         }
     }
 
@@ -184,7 +191,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
                 ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
             })?;
             if gate::length_fits(E::Block::CARRIES, written.len()) {
-                self.remember(&key, back(), true);
+                self.remember(&key, back, true);
             }
             return Ok(Some(written));
         }
@@ -227,14 +234,14 @@ impl<'a, E: Envelope> Writer<'a, E> {
             return self.misfit(index, &key, *misfit, mode);
         }
         let (kind, bits, back, is_lost) = match gate::kind_for(E::Block::KINDS, kind, bits) {
-            gate::Kinded::Same(bits) => (kind, bits, kind.name().into_owned(), false),
+            gate::Kinded::Same(bits) => (kind, bits, None, false),
             gate::Kinded::Other { scalar, bits, back } => {
                 mode.loss(false, || Loss {
                     kind: Some(back.clone()),
                     written: Some(scalar.name()),
                     ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
                 })?;
-                (Kind::Named(scalar), bits, back, true)
+                (Kind::Named(scalar), bits, Some(back), true)
             }
             gate::Kinded::Nothing => {
                 mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into()))?;
@@ -245,7 +252,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
             return self.misfit(index, &key, *misfit, mode);
         }
         if gate::length_fits(E::Block::CARRIES, bits.len()) {
-            self.remember(&key, back, is_lost);
+            self.remember(&key, || back.unwrap_or_else(|| kind.name().into_owned()), is_lost);
         }
         header.kind = Some(kind);
         Ok(Some(bits))
@@ -260,6 +267,12 @@ impl<'a, E: Envelope> Writer<'a, E> {
         }
         Ok(None)
     }
+}
+
+/// The memory of headers for others, which may live for another time.
+fn without_headers<'b>(mut headers: Vec<Header<'_>>) -> Vec<Header<'b>> {
+    headers.clear();
+    headers.into_iter().map(|_| unreachable!("it was cleared")).collect()
 }
 
 /// What is written of a value whose kind is lost.
@@ -294,6 +307,12 @@ impl<'a, E: Envelope> Writer<'a, E> {
         let value_fits = match (header.value, header.kind) {
             (None, None) => carries.nulls,
             (Some(value), None) => !E::Block::KINDS.are_carried() && fits(value.len()),
+            // Spelled as they are, in whichever way: the kind is lost, as was agreed.
+            (Some(value), Some(Kind::Named(scalar @ (Scalar::String | Scalar::Binary))))
+                if matches!(self.options.kinds, Asked::Spelled(_)) =>
+            {
+                fits(value.len()) && (scalar == Scalar::Binary || Text::new(value).is_ok())
+            }
             (Some(value), Some(kind)) => {
                 let turned = self.origin.order == ByteOrder::Little && kind.width().is_some();
                 E::Block::KINDS.code(kind).is_some()
@@ -362,6 +381,13 @@ impl<'a, E: Envelope> Writer<'a, E> {
 impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
     #[inline]
     fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+        if E::Block::KEYS == KeyForm::Text
+            && let Key::Typed(typed) = header.key
+            && let Some(Ok(text)) = typed.string().map(Text::new)
+        {
+            // Where keys are text, a typed string is no less.
+            header.key = Key::Text(text);
+        }
         let came_with = header.kind;
         if header.value.is_some() {
             header.kind = came_with.or(self.given);
