@@ -20,7 +20,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = Path(__file__).resolve().parent / "record" / "instructions.json"
-JOBS = ["decode", "encode", "select", "select from lists", "validate"]
+JOBS = [
+    "decode",
+    "encode",
+    "select",
+    "select from lists",
+    "validate",
+    "convert to kip82-typed",
+    "convert to iggy",
+    "convert from iggy",
+    "decode iggy",
+    "encode iggy",
+]
 BATCHES = ["regular", "vectors"]
 
 ALLOWED = 1.05
@@ -82,12 +93,12 @@ def main(arguments: list[str]) -> int:
     record = json.loads(RECORD.read_text())
     most = ALLOWED if record["compiler"] == compiler() else OTHER_COMPILER
     higher = 0
-    print(f"{'instructions a header':28} {'now':>8} {'record':>8}   by {record['compiler']}")
+    print(f"{'instructions a header':34} {'now':>8} {'record':>8}   by {record['compiler']}")
     for name, now in counts.items():
         before = record["per header"][name]
         verdict = "HIGHER" if now > before * most else "lower: record it" if now * ALLOWED < before else ""
         higher += verdict == "HIGHER"
-        print(f"  {name:26} {now:8.1f} {before:8.1f}   {verdict}".rstrip())
+        print(f"  {name:32} {now:8.1f} {before:8.1f}   {verdict}".rstrip())
     if higher:
         print(
             f"{higher} of {len(counts)} take over {most - 1:.0%} more instructions than on record. If the change is worth it:"

@@ -14,6 +14,8 @@ use letterhead::arrow::{Apply, Convert, Decode, Encode, Input, Validate, Verb};
 use letterhead::ask::Asked;
 use letterhead::format::Format;
 use letterhead::mode::OnLoss;
+use letterhead::spelling::Spelling;
+use letterhead::value::ByteOrder;
 use letterhead::walk::WriteOptions;
 
 use batches::{BATCHES, apply, batch, check_amounts, select_three};
@@ -26,9 +28,9 @@ struct Columns {
     iggy_lists: ArrayRef,
 }
 
-/// Values become `binary`; what the target cannot carry is left out.
-fn convert(target: Format) -> Convert {
-    let write = WriteOptions { kinds: Asked::Binary, on_loss: OnLoss::Drop, ..Default::default() };
+/// What the target cannot carry is left out.
+fn convert(target: Format, kinds: Asked) -> Convert {
+    let write = WriteOptions { kinds, on_loss: OnLoss::Drop, ..Default::default() };
     Convert { target, read: Default::default(), write, on_error: Default::default() }
 }
 
@@ -39,8 +41,12 @@ fn apply_to(verb: &impl Verb, format: Format, column: &ArrayRef) -> ArrayRef {
 /// The jobs by their names.
 fn run(job: &str, Columns { cells, lists, iggy, iggy_lists }: &Columns) -> ArrayRef {
     match job {
-        "convert to kip82-typed" => apply(&convert(Format::Kip82Typed), cells),
-        "convert to iggy" => apply(&convert(Format::Iggy), cells),
+        "convert to kip82-typed" => apply(&convert(Format::Kip82Typed, Asked::Binary), cells),
+        "convert to iggy" => apply(&convert(Format::Iggy, Asked::Binary), cells),
+        "convert from iggy" => {
+            let as_bits = Asked::Spelled(Spelling::Bytes(ByteOrder::Big));
+            apply_to(&convert(Format::Kafka, as_bits), Format::Iggy, iggy)
+        }
         "decode iggy" => apply_to(&Decode::default(), Format::Iggy, iggy),
         "encode iggy" => apply_to(&Encode::default(), Format::Iggy, iggy_lists),
         "decode" => apply(&Decode::default(), cells),
@@ -65,7 +71,7 @@ fn main() {
     if name == "regular" {
         check_amounts(&apply(&select_three(), &batch.cells), &batch);
     }
-    let iggy = apply(&convert(Format::Iggy), &batch.cells);
+    let iggy = apply(&convert(Format::Iggy, Asked::Binary), &batch.cells);
     let iggy_lists = apply_to(&Decode::default(), Format::Iggy, &iggy);
     let columns = Columns { cells: batch.cells, lists, iggy, iggy_lists };
     for _ in 0..times.parse().expect("a number of times") {
