@@ -159,7 +159,7 @@ impl<'a> Lists<'a> {
     }
 
     /// The elements of a row; `None` where the list is null.
-    #[inline]
+    #[inline(always)] // Asked for every row.
     pub fn get(self, row: usize) -> Option<Range<usize>> {
         match self {
             Lists::Small(array) => array.is_valid(row).then(|| run(array.value_offsets(), row)),
