@@ -155,6 +155,16 @@ impl Kind {
         by_name(name.as_bytes()).map_or_else(|| Kind::parse_unnamed(name), |scalar| Some(Kind::Named(scalar)))
     }
 
+    /// The kind whose name some bytes begin with, unless it is a number.
+    #[inline(always)]
+    pub fn of_padded(bytes: [u8; MAX_NAME_LEN], name_len: usize) -> Option<Kind> {
+        if !(1..=MAX_NAME_LEN).contains(&name_len) {
+            return None;
+        }
+        let word = u64::from_le_bytes(bytes) & u64::MAX >> (8 * (MAX_NAME_LEN - name_len));
+        by_word(word, name_len).map(Kind::Named)
+    }
+
     #[cold]
     fn parse_unnamed(name: &str) -> Option<Kind> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
@@ -199,9 +209,15 @@ fn by_name(name: &[u8]) -> Option<Scalar> {
         return None;
     }
     let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (name.len() - 4));
+    by_word(word, name.len())
+}
+
+/// The same of a name with zeros behind it.
+#[inline(always)]
+fn by_word(word: u64, name_len: usize) -> Option<Scalar> {
     let scalar = BY_NAME[place_of(word)]?;
     let (bytes, len) = PADDED[scalar as usize];
-    (u64::from_le_bytes(bytes) == word && len == name.len()).then_some(scalar)
+    (u64::from_le_bytes(bytes) == word && len == name_len).then_some(scalar)
 }
 
 /// Where a name stands in the table: found by trial, so that no two kinds have the same place.
@@ -341,6 +357,20 @@ mod tests {
             assert_eq!(Kind::parse(wrong), None, "{wrong}");
         }
         assert_eq!(Kind::parse("uuid"), None);
+    }
+
+    #[test]
+    fn a_name_is_found_whatever_lies_behind_it() {
+        for scalar in Scalar::ALL.iter().filter(|scalar| scalar.is_kind()) {
+            let (mut bytes, len) = padded(scalar.name());
+            bytes[len..].fill(b'x');
+            assert_eq!(Kind::of_padded(bytes, len), Some(Kind::Named(*scalar)));
+            assert_eq!(Kind::of_padded(bytes, len - 1), Kind::parse(&scalar.name()[..len - 1]));
+        }
+        for len in [0, 9, usize::MAX] {
+            assert_eq!(Kind::of_padded(*b"kind-200", len), None);
+        }
+        assert_eq!(Kind::of_padded(*b"kind-200", 8), None);
     }
 
     #[test]

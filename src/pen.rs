@@ -85,6 +85,20 @@ impl<'o> Pen<'o> {
         self.len += N;
     }
 
+    /// Writes a run of at most 16 bytes, the last first: what comes too much is pushed out at the other end.
+    ///
+    /// # Safety
+    ///
+    /// There is room for it, and it has at least one byte.
+    #[inline(always)]
+    pub unsafe fn run_reversed(&mut self, run: Run<'_>) {
+        const BYTES: usize = size_of::<u128>();
+        debug_assert!((1..=BYTES).contains(&run.len()));
+        let number = u128::from_le_bytes(*run.chunk()) << (8 * (BYTES - run.len()));
+        // SAFETY: as for this function.
+        unsafe { self.start(number.to_be_bytes(), run.len()) };
+    }
+
     /// Writes the first bytes of an array.
     ///
     /// # Safety

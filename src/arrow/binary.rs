@@ -249,20 +249,16 @@ impl Tail<'_> {
         }
     }
 
-    /// Appends a run whose bytes come last first: of at most 16, a chunk is taken, and what came too much is pushed out at
-    /// the other end.
+    /// Appends a run whose bytes come last first.
     ///
     /// # Safety
     ///
     /// Room was made for one run more and for its bytes, of which there are at least one and at most 16.
     #[inline(always)]
     pub unsafe fn push_reversed(&mut self, run: Run<'_>) {
-        const BYTES: usize = size_of::<u128>();
-        debug_assert!((1..=BYTES).contains(&run.len()));
-        let number = u128::from_le_bytes(*run.chunk()) << (8 * (BYTES - run.len()));
         // SAFETY: as for this function.
         unsafe {
-            self.pen.start(number.to_be_bytes(), run.len());
+            self.pen.run_reversed(run);
             self.push_empty();
         }
     }

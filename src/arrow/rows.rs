@@ -5,8 +5,11 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Decimal128Type;
-use arrow_array::{Array, BooleanArray, Decimal128Array, Int8Array, Int32Array, Int64Array, StructArray};
+use arrow_array::types::{ByteArrayType, Decimal128Type};
+use arrow_array::{
+    Array, BooleanArray, Decimal128Array, GenericByteArray, Int8Array, Int32Array, Int64Array, StringArray, StructArray,
+};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use super::input::{Bytes, Lists, Texts};
@@ -21,7 +24,7 @@ use crate::mode::{Fast, Mode, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::values::MessageSink;
 use crate::short::Short;
-use crate::short::columns::{Bits, Columns, Parts};
+use crate::short::columns::{Bits, Columns, Names, Parts};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
 
@@ -156,15 +159,40 @@ impl<'a> Keys<'a> {
     }
 
     /// The headers as columns of text and bytes, where these are such columns and no key is null.
-    fn beside(self, values: Bytes<'a>, elements: &'a StructArray) -> Option<Columns<'a>> {
-        let (Keys::Text(Texts::Small(keys)), Bytes::Small(values)) = (self, values) else { return None };
-        let has_value = values.nulls().map(|nulls| Bits { bytes: nulls.validity(), offset: nulls.offset() });
-        (keys.null_count() == 0 && elements.null_count() == 0).then(|| Columns {
-            keys: Parts { offsets: keys.value_offsets(), bytes: keys.value_data() },
-            values: Parts { offsets: values.value_offsets(), bytes: values.value_data() },
-            has_value,
+    fn beside(self, kinds: Option<Texts<'a>>, values: Bytes<'a>, elements: &'a StructArray) -> Option<Columns<'a>> {
+        let Bytes::Small(values) = values else { return None };
+        let (key_kinds, keys, nulls) = match self {
+            Keys::Text(Texts::Small(keys)) => (None, parts(keys), keys.null_count()),
+            Keys::Typed { kinds: Texts::Small(kinds), bits: Bytes::Small(bits) } => {
+                (Some(names(kinds)), parts(bits), kinds.null_count() + bits.null_count())
+            }
+            _ => return None,
+        };
+        let kinds = match kinds {
+            None => None,
+            Some(Texts::Small(kinds)) => Some(names(kinds)),
+            Some(_) => return None,
+        };
+        (nulls == 0 && elements.null_count() == 0).then(|| Columns {
+            key_kinds,
+            keys,
+            kinds,
+            values: parts(values),
+            has_value: values.nulls().map(bits),
         })
     }
+}
+
+fn parts<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Parts<'_> {
+    Parts { offsets: array.value_offsets(), bytes: array.value_data() }
+}
+
+fn names(array: &StringArray) -> Names<'_> {
+    Names { names: parts(array), has_kind: array.nulls().map(bits) }
+}
+
+fn bits(nulls: &NullBuffer) -> Bits<'_> {
+    Bits { bytes: nulls.validity(), offset: nulls.offset() }
 }
 
 /// Headers that are a list of structs already.
@@ -194,7 +222,7 @@ impl<'a> ListRows<'a> {
             Some(column) => Some(Texts::of(column).ok_or_else(misfit)?),
             None => None,
         };
-        let columns = if kinds.is_none() { keys.beside(values, elements) } else { None };
+        let columns = keys.beside(kinds, values, elements);
         Ok(ListRows { lists, elements, keys, kinds, values, columns })
     }
 
@@ -271,7 +299,13 @@ impl<'a> Rows<'a> for ListRows<'a> {
 
     #[inline(always)]
     fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
-        self.columns.map_or(0, |columns| sink.leap(short::lists(self.lists, columns, rows), fast, max_offset))
+        match self.columns {
+            Some(columns) if columns.have_kinds() => {
+                sink.leap(short::lists::<true>(self.lists, columns, rows), fast, max_offset)
+            }
+            Some(columns) => sink.leap(short::lists::<false>(self.lists, columns, rows), fast, max_offset),
+            None => 0,
+        }
     }
 
     #[inline]

@@ -89,23 +89,23 @@ impl<'a, O: OffsetSizeTrait, F: Open<'a>> Iterator for ShortCells<'a, O, F> {
     }
 }
 
-/// Lists of headers, which lie in columns.
-pub fn lists<'a>(
+/// Lists of headers, which lie in columns; `KINDS`: with their kinds.
+pub fn lists<'a, const KINDS: bool>(
     lists: Lists<'a>,
     columns: Columns<'a>,
     rows: Range<usize>,
 ) -> impl Iterator<Item = ShortRow<[FieldValue<'a>; 0], impl Short<'a>>> {
-    ShortLists { lists, columns, rows }
+    ShortLists::<KINDS> { lists, columns, rows }
 }
 
-struct ShortLists<'a> {
+struct ShortLists<'a, const KINDS: bool> {
     lists: Lists<'a>,
     columns: Columns<'a>,
     rows: Range<usize>,
 }
 
-impl<'a> Iterator for ShortLists<'a> {
-    type Item = ShortRow<[FieldValue<'a>; 0], InColumns<'a>>;
+impl<'a, const KINDS: bool> Iterator for ShortLists<'a, KINDS> {
+    type Item = ShortRow<[FieldValue<'a>; 0], InColumns<'a, KINDS>>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {

@@ -16,7 +16,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
@@ -29,8 +28,8 @@ use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
 use super::{
-    LEAST_PART, MOST_PART, describe_typed, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value, write_binary,
-    write_bits,
+    LEAST_PART, MOST_PART, describe_typed, given_kind, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value,
+    write_bits, write_run,
 };
 
 pub struct Iggy;
@@ -116,20 +115,23 @@ impl Block for Iggy {
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
         let most = headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
-        if H::HAVE_KINDS || options.kinds != Asked::Binary || most > MAX_BLOCK {
+        let given = given_kind(options);
+        if H::ORDER != ByteOrder::Big || most > MAX_BLOCK || !H::HAVE_KINDS && given.is_none() {
             return None;
         }
         pen.reserve(most);
-        let mut behind = Behind { pen, drops: options.on_loss == OnLoss::Drop, stopped: false };
+        let mut behind = Behind { pen, given, drops: options.on_loss == OnLoss::Drop, stopped: false };
         let done = headers.each(mode, &mut behind);
         Some(if behind.stopped { Err(Stop) } else { done })
     }
 }
 
-/// Writes headers one behind the other, keys as strings and values as `binary`, where there is room for all of them.
+/// Writes headers one behind the other, where there is room for all of them. Keys without a kind are strings.
 struct Behind<'p, 'o> {
     pen: &'p mut Pen<'o>,
-    /// Leaves out what cannot be carried.
+    /// The kind of values that have none.
+    given: Option<Kind>,
+    /// Leaves out what is too long, empty or null.
     drops: bool,
     stopped: bool,
 }
@@ -137,18 +139,19 @@ struct Behind<'p, 'o> {
 impl<'a> Take<'a> for Behind<'_, '_> {
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
-        const STRING: u8 = Scalar::String.iggy().unwrap();
         let Some((key, value)) = parts_that_fit(header) else {
-            self.stopped |= !self.drops;
+            // What else is wrong with a part that has a kind is for the walk.
+            let has_kinds = header.key_kind.is_some() || header.kind.is_some();
+            self.stopped |= has_kinds || !self.drops;
             return;
         };
+        let key_kind = header.key_kind.unwrap_or(Kind::Named(Scalar::String));
         // SAFETY: there is room.
-        unsafe {
-            self.pen.bytes([STRING]);
-            self.pen.bytes((key.len() as u32).to_le_bytes());
-            self.pen.run(key);
-            write_binary(self.pen, value);
-        }
+        let written = unsafe {
+            write_run(self.pen, Iggy::KINDS, Some(key_kind), key)
+                && write_run(self.pen, Iggy::KINDS, header.kind.or(self.given), value)
+        };
+        self.stopped |= !written;
     }
 }
 

@@ -12,11 +12,10 @@
 //! Differences from the reference implementation (`iggy` 0.6.210): bytes that make it panic are faults, repeats are kept
 //! and keys are not lower-cased. As there, a value may have another size than its kind: that shows when it is read as one.
 
-use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kind::Kinds;
+use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, OnLoss, Stop};
 use crate::pen::Pen;
 use crate::short::typed::{InTyped, Typed};
@@ -25,8 +24,8 @@ use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
 use super::{
-    LEAST_PART, MOST_PART, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value, read_text_key, text_of_key,
-    write_binary, write_bits,
+    LEAST_PART, MOST_PART, given_kind, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value, read_text_key,
+    text_of_key, write_bits, write_run,
 };
 
 pub struct Iggy2023;
@@ -110,11 +109,13 @@ impl Block for Iggy2023 {
         mode: &mut M,
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
-        if H::HAVE_KINDS || options.kinds != Asked::Binary || headers.byte_len() > MAX_VALUES {
+        let given = given_kind(options);
+        let few = headers.byte_len() <= MAX_VALUES;
+        if H::ORDER != ByteOrder::Big || !few || !H::HAVE_KINDS && given.is_none() {
             return None;
         }
         pen.reserve(headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?);
-        let mut behind = Behind { pen, drops: options.on_loss == OnLoss::Drop, stopped: false };
+        let mut behind = Behind { pen, given, drops: options.on_loss == OnLoss::Drop, stopped: false };
         let done = headers.each(mode, &mut behind);
         Some(if behind.stopped { Err(Stop) } else { done })
     }
@@ -125,10 +126,12 @@ fn written_len(header: &Header<'_>) -> usize {
     FIXED + text_of_key(header).len() + header.value.map_or(0, <[u8]>::len)
 }
 
-/// Writes headers one behind the other, values as `binary`, where there is room for all of them.
+/// Writes headers one behind the other, where there is room for all of them.
 struct Behind<'p, 'o> {
     pen: &'p mut Pen<'o>,
-    /// Leaves out what cannot be carried.
+    /// The kind of values that have none.
+    given: Option<Kind>,
+    /// Leaves out what is too long, empty or null.
     drops: bool,
     stopped: bool,
 }
@@ -137,15 +140,18 @@ impl<'a> Take<'a> for Behind<'_, '_> {
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
         let Some((key, value)) = parts_that_fit(header) else {
-            self.stopped |= !self.drops;
+            // What else is wrong with a part that has a kind is for the walk.
+            let has_kinds = header.key_kind.is_some() || header.kind.is_some();
+            self.stopped |= has_kinds || !self.drops;
             return;
         };
         // SAFETY: there is room.
-        unsafe {
+        self.stopped |= !unsafe {
             self.pen.bytes((key.len() as u32).to_le_bytes());
             self.pen.run(key);
-            write_binary(self.pen, value);
-        }
+            // A value of another size than its kind is for the walk, which writes it.
+            write_run(self.pen, Iggy2023::KINDS, header.kind.or(self.given), value)
+        };
     }
 }
 

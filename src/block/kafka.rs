@@ -152,6 +152,7 @@ impl Block for Kafka {
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
         if H::HAVE_KINDS {
+            // What becomes of kinds is for the walk.
             return None;
         }
         let count = headers.count()?;

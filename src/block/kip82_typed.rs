@@ -12,7 +12,7 @@
 //! There is no reference implementation. Where the draft contradicts itself its table of type codes holds: a boolean is
 //! one byte after its kind, and a char one UTF-16 unit.
 
-use crate::ask::Asked;
+use crate::chunk::Run;
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
@@ -22,7 +22,9 @@ use crate::short::{Nothing, Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
-use super::{MAX_LEN, check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind};
+use super::{
+    MAX_LEN, check_len, check_total, describe, describe_typed, given_kind, read_text_key, text_of_key, unknown_kind,
+};
 
 pub struct Kip82Typed;
 
@@ -104,32 +106,52 @@ impl Block for Kip82Typed {
         // Of this no part can be too long, nor all of them together.
         let lengths = headers.most().checked_mul(LENGTHS + 1)?;
         let most = headers.byte_len().checked_add(lengths).filter(|most| *most <= MAX_LEN)?;
-        if H::HAVE_KINDS || options.kinds != Asked::Binary {
+        let given = given_kind(options);
+        if H::ORDER != ByteOrder::Big || !H::HAVE_KINDS && given.is_none() {
             return None;
         }
         pen.reserve(most);
-        Some(headers.each(mode, &mut Behind(pen)))
+        let mut behind = Behind { pen, given, stopped: false };
+        let done = headers.each(mode, &mut behind);
+        Some(if behind.stopped { Err(Stop) } else { done })
     }
 }
 
-/// Writes headers one behind the other, values as `binary`, where there is room for all of them.
-struct Behind<'p, 'o>(&'p mut Pen<'o>);
+/// Writes headers one behind the other, where there is room for all of them.
+struct Behind<'p, 'o> {
+    pen: &'p mut Pen<'o>,
+    /// The kind of values that have none.
+    given: Option<Kind>,
+    stopped: bool,
+}
+
+/// The code of a kind, where a value may stand under it as it is.
+#[inline(always)]
+fn code_for(kind: Option<Kind>, value: Run<'_>) -> Option<u8> {
+    let code = Kip82Typed::KINDS.code(kind?)?;
+    let is_checked = kind == Some(Kind::Named(Scalar::Binary))
+        || kind == Some(Kind::Named(Scalar::String)) && value.is_ascii()
+        || Checks::Value.check(kind?, value.bytes()).is_ok();
+    is_checked.then_some(code)
+}
 
 impl<'a> Take<'a> for Behind<'_, '_> {
     #[inline(always)]
     fn take(&mut self, header: ShortHeader<'a>) {
-        const BINARY: u8 = Scalar::Binary.kip82().unwrap();
-        let Behind(pen) = self;
+        let Behind { pen, given, stopped } = self;
         // SAFETY: there is room.
         unsafe {
             pen.bytes((header.key.len() as i32).to_be_bytes());
             pen.run(header.key);
             match header.value {
-                Some(value) => {
-                    pen.bytes((1 + value.len() as i32).to_be_bytes());
-                    pen.bytes([BINARY]);
-                    pen.run(value);
-                }
+                Some(value) => match code_for(header.kind.or(*given), value) {
+                    Some(code) => {
+                        pen.bytes((1 + value.len() as i32).to_be_bytes());
+                        pen.bytes([code]);
+                        pen.run(value);
+                    }
+                    None => *stopped = true,
+                },
                 None => pen.bytes(0i32.to_be_bytes()),
             }
         }

@@ -9,6 +9,7 @@ pub mod kip82_typed;
 
 use std::marker::PhantomData;
 
+use crate::ask::Asked;
 use crate::chunk::Run;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
@@ -20,7 +21,7 @@ use crate::pen::Pen;
 use crate::short::ShortHeader;
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed, WriteOptions};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -186,7 +187,13 @@ fn read_iggy_value<'a, M: Mode>(
     Ok(fits.then_some((value, at)))
 }
 
-/// The key and the value of a header without a kind, where Iggy can carry both.
+/// The kind of values that have none, where it is the same for all.
+#[inline(always)]
+fn given_kind(options: &WriteOptions) -> Option<Kind> {
+    (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary))
+}
+
+/// The key and the value of a header, where Iggy can carry both.
 #[inline(always)]
 fn parts_that_fit(header: ShortHeader<'_>) -> Option<(Run<'_>, Run<'_>)> {
     let value = header.value?;
@@ -194,20 +201,28 @@ fn parts_that_fit(header: ShortHeader<'_>) -> Option<(Run<'_>, Run<'_>)> {
     (fits(header.key) && fits(value)).then_some((header.key, value))
 }
 
-/// Writes `u8 kind, u32 len, value` of Iggy with the kind `binary`.
+/// Writes `u8 kind, u32 len, value` of Iggy; false, and nothing written, where that is for the walk.
 ///
 /// # Safety
 ///
 /// There is room for them.
 #[inline(always)]
-unsafe fn write_binary(pen: &mut Pen<'_>, value: Run<'_>) {
-    const BINARY: u8 = Scalar::Binary.iggy().unwrap();
+unsafe fn write_run(pen: &mut Pen<'_>, kinds: Kinds, kind: Option<Kind>, part: Run<'_>) -> bool {
+    let Some((kind, code)) = kind.and_then(|kind| Some((kind, kinds.code(kind)?))) else { return false };
+    let width = kind.width();
+    if width.is_some_and(|width| width != part.len()) {
+        return false;
+    }
     // SAFETY: as for this function.
     unsafe {
-        pen.bytes([BINARY]);
-        pen.bytes((value.len() as u32).to_le_bytes());
-        pen.run(value);
+        pen.bytes([code]);
+        pen.bytes((part.len() as u32).to_le_bytes());
+        match width {
+            Some(_) => pen.run_reversed(part),
+            None => pen.run(part),
+        }
     }
+    true
 }
 
 /// Writes `u8 kind, u32 len, value` of Iggy from bits, most significant byte first.

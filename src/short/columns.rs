@@ -1,9 +1,10 @@
-//! Headers in columns: text keys and values without kinds, behind offsets of 32 bits.
+//! Headers in columns behind offsets of 32 bits: keys and values, and where they have kinds the names of these.
 
 use std::ops::Range;
 
 use super::{Short, ShortHeader, Take};
 use crate::chunk::{Run, WIDE};
+use crate::kind::Kind;
 use crate::mode::{Mode, Stop};
 
 /// Runs of bytes behind offsets.
@@ -39,36 +40,96 @@ impl Bits<'_> {
     }
 }
 
+/// The kinds of keys or values.
+#[derive(Debug, Clone, Copy)]
+pub struct Names<'a> {
+    pub names: Parts<'a>,
+    /// Which places have a kind, unless all have.
+    pub has_kind: Option<Bits<'a>>,
+}
+
+impl<'a> Names<'a> {
+    /// The names at some places; `None` when too few bytes lie behind them.
+    #[inline(always)]
+    fn at(self, places: &Range<usize>) -> Option<InNames<'a>> {
+        let (offsets, _) = self.names.at(places)?;
+        Some(InNames { all: self, first: places.start, offsets })
+    }
+}
+
+/// The kinds of a row.
+struct InNames<'a> {
+    all: Names<'a>,
+    first: usize,
+    /// Where the names begin, and where the last ends.
+    offsets: &'a [i32],
+}
+
+impl InNames<'_> {
+    /// The kind at a place; only those that have a name are found.
+    #[inline(always)]
+    fn get(&self, index: usize) -> Result<Option<Kind>, Stop> {
+        let Some([start, end]) = self.offsets.get(index..index + 2) else { return Err(Stop) };
+        if self.all.has_kind.is_some_and(|bits| !bits.get(self.first + index)) {
+            return Ok(None);
+        }
+        if start > end {
+            return Err(Stop);
+        }
+        // SAFETY: as for the keys and the values.
+        let name = unsafe { Run::new(self.all.names.bytes, *start as usize, (end - start) as usize) };
+        Kind::of_padded(*name.chunk(), name.len()).map(Some).ok_or(Stop)
+    }
+}
+
 /// The headers of all rows, each with a key.
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
+    /// Of keys that have kinds.
+    pub key_kinds: Option<Names<'a>>,
     pub keys: Parts<'a>,
+    /// Of values that have kinds.
+    pub kinds: Option<Names<'a>>,
     pub values: Parts<'a>,
     /// Which values are not null, unless all are.
     pub has_value: Option<Bits<'a>>,
 }
 
 impl<'a> Columns<'a> {
-    /// The headers at some places; `None` when too few bytes lie behind them.
+    pub fn have_kinds(&self) -> bool {
+        self.key_kinds.is_some() || self.kinds.is_some()
+    }
+
+    /// The headers at some places; `None` when too few bytes lie behind them. `KINDS`: with the kinds that there are.
     #[inline(always)]
-    pub fn at(self, places: Range<usize>) -> Option<InColumns<'a>> {
+    pub fn at<const KINDS: bool>(self, places: Range<usize>) -> Option<InColumns<'a, KINDS>> {
+        let names = |names: Option<Names<'a>>| match names {
+            Some(names) if KINDS => names.at(&places).map(Some),
+            _ => Some(None),
+        };
+        let (key_kinds, kinds) = (names(self.key_kinds)?, names(self.kinds)?);
         let (keys, key_bytes) = self.keys.at(&places)?;
         let (values, value_bytes) = self.values.at(&places)?;
-        Some(InColumns { all: self, first: places.start, keys, values, byte_len: key_bytes + value_bytes })
+        let byte_len = key_bytes + value_bytes;
+        Some(InColumns { all: self, first: places.start, key_kinds, keys, kinds, values, byte_len })
     }
 }
 
 /// The headers of a row.
-pub struct InColumns<'a> {
+pub struct InColumns<'a, const KINDS: bool> {
     all: Columns<'a>,
     first: usize,
+    key_kinds: Option<InNames<'a>>,
     /// Where the keys begin, and where the last ends.
     keys: &'a [i32],
+    kinds: Option<InNames<'a>>,
     values: &'a [i32],
     byte_len: usize,
 }
 
-impl<'a> Short<'a> for InColumns<'a> {
+impl<'a, const KINDS: bool> Short<'a> for InColumns<'a, KINDS> {
+    const HAVE_KINDS: bool = KINDS;
+
     #[inline(always)]
     fn most(&self) -> usize {
         self.keys.len() - 1
@@ -96,8 +157,12 @@ impl<'a> Short<'a> for InColumns<'a> {
                 )
             };
             let has_value = self.all.has_value.is_none_or(|bits| bits.get(self.first + index));
-            let value = has_value.then_some(value);
-            to.take(ShortHeader { index, key_kind: None, key, kind: None, value, at: None });
+            let kind = |names: &Option<InNames<'a>>| match names {
+                Some(names) if KINDS => names.get(index),
+                _ => Ok(None),
+            };
+            let (key_kind, kind) = (kind(&self.key_kinds)?, kind(&self.kinds)?);
+            to.take(ShortHeader { index, key_kind, key, kind, value: has_value.then_some(value), at: None });
         }
         Ok(())
     }
@@ -106,17 +171,22 @@ impl<'a> Short<'a> for InColumns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kind::Scalar;
     use crate::mode::{Fast, OnLoss};
     use crate::short::tests::Each;
 
     type Header = (Vec<u8>, Option<Vec<u8>>);
+
+    fn plain<'a>(keys: Parts<'a>, values: Parts<'a>) -> Columns<'a> {
+        Columns { key_kinds: None, keys, kinds: None, values, has_value: None }
+    }
 
     fn read(columns: Columns<'_>, places: Range<usize>) -> Option<Result<Vec<Header>, Stop>> {
         let mut found = Vec::new();
         let mut each = Each(|header: ShortHeader<'_>| {
             found.push((header.key.bytes().to_vec(), header.value.map(|value| value.bytes().to_vec())));
         });
-        let done = columns.at(places)?.each(&mut Fast::new(OnLoss::Raise), &mut each);
+        let done = columns.at::<false>(places)?.each(&mut Fast::new(OnLoss::Raise), &mut each);
         Some(done.map(|()| found))
     }
 
@@ -127,7 +197,7 @@ mod tests {
         let values = Parts { offsets: &[10, 12, 12, 15, 36], bytes: &bytes };
         // The bits begin at the fourth: values, none, one, one.
         let has_value = Some(Bits { bytes: &[0b0110_1000], offset: 3 });
-        let columns = Columns { keys, values, has_value };
+        let columns = Columns { key_kinds: None, keys, kinds: None, values, has_value };
         let all: [Header; 4] = [
             (vec![0], Some(vec![10, 11])),
             (vec![], None),
@@ -141,8 +211,41 @@ mod tests {
         }
         let all_there = Columns { has_value: None, ..columns };
         assert_eq!(read(all_there, 1..2), Some(Ok(vec![(vec![], Some(vec![]))])));
-        assert_eq!(columns.at(2..4).unwrap().byte_len(), 8 + 24);
-        assert_eq!(columns.at(2..4).unwrap().most(), 2);
+        assert_eq!(columns.at::<false>(2..4).unwrap().byte_len(), 8 + 24);
+        assert_eq!(columns.at::<false>(2..4).unwrap().most(), 2);
+    }
+
+    #[test]
+    fn kinds_are_those_at_the_places() {
+        let mut bytes = b"stringint32bool".to_vec();
+        bytes.extend([0; WIDE]);
+        let parts = |offsets| Parts { offsets, bytes: &bytes };
+        let (string, int32, bool) = (Scalar::String, Scalar::Int32, Scalar::Bool);
+        let columns = Columns {
+            key_kinds: Some(Names { names: parts(&[0, 6, 11, 15]), has_kind: None }),
+            keys: parts(&[0, 1, 2, 3]),
+            // The last has none.
+            kinds: Some(Names { names: parts(&[6, 11, 15, 15]), has_kind: Some(Bits { bytes: &[0b011], offset: 0 }) }),
+            values: parts(&[0, 1, 2, 3]),
+            has_value: None,
+        };
+        let kinds = |columns: Columns<'_>, places| {
+            let mut found = Vec::new();
+            let mut each = Each(|header: ShortHeader<'_>| found.push((header.key_kind, header.kind)));
+            let done = columns.at::<true>(places).unwrap().each(&mut Fast::new(OnLoss::Raise), &mut each);
+            done.map(|()| found)
+        };
+        let all = [(string, Some(int32)), (int32, Some(bool)), (bool, None)];
+        let all = all.map(|(key, value)| (Some(Kind::Named(key)), value.map(Kind::Named)));
+        for start in 0..=3 {
+            for end in start..=3 {
+                assert_eq!(kinds(columns, start..end), Ok(all[start..end].to_vec()), "{start} {end}");
+            }
+        }
+        let misspelt = Columns { kinds: Some(Names { names: parts(&[0, 5, 6, 7]), has_kind: None }), ..columns };
+        assert_eq!(kinds(misspelt, 0..1), Err(Stop));
+        let near_the_end = Parts { offsets: &[0, 1], bytes: &bytes[..WIDE] };
+        assert!(Names { names: near_the_end, has_kind: None }.at(&(0..1)).is_none());
     }
 
     #[test]
@@ -152,15 +255,15 @@ mod tests {
         for offsets in [&[0, 37][..], &[0, 100], &[0, 101], &[0, i32::MAX], &[-1, 5], &[5, -1], &[5, 4], &[0]] {
             let bad = Parts { offsets, bytes: &bytes };
             for (keys, values) in [(bad, good), (good, bad)] {
-                assert!(Columns { keys, values, has_value: None }.at(0..1).is_none(), "{offsets:?}");
+                assert!(plain(keys, values).at::<false>(0..1).is_none(), "{offsets:?}");
             }
         }
         // No array has such offsets, and nothing outside is read all the same.
         let bad = Parts { offsets: &[0, 30, 2], bytes: &bytes };
         let good = Parts { offsets: &[0, 1, 2], bytes: &bytes };
         for (keys, values) in [(bad, good), (good, bad)] {
-            assert_eq!(read(Columns { keys, values, has_value: None }, 0..2), Some(Err(Stop)));
+            assert_eq!(read(plain(keys, values), 0..2), Some(Err(Stop)));
         }
-        assert!(Columns { keys: good, values: good, has_value: None }.at(0..usize::MAX).is_none());
+        assert!(plain(good, good).at::<false>(0..usize::MAX).is_none());
     }
 }

@@ -6,6 +6,7 @@
 use crate::chunk::Run;
 use crate::kind::Kind;
 use crate::mode::{Mode, Stop};
+use crate::value::ByteOrder;
 
 pub mod block;
 pub mod columns;
@@ -17,8 +18,10 @@ use block::InBlock;
 pub trait Short<'a> {
     /// There can be such headers at all.
     const ARE_THERE: bool = true;
-    /// Values have kinds, and keys may.
+    /// Values may have kinds, and keys.
     const HAVE_KINDS: bool = false;
+    /// The order of the bytes of a number that has a kind.
+    const ORDER: ByteOrder = ByteOrder::Big;
 
     /// There are at most so many.
     fn most(&self) -> usize;

@@ -16,6 +16,7 @@ use super::{Short, ShortHeader, Take};
 use crate::chunk::{Run, WIDE};
 use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, Stop};
+use crate::value::ByteOrder;
 
 /// The longest key, and the longest value.
 const LONGEST: usize = 255;
@@ -84,6 +85,7 @@ impl<'a, F: Typed> InTyped<'a, F> {
 
 impl<'a, F: Typed> Short<'a> for InTyped<'a, F> {
     const HAVE_KINDS: bool = true;
+    const ORDER: ByteOrder = ByteOrder::Little;
 
     #[inline(always)]
     fn most(&self) -> usize {
