@@ -1,17 +1,23 @@
 //! A row is what it is, whatever lies behind it: kernels that read and copy more than a header has keep nothing of it.
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray};
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::{Repeat, Want};
-use letterhead::arrow::{Decode, Encode, Select, Validate, Verb};
+use letterhead::arrow::{Convert, Decode, Encode, Select, Validate, Verb};
+use letterhead::ask::Asked;
 use letterhead::format::Format;
 use letterhead::header::{KeyForm, WantedKey};
+use letterhead::mode::OnLoss;
+use letterhead::spelling::Spelling;
 use letterhead::types::Type;
+use letterhead::value::ByteOrder;
+use letterhead::walk::{Is, ReadOptions, WriteOptions};
 use proptest::prelude::*;
 
 use crate::cases;
 use crate::columns::{apply, apply_to};
-use crate::generated::{Recipe, formats_of_one, recipe};
+use crate::generated::{Recipe, formats_of_one, recipe, targets};
 use crate::{near_cells, whole_cells};
 
 /// More bytes than any kernel looks at behind a row.
@@ -49,6 +55,24 @@ fn select(format: Format) -> Select {
     Select { wants, on_error: OnError::Column, ..Select::default() }
 }
 
+const BIG: Spelling = Spelling::Bytes(ByteOrder::Big);
+
+/// Whether it makes sense to ask a format for values like that.
+fn takes(target: Format, kinds: &Asked) -> bool {
+    kinds.check(target.info().name, target.info().kinds).is_ok()
+}
+
+/// Whether keys of a source have a form that a format takes as it is.
+fn has_keys_of(target: Format, source: Format) -> bool {
+    let (form, given) = (target.info().keys, source.info().keys);
+    form == given || (form, given) == (KeyForm::Typed, KeyForm::Text)
+}
+
+/// The headers of decoded messages.
+fn headers_of(decoded: &ArrayRef) -> ArrayRef {
+    decoded.as_struct_opt().map_or(decoded, |message| message.column_by_name("headers").expect("it has them")).clone()
+}
+
 fn read_alike(recipes: &[Recipe]) -> Result<(), TestCaseError> {
     for format in formats_of_one() {
         let cells: Vec<_> = [whole_cells(recipes, format), near_cells(recipes, format)].concat();
@@ -65,6 +89,50 @@ proptest! {
     #[test]
     fn a_row_is_read_alike_alone_and_among_others(recipes in prop::collection::vec(recipe(), 1..4)) {
         read_alike(&recipes)?;
+    }
+
+    #[test]
+    fn a_row_is_converted_alike_alone_and_among_others(
+        recipes in prop::collection::vec(recipe(), 1..4),
+        source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
+        kinds in prop::sample::select(vec![Asked::Nothing, Asked::Binary, Asked::Spelled(BIG)]),
+    ) {
+        let cells = [whole_cells(&recipes, source), near_cells(&recipes, source)].concat();
+        for target in targets().filter(|target| takes(*target, &kinds)) {
+            let write = WriteOptions { kinds: kinds.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
+            let verb = Convert { target, read: ReadOptions::default(), write, on_error: OnError::Column };
+            same_alone(source, &verb, &cells)?;
+        }
+    }
+
+    #[test]
+    fn lists_are_written_alike_alone_and_among_others(
+        recipes in prop::collection::vec(recipe(), 1..4),
+        source in prop::sample::select(formats_of_one().collect::<Vec<_>>()),
+        kinds in prop::sample::select(vec![Asked::Nothing, Asked::Binary, Asked::Spelled(BIG)]),
+    ) {
+        // Kinds that another format has, values of any size under them, and keys with kinds and without.
+        let cells = whole_cells(&recipes, source);
+        // What is repeated lies behind what is looked at.
+        let all: Vec<_> = std::iter::repeat_n(&cells, 50).flatten().cloned().collect();
+        let lists = headers_of(&apply(source, &Decode::default(), &all).expect("whole"));
+        let is_asked = |target: &Format| target.info().is == Is::Block && takes(*target, &kinds);
+        for target in targets().filter(|target| is_asked(target) && has_keys_of(*target, source)) {
+            let options = WriteOptions { kinds: kinds.clone(), on_loss: OnLoss::Drop, ..WriteOptions::default() };
+            let verb = Encode { options };
+            let alone = cells.iter().map(|cell| {
+                let list = headers_of(&apply(source, &Decode::default(), std::slice::from_ref(cell)).expect("whole"));
+                apply_to(target, &verb, &list)
+            });
+            match (apply_to(target, &verb, &lists), alone.collect::<Result<Vec<_>, _>>()) {
+                (Ok(written), Ok(alone)) => {
+                    for (row, alone) in alone.iter().enumerate() {
+                        prop_assert_eq!(&written.slice(row, 1), alone, "{:?} {:?} {:02x?}", source, target, &cells[row]);
+                    }
+                }
+                (written, alone) => prop_assert!(written.is_err() && alone.is_err(), "{:?} {:?}", source, target),
+            }
+        }
     }
 
     #[test]
