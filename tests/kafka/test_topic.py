@@ -106,7 +106,7 @@ def test_without_kafka_python_it_is_said_what_to_install():
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert ended.stderr.splitlines()[-1].startswith("ImportError: ")
-    assert "pip install letterhead[kafka]" in ended.stderr
+    assert "pip install 'letterhead[kafka]'" in ended.stderr
 
 
 JAAS = 'org.apache.kafka.common.security.{}LoginModule required username="alice" password="pa\\"ss\\\\w; =x";'

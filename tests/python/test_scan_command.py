@@ -278,4 +278,4 @@ def test_without_numpy_it_says_what_to_install(written):
     code = f"import sys; sys.modules['numpy'] = None; {MAIN}"
     result = subprocess.run([sys.executable, "-c", code, "scan", str(path)], capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "letterhead: a scan needs numpy: pip install numpy\n"
+    assert result.stderr == "letterhead: a scan needs numpy: pip install 'letterhead[arrow]'\n"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from letterhead.extras import how_to_install
+
 __all__ = ["main"]
 
 
@@ -25,7 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError as missing:
-        print(f"letterhead: the command needs {missing.name}: pip install 'letterhead[cli]'", file=sys.stderr)
+        said = how_to_install("the command", missing.name, "'letterhead[cli]'")
+        print(f"letterhead: {said}", file=sys.stderr)
         return 2
     try:
         from letterhead import _native  # noqa: F401

@@ -29,6 +29,7 @@ from letterhead.cli.render import console, counted, json_text, moment, value_tex
 from letterhead.cli.sniff import format_of
 from letterhead.cli.source import open_headers, open_parquet
 from letterhead.columns import Columns
+from letterhead.extras import how_to_install
 from letterhead.shown import printable
 
 VALUE_LIMIT = 60
@@ -116,7 +117,7 @@ def _partly(data: bytes, format: str, errors: ErrorPolicy, options: Reading) -> 
     except ImportError as error:
         if errors == "null" and not is_batch(format):
             return [None]
-        raise Failure(f"--errors {errors} needs pyarrow: pip install 'letterhead[arrow]'") from error
+        raise Failure(how_to_install(f"--errors {errors}", "pyarrow", "'letterhead[arrow]'")) from error
     from letterhead import arrow as lha
 
     cells = pa.array([data], pa.binary())

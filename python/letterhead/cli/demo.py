@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.render import console, json_text
 from letterhead.cli.source import reason
+from letterhead.extras import how_to_install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,7 +109,7 @@ def _check_columns(data: Path) -> None:
 def _check_software() -> None:
     missing = [name for name in ("pyspark", "pyarrow", "pandas") if importlib.util.find_spec(name) is None]
     if missing:
-        raise Failure(f"the demo needs {' and '.join(missing)}: pip install 'letterhead[cli,pyspark]'")
+        raise Failure(how_to_install("the demo", " and ".join(missing), "'letterhead[cli,pyspark]'"))
     home = os.environ.get("JAVA_HOME")
     if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
         raise Failure("the demo needs Java 17 or later: java is not on PATH, and JAVA_HOME does not lead to it")

@@ -15,6 +15,7 @@ from letterhead.cli.exits import FAULTS, Failure
 from letterhead.cli.progress import progress
 from letterhead.cli.render import counted, moment
 from letterhead.cli.source import reason
+from letterhead.extras import how_to_install
 from letterhead.shown import printable
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def run_dump(
         from letterhead.read.log_directory import partitions
         from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
     except ImportError as error:
-        raise Failure(f"a dump needs {error.name}: pip install 'letterhead[arrow]'") from error
+        raise Failure(how_to_install("a dump", error.name, "'letterhead[arrow]'")) from error
     bounds = Bounds.of(start, end, _time("--since", since), _time("--until", until))
     try:
         found = partitions(paths[0] if len(paths) == 1 else paths)

@@ -56,7 +56,7 @@ def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_
         from letterhead import arrow as lha
         from letterhead.scan import Scan
     except ImportError as error:
-        raise Failure(f"a scan needs {error.name}: pip install {error.name}") from error
+        raise Failure(str(error)) from error
     rows = parquet.metadata.num_rows
     with progress(rows, f"scanning {column}") as advance:
         cells = _cells(parquet, column, rows, sample, advance)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from letterhead.cli.exits import FAULTS, Failure
+from letterhead.extras import how_to_install
 
 if TYPE_CHECKING:
     import pyarrow.parquet
@@ -98,7 +99,7 @@ def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
-        raise Failure("a Parquet file needs pyarrow: pip install 'letterhead[arrow]'") from error
+        raise Failure(how_to_install("a Parquet file", "pyarrow", "'letterhead[arrow]'")) from error
     try:
         parquet = pq.ParquetFile(path)
     except OSError as error:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from letterhead.errors import DecodeError, EncodeError
+from letterhead.extras import needed
 from letterhead.headers import Headers as CoreHeaders
 from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerInterceptor
 from letterhead.kip82.layouts import BLOCKS
@@ -93,12 +94,9 @@ class Sealing(ProducerInterceptor, ConsumerInterceptor):
         keys: SealKeys | None = None,
         writes: KeyRange | None = None,
     ) -> None:
-        try:
+        with needed("sealing", "'letterhead[crypto]'"):
             from cryptography.exceptions import InvalidSignature, InvalidTag
             from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-        except ModuleNotFoundError as error:
-            error.add_note("sealing needs it: pip install 'letterhead[crypto]'")
-            raise
         self._cipher = AESGCM(secret)
         self._broken = InvalidSignature, InvalidTag
         self._sign = sign

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.amqp import check_type
 from letterhead.errors import check_name
+from letterhead.extras import how_to_install
 
 if TYPE_CHECKING:
     from letterhead.arrow import Column, OnError
@@ -194,5 +195,5 @@ def _check_installed(*modules: str) -> None:
         for module in modules:
             import_module(module)
     except ImportError as error:
-        needed = " and ".join(modules)
-        raise ImportError(f"this needs {needed} ({error}): pip install 'letterhead[arrow]'") from error
+        missing = f"{' and '.join(modules)} ({error})"
+        raise ImportError(how_to_install("this", missing, "'letterhead[arrow]'")) from error

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from letterhead.extras import how_to_install
 from letterhead.read.kafka_options import Settings
 
 try:
@@ -24,7 +25,9 @@ try:
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
     from kafka.protocol.metadata import MetadataRequest
 except ImportError as error:
-    raise ImportError("reading a topic needs kafka-python 3.0.12 or later: pip install letterhead[kafka]") from error
+    # One that is too old is there, and lacks what is asked of it.
+    version = "kafka-python 3.0.12 or later"
+    raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
 __all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "OffsetsGone", "Place"]
 

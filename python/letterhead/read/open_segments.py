@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-try:
+from letterhead.extras import needed
+
+with needed("reading segments", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"reading segments needs {error.name}: pip install 'letterhead[arrow]'", name=error.name
-    ) from error
 
 from letterhead.errors import check_name
 from letterhead.read.log_directory import Paths, partitions

@@ -8,12 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-try:
+from letterhead.extras import needed
+
+with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "reading a state directory needs pyarrow: pip install 'letterhead[arrow,state]'", name="pyarrow"
-    ) from error
 
 from letterhead.read.reader import Reader
 from letterhead.read.state_columns import StoreColumns

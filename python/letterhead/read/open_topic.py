@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-try:
+from letterhead.extras import needed
+
+with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"reading a topic needs {error.name}: pip install 'letterhead[arrow,kafka]'", name=error.name
-    ) from error
 
 from letterhead.errors import check_name
 from letterhead.read.fetched import Span, rows_of

@@ -32,6 +32,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+from letterhead.extras import needed
 from letterhead.limits import DECOMPRESSED_BYTES
 from letterhead.reference.xxh3 import xxh32
 
@@ -308,11 +309,8 @@ def _lz4_len(block: _Input, nibble: int) -> int:
 
 
 def _zstd(data: bytes, content: _Content) -> None:
-    try:
+    with needed("zstd in plain Python", "zstandard"):
         import zstandard
-    except ModuleNotFoundError as error:
-        error.add_note("plain Python reads zstd with it: pip install zstandard")
-        raise
     decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW_LEN)
     while True:
         frame = decoder.decompressobj()

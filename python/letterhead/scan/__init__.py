@@ -16,11 +16,11 @@ float64:le | unlikely | all 127 values are 8 bytes
   as float64:le 114 of 127 are denormal, no number, or beyond 1e±30
 """
 
-try:
+from letterhead.extras import needed
+
+with needed("a scan", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"a scan needs {error.name}: pip install 'letterhead[arrow]'", name=error.name) from error
 
 from letterhead.scan.guesses import CONFIDENCES, Guess
 from letterhead.scan.report import KeyScan, Scan

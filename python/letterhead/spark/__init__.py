@@ -9,15 +9,11 @@ DataFrame[offset: bigint, tenant: string]
 1390
 """
 
-try:
+from letterhead.extras import needed
+
+with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' where the platform brings pyspark"):
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        f"letterhead.spark needs {error.name}: pip install 'letterhead[pyspark]', or 'letterhead[spark]' where the platform "
-        "brings pyspark",
-        name=error.name,
-    ) from error
 
 from letterhead.profiles import profile
 from letterhead.spark.changelog import changelog_table

@@ -18,6 +18,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from letterhead.extras import needed
 from letterhead.testing.compare import assert_headers_equal
 
 if TYPE_CHECKING:
@@ -31,15 +32,9 @@ _STRATEGIES = ("cells", "headers", "keys", "messages", "values")
 def __getattr__(name: str) -> Any:
     if name not in _STRATEGIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
+    # Not an AttributeError, which would be read as a misspelt name.
+    with needed(f"letterhead.testing.{name}", "hypothesis"):
         import hypothesis  # noqa: F401
-    except ModuleNotFoundError as missing:
-        if missing.name != "hypothesis":
-            raise
-        # Not an AttributeError, which would be read as a misspelt name.
-        raise ModuleNotFoundError(
-            f"letterhead.testing.{name} needs hypothesis: pip install hypothesis", name="hypothesis"
-        ) from missing
     return getattr(importlib.import_module("letterhead.testing.strategies"), name)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
+from letterhead.extras import how_to_install
 from letterhead.headers import Headers
 from letterhead.message import encode
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
@@ -210,8 +211,9 @@ def check_protobuf() -> None:
     try:
         import_module("google.protobuf.descriptor")
     except ImportError as error:
+        missing = "protobuf, on the driver and on every worker"
         raise ModuleNotFoundError(
-            "Spark's transformWithState needs protobuf, on the driver and on every worker: pip install 'letterhead[spark]'"
+            how_to_install("Spark's transformWithState", missing, "'letterhead[spark]'")
         ) from error
 
 

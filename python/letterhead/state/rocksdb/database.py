@@ -17,6 +17,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from weakref import WeakSet, finalize
 
+from letterhead.extras import needed
 from letterhead.state.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
@@ -490,12 +491,8 @@ def load_rocksdict() -> ModuleType:
     ModuleNotFoundError
         If it is not there.
     """
-    try:
+    with needed("a persistent store", "'letterhead[state]'"):
         import rocksdict
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "a persistent store needs rocksdict: pip install 'letterhead[state]'", name="rocksdict"
-        ) from error
     module: ModuleType = rocksdict
     return module
 
