@@ -5,50 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, overload
+from typing import Any, Literal, overload
 
 from letterhead.columns import Columns, PlainKey, normalise
 from letterhead.envelope import Envelope
-from letterhead.errors import DecodeError, EncodeError, Fault, check_name, unknown_name
-from letterhead.headers import GivenKey, GivenValue, Header, HeaderKey, Headers
+from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.given import Data, GivenHeaders, bytes_of, fields_of, pairs_of
+from letterhead.headers import HeaderKey, Headers
+from letterhead.inspection import Inspection, Label, inspect
 from letterhead.limits import Limits
 from letterhead.losses import Converted, Kinds, Loss, Losses, plain_kinds
 from letterhead.names import BlockName, EnvelopeName
 from letterhead.values import of_message
 
 __all__ = ["Inspection", "Label", "batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
-
-Data: TypeAlias = bytes | bytearray | memoryview
-GivenHeaders: TypeAlias = Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]
-
-
-class Label(NamedTuple):
-    """What some bytes of a message are.
-
-    Attributes
-    ----------
-    start, end : int
-        The bytes, from the first to the one after the last.
-    field : str
-        What they are.
-    header : int or None
-        The header they belong to, counted from 0.
-    text : str
-        What they say.
-    """
-
-    start: int
-    end: int
-    field: str
-    header: int | None
-    text: str
-
-
-class Inspection(TypedDict):
-    """What :func:`inspect` gives: every byte in exactly one label, and everything that is wrong."""
-
-    labels: list[Label]
-    faults: list[Fault]
 
 
 @overload
@@ -106,7 +76,7 @@ def decode(
     letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
     """
     read = (_loaded or _native()).decode(
-        data if type(data) is bytes else _bytes(data), format, lenient, strict_kinds, limits
+        data if type(data) is bytes else bytes_of(data), format, lenient, strict_kinds, limits
     )
     return Envelope(**read) if type(read) is dict else read
 
@@ -151,7 +121,7 @@ def messages(
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
     [(0, Int8(0)), (1, Int8(1))]
     """
-    read, error = _native().messages(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+    read, error = _native().messages(bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
     return _each(read, error)
 
 
@@ -211,7 +181,7 @@ def batch(
         is_read = "read only" if row["is_"] == "batch" else f"no batch but {_A[row['is_']]}: write it with encode"
         raise ValueError(f"{format} is {is_read}")
     types = dict(row["fields"])
-    given = [_fields(message, format, types) for message in messages]
+    given = [fields_of(message, format, types) for message in messages]
     written: bytes = native.record_batch(
         given, codec, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers
     )
@@ -338,7 +308,7 @@ def convert(
     """
     made: bytes | None
     made, losses, backs = _native().convert(
-        _bytes(data),
+        bytes_of(data),
         format,
         target,
         on_loss=on_loss,
@@ -435,9 +405,9 @@ def encode(
     if row["is_"] == "block":
         if isinstance(headers, Envelope):
             raise TypeError(f"{format} is a block and takes headers, not an Envelope")
-        given: Any = None if headers is None else _pairs(headers)
+        given: Any = None if headers is None else pairs_of(headers)
     else:
-        given = _fields(headers, format, dict(row["fields"]))
+        given = fields_of(headers, format, dict(row["fields"]))
     written: bytes | None = native.encode(
         given, format, kinds=plain_kinds(kinds), on_loss=on_loss, null_headers=null_headers, canonical=canonical
     )
@@ -492,7 +462,7 @@ def select(
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     values: dict[str, Any] = _native().select(
-        _bytes(data), format, normalise(columns), lenient=lenient, strict_kinds=strict_kinds, limits=limits
+        bytes_of(data), format, normalise(columns), lenient=lenient, strict_kinds=strict_kinds, limits=limits
     )
     return values
 
@@ -535,52 +505,10 @@ def validate(
     """
     return [
         Fault(*fault).as_error(DecodeError, format)
-        for fault in _native().validate(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+        for fault in _native().validate(
+            bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits
+        )
     ]
-
-
-def inspect(
-    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
-) -> Inspection:
-    """Say what every byte of one message is.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The bytes of a block or an envelope, good or bad.
-    format : str
-        Name of the format.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
-
-    Returns
-    -------
-    dict
-        ``labels``, a list of :class:`Label` in which every byte is exactly once, and ``faults``, a list of
-        :class:`~letterhead.errors.Fault`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format.
-
-    Examples
-    --------
-    >>> import letterhead as lh
-    >>> data = bytes.fromhex("020c74656e616e740861636d65")
-    >>> seen = lh.inspect(data, "kafka")
-    >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
-    (True, [])
-    """
-    seen = _native().inspect(_bytes(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
-    return {
-        "labels": [Label(*label) for label in seen["labels"]],
-        "faults": [Fault(*fault) for fault in seen["faults"]],
-    }
 
 
 _loaded: ModuleType | None = None
@@ -625,54 +553,3 @@ def _kinds(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | lis
 
 def _key(key: PlainKey) -> HeaderKey:
     return of_message(*key) if isinstance(key, tuple) else key
-
-
-def _pairs(headers: GivenHeaders) -> list[Header]:
-    return (headers if isinstance(headers, Headers) else Headers(headers))._list()
-
-
-def _fields(given: object, format: str, types: dict[str, str]) -> dict[str, Any]:
-    if isinstance(given, Envelope):
-        fields = given._asdict()
-    elif isinstance(given, Mapping) and not isinstance(given, Headers):
-        fields = dict(given)
-    else:
-        takes = "is an envelope and takes an Envelope or a mapping of its fields"
-        raise TypeError(f"{format} {takes}, not {type(given).__name__}")
-    for name in fields:
-        if name not in types:
-            raise unknown_name(f"{format} field", name, types)
-    return {name: _field(name, fields.get(name), of, format) for name, of in types.items()}
-
-
-# What a field takes, by its Arrow type: the least and the first number above it.
-_RANGES = {"int8": (-(1 << 7), 1 << 7), "int64": (-(1 << 63), 1 << 63), "decimal128(20, 0)": (0, 1 << 64)}
-
-
-def _field(name: str, value: Any, of: str, format: str) -> Any:
-    if value is None:
-        return None
-    if name == "headers":
-        return _pairs(value)
-    if of == "binary":
-        return _bytes(value, name)
-    wanted = {"bool": bool, "string": str}.get(of)
-    if wanted is not None:
-        if not isinstance(value, wanted):
-            raise TypeError(f"{name} must be {wanted.__name__}, not {type(value).__name__}")
-        return value
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be int, not {type(value).__name__}")
-    low, high = _RANGES[of]
-    if not low <= value < high:
-        shown = "uint64" if low == 0 else of
-        raise EncodeError(f"{name} does not fit {shown}", format=format, code="out_of_range")
-    return value
-
-
-def _bytes(data: object, name: str = "data") -> bytes:
-    if isinstance(data, bytes):
-        return data
-    if isinstance(data, bytearray | memoryview):
-        return bytes(data)
-    raise TypeError(f"{name} must be bytes, not {type(data).__name__}")

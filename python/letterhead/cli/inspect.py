@@ -15,7 +15,7 @@ from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
 from letterhead.cli.render import console, counted, json_text, moment
 from letterhead.cli.sniff import CODEC, format_of
-from letterhead.message import Inspection, Label
+from letterhead.inspection import Inspection, Label
 from letterhead.shown import as_text, printable, quoted
 
 BYTES_A_LINE = 8

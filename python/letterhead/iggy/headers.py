@@ -7,6 +7,7 @@ from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
+from letterhead.given import Data
 from letterhead.headers import Headers
 from letterhead.iggy.faults import refuse_value
 from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
@@ -14,7 +15,7 @@ from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes
 from letterhead.losses import Kinds
-from letterhead.message import Data, decode, encode
+from letterhead.message import decode, encode
 from letterhead.values import Value
 
 __all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, NoReturn, Self, TypeAlias
 
 from letterhead.envelope import Envelope
 from letterhead.errors import EncodeError
+from letterhead.given import Data
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.kip82.wrapper import MessageWrapper
-from letterhead.message import Data, encode, messages
+from letterhead.message import encode, messages
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
 

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from letterhead.envelope import Envelope
+from letterhead.given import Data
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
-from letterhead.message import Data, decode, encode
+from letterhead.message import decode, encode
 
 __all__ = ["MessageWrapper"]
 
