@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from letterhead import _native  # noqa: F401
     except ImportError as broken:
         return _without_native(sys.argv[1:] if argv is None else argv, broken)
-    from letterhead.cli.app import run
+    from letterhead.cli.run import run
 
     return run(argv)
 

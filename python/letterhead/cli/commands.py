@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
-import sys
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from letterhead.cli.exits import BROKEN_PIPE, FAULTS, INTERRUPTED, OK, USAGE, Failure
-from letterhead.cli.formats import Converting, Reading, table_of_formats
-from letterhead.cli.options import EXIT_CODES, Json, MaxCellBytes, MaxDecompressedBytes, MaxHeaders, limits_of
+from letterhead.cli.exits import OK, Failure
+from letterhead.cli.formats import Converting, Reading
+from letterhead.cli.options import (
+    EXIT_CODES,
+    Base64,
+    Canonical,
+    Column,
+    Errors,
+    Everything,
+    File,
+    Format,
+    Hex,
+    Json,
+    Kind,
+    Lenient,
+    Limit,
+    MaxCellBytes,
+    MaxDecompressedBytes,
+    MaxHeaders,
+    OnErrors,
+    OnLoss,
+    Refusal,
+    StrictKinds,
+    Target,
+    WordOfKinds,
+    Written,
+    format_names,
+    limits_of,
+)
 from letterhead.cli.state.commands import state
-from letterhead.errors import ConversionError, HeaderError
 from letterhead.profiles import PROFILES
-from letterhead.shown import printable
 
 app = typer.Typer(
     name="letterhead",
@@ -30,103 +50,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-# typer below 0.16 uses the package click, later ones carry their own copy: the base of usage errors is
-# taken from whichever one this typer has.
-UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
-
-
-class Errors(StrEnum):
-    """What to do with bytes that do not decode."""
-
-    raise_ = "raise"
-    null = "null"
-    column = "column"
-
-
-class OnLoss(StrEnum):
-    """What to do with what a target cannot carry."""
-
-    raise_ = "raise"
-    drop = "drop"
-    report = "report"
-
-
-class Refusal(StrEnum):
-    """The same where there is nothing to report in."""
-
-    raise_ = "raise"
-    drop = "drop"
-
-
-class Kinds(StrEnum):
-    """What becomes of kinds where one side has none."""
-
-    be = "be"
-    le = "le"
-    text = "text"
-    binary = "binary"
-
-
-def _format_names() -> str:
-    return ", ".join(row["name"] for row in table_of_formats().values())
-
-
-def _target_names() -> str:
-    return ", ".join(row["name"] for row in table_of_formats().values() if row["is_target"])
-
-
-File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
-Format = Annotated[
-    str,
-    typer.Option(
-        "--format", "-f", metavar="FORMAT", help=f"One of: {_format_names()}; or auto: the one that fits, if one does."
-    ),
-]
-Written = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"One of: {_target_names()}.")]
-Target = Annotated[str, typer.Option("--to", "-t", metavar="TARGET", help=f"One of: {_target_names()}.")]
-Hex = Annotated[
-    str | None,
-    typer.Option("--hex", metavar="TEXT", help="The bytes as hex (spaces, 0x, colons are fine); - reads stdin."),
-]
-Base64 = Annotated[
-    str | None, typer.Option("--base64", metavar="TEXT", help="The bytes as base64; - reads standard input.")
-]
-Column = Annotated[
-    str | None, typer.Option("--column", "-c", metavar="NAME", help="FILE is Parquet: use this column of bytes.")
-]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Java's deserializers accept, as they read it.")]
-StrictKinds = Annotated[
-    bool, typer.Option("--strict-kinds", help="Of iggy: refuse kinds that have no name yet, codes 16 to 255.")
-]
-Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values, and show every message.")]
-WordOfKinds = Annotated[
-    Kinds | None,
-    typer.Option(
-        "--kinds",
-        help="To a format without kinds: write values big-endian, little-endian or as text. To one with kinds: "
-        "values without a kind are binary.",
-    ),
-]
-Kind = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind",
-        metavar="KEY=TYPE",
-        help="To a format with kinds: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
-        "Give it once for each key; for one key several times, in the order of its headers.",
-    ),
-]
-Canonical = Annotated[bool, typer.Option("--canonical", help="To iggy: sort the headers as Iggy's own map does.")]
-
-
-OnErrors = Annotated[
-    Errors,
-    typer.Option("--errors", help="Bytes that do not decode: stop there, give null, or add a column that says why."),
-]
-Limit = Annotated[
-    int | None, typer.Option("--limit", "-n", min=0, help="With --column: the first rows only (20 on screen).")
-]
 
 
 def _version(asked: bool) -> None:
@@ -393,7 +316,7 @@ def scan_command(
             "--format",
             "-f",
             metavar="FORMAT",
-            help=f"What the bytes are, or the headers were: one of {_format_names()}; or auto, for bytes.",
+            help=f"What the bytes are, or the headers were: one of {format_names()}; or auto, for bytes.",
         ),
     ] = "kafka",
     sample: Annotated[
@@ -553,55 +476,7 @@ def doctor_command(json: Json = False) -> int:
 app.add_typer(state)
 
 
-def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command; every foreseen failure is one line on stderr and an exit code."""
-    command = typer.main.get_command(app)
-    args = sys.argv[1:] if argv is None else list(argv)
-    try:
-        # No command is wrong usage all the same: the exit code says so, the help says what there is.
-        code = command.main(args=args or ["--help"], prog_name="letterhead", standalone_mode=False)
-        sys.stdout.flush()
-        if not args:
-            return USAGE
-        return code if isinstance(code, int) else OK
-    except Failure as failure:
-        return _say(str(failure), failure.exit_code)
-    except ConversionError as error:
-        return _say(f"{error}: a loss ({error.code}), and --on-loss says what to do with it", FAULTS)
-    except HeaderError as error:
-        return _say(str(error), FAULTS)
-    except UsageError as error:
-        return _say(_usage_message(error), USAGE)
-    except BrokenPipeError:
-        return _reader_gone()
-    except SystemExit as leaving:
-        # What typer makes of a broken pipe.
-        if not isinstance(leaving.__context__, BrokenPipeError):
-            raise
-        return _reader_gone()
-    except (KeyboardInterrupt, typer.Abort):
-        return _say("interrupted", INTERRUPTED)
-
-
 def _parquet_file(file: str | None, hex: str | None, base64: str | None) -> Path:
     if hex is not None or base64 is not None or file is None or file == "-":
         raise Failure("--column needs a Parquet FILE")
     return Path(file)
-
-
-def _reader_gone() -> int:
-    # Python flushes stdout once more at exit; give it somewhere to go.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE
-
-
-def _usage_message(error: Any) -> str:
-    message = error.format_message().rstrip(".").replace("\n", " ")
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "letterhead"
-    return f"{message} (see {path} --help)"
-
-
-def _say(message: str, code: int) -> int:
-    print(f"letterhead: {printable(message)}", file=sys.stderr)
-    return code
