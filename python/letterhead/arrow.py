@@ -11,9 +11,14 @@ otherwise an object with the same methods, which every Arrow library takes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead import _native
+from letterhead.arrays import ArrowArray as ArrowArray
+from letterhead.arrays import ArrowStream as ArrowStream
+from letterhead.arrays import Column as Column
+from letterhead.arrays import OnError as OnError
+from letterhead.arrays import to_pyarrow
 from letterhead.columns import Columns, normalise
 from letterhead.limits import Limits
 from letterhead.losses import Kinds, plain_kinds
@@ -35,22 +40,6 @@ __all__ = [
     "traceparent",
     "validate",
 ]
-
-
-class ArrowArray(Protocol):
-    """An Arrow array of any library."""
-
-    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
-
-
-class ArrowStream(Protocol):
-    """An Arrow stream of any library: a chunked array, a series, a reader."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
-
-
-Column: TypeAlias = ArrowArray | ArrowStream
-OnError: TypeAlias = Literal["raise", "null", "column"]
 
 
 def decode(
@@ -516,13 +505,6 @@ def validate(
     )
 
 
-def _back(given: object, made: Any) -> Any:
+def _back(given: object, made: _native.Column | _native.Stream) -> Any:
     """Hand pyarrow back to whom pyarrow was given by; anything else as it is."""
-    if type(given).__module__.partition(".")[0] != "pyarrow":
-        return made
-    import pyarrow as pa
-
-    if isinstance(made, _native.Column):
-        return pa.array(made)
-    # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.
-    return pa.chunked_array([pa.array(chunk) for chunk in made], type=pa.field(made).type)
+    return to_pyarrow(made) if type(given).__module__.partition(".")[0] == "pyarrow" else made

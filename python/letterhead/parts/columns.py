@@ -8,14 +8,13 @@ what comes back is pyarrow's.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from letterhead import _native
 from letterhead.amqp import check_type
+from letterhead.arrays import Column, OnError, to_pyarrow
 from letterhead.errors import check_name
 from letterhead.extras import how_to_install
-
-if TYPE_CHECKING:
-    from letterhead.arrow import Column, OnError
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 
@@ -68,15 +67,7 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     """
     check_type(type)
     _check_installed("pyarrow")
-    import pyarrow as pa
-
-    from letterhead import _native
-
-    made = _native.amqp_column(column, type, errors=errors, dialect=dialect)
-    if isinstance(made, _native.Column):
-        return pa.array(made)
-    # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.
-    return pa.chunked_array([pa.array(chunk) for chunk in made], type=pa.field(made).type)
+    return to_pyarrow(_native.amqp_column(column, type, errors=errors, dialect=dialect))
 
 
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:

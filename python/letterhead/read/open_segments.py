@@ -17,7 +17,7 @@ from letterhead.read.log_directory import Paths, partitions
 from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
 
 if TYPE_CHECKING:
-    from letterhead.arrow import OnError
+    from letterhead.arrays import OnError
     from letterhead.columns import Columns
     from letterhead.limits import Limits
 

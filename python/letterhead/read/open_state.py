@@ -18,7 +18,7 @@ from letterhead.read.state_columns import StoreColumns
 from letterhead.read.state_stores import open_stores, remarks
 
 if TYPE_CHECKING:
-    from letterhead.arrow import OnError
+    from letterhead.arrays import OnError
     from letterhead.columns import Columns
     from letterhead.limits import Limits
 

@@ -22,7 +22,7 @@ from letterhead.read.record_sets import Rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.arrow import OnError
+    from letterhead.arrays import OnError
     from letterhead.columns import Columns
     from letterhead.limits import Limits
 

@@ -18,7 +18,7 @@ from letterhead import arrow as lha
 from letterhead.errors import HeaderError, unknown_name
 
 if TYPE_CHECKING:
-    from letterhead.arrow import OnError
+    from letterhead.arrays import OnError
     from letterhead.columns import Columns
     from letterhead.limits import Limits
 

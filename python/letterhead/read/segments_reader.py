@@ -17,7 +17,7 @@ from letterhead.read.segment_file import Flaw, SegmentFile
 from letterhead.read.transactions import OpenTransaction, Transactions, transactions
 
 if TYPE_CHECKING:
-    from letterhead.arrow import OnError
+    from letterhead.arrays import OnError
     from letterhead.columns import Columns
     from letterhead.limits import Limits
 

@@ -17,7 +17,7 @@ from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.rocksdb import StoredFamilies
 
 if TYPE_CHECKING:
-    from letterhead.arrow import OnError
+    from letterhead.arrays import OnError
     from letterhead.columns import Columns
     from letterhead.limits import Limits
 

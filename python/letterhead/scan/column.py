@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from letterhead import _native
-from letterhead import arrow as lha
+from letterhead.arrays import to_pyarrow
 from letterhead.errors import DecodeError, Fault, check_name
 from letterhead.limits import Limits
 from letterhead.scan.report import Scan
@@ -85,11 +85,14 @@ def _arrays(column: Any) -> Iterable[Any]:
 def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> _Read:
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        return _Read(piece, lha.validate(piece, format, **options), rows)
+        return _Read(piece, to_pyarrow(_native.validate_column(piece, format, **options)), rows)
     if is_batch:
-        made = pa.array(lha.messages(piece, format, columns=["row", "headers"], errors="column", **options))
+        read = _native.messages_column(
+            piece, format, columns=["row", "headers"], headers=[], errors="column", **options
+        )
     else:
-        made = pa.array(lha.decode(piece, format, errors="column", **options))
+        read = _native.decode_column(piece, format, errors="column", **options)
+    made = pa.array(to_pyarrow(read))
     # flatten() carries the struct's own nulls into its fields.
     fields = dict(zip((field.name for field in made.type), made.flatten(), strict=True))
     return _Read(fields["headers"], fields["error"], fields.get("row", rows))

@@ -1,0 +1,35 @@
+"""What the verbs for columns are given, of any Arrow library, and what they give back to pyarrow."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeAlias
+
+from letterhead import _native
+
+__all__ = ["ArrowArray", "ArrowStream", "Column", "OnError", "to_pyarrow"]
+
+
+class ArrowArray(Protocol):
+    """An Arrow array of any library."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+
+class ArrowStream(Protocol):
+    """An Arrow stream of any library: a chunked array, a series, a reader."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Column: TypeAlias = ArrowArray | ArrowStream
+OnError: TypeAlias = Literal["raise", "null", "column"]
+
+
+def to_pyarrow(made: _native.Column | _native.Stream) -> Any:
+    """Give what the compiled core made as pyarrow's: an array, or the chunks of a stream."""
+    import pyarrow as pa
+
+    if isinstance(made, _native.Column):
+        return pa.array(made)
+    # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.
+    return pa.chunked_array([pa.array(chunk) for chunk in made], type=pa.field(made).type)
