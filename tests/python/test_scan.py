@@ -27,8 +27,8 @@ import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.scan import CONFIDENCES, Scan, Statistics
 from letterhead.scan.readings import READINGS
-from letterhead.scan.report import percent
 from letterhead.scan.sketch import Histogram, Sample
+from letterhead.scan.table import percent
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 ROWS = 400
@@ -56,7 +56,7 @@ def scan_of(values: list[bytes | None]) -> Any:
     return lha.scan(pa.array([[{"key": "k", "value": value}] for value in values], HEADERS), "kafka")["k"]
 
 
-@pytest.mark.parametrize("module", ["scan", "scan.report", "scan.costs"])
+@pytest.mark.parametrize("module", ["scan", "scan.key", "scan.report", "scan.costs"])
 def test_the_examples_run(module):
     result = doctest.testmod(importlib.import_module(f"letterhead.{module}"))
     assert result.attempted > 0

@@ -112,7 +112,7 @@ def _show(found: Any, sample: int | None, in_file: int, *, everything: bool) -> 
 
 
 def _keys(found: Any, screen: Console) -> Any:
-    from letterhead.scan.report import spread, summary
+    from letterhead.scan.table import spread, summary
 
     wide = screen.width >= WIDE
     right = ("rows", "null", "repeated", "bytes", "in total", "position")

@@ -23,7 +23,8 @@ with needed("a scan", "'letterhead[arrow]'"):
     import pyarrow  # noqa: F401
 
 from letterhead.scan.guesses import CONFIDENCES, Guess
-from letterhead.scan.report import KeyScan, Scan
+from letterhead.scan.key import KeyScan
+from letterhead.scan.report import Scan
 from letterhead.scan.statistics import KeyStatistics, Statistics
 
 __all__ = ["CONFIDENCES", "Guess", "KeyScan", "KeyStatistics", "Scan", "Statistics"]

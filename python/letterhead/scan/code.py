@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from letterhead.scan.key import KeyScan
 from letterhead.scan.readings import SHAPES, Tally
 from letterhead.scan.statistics import Key
 from letterhead.values import of_message
-
-if TYPE_CHECKING:
-    from letterhead.scan.report import KeyScan
 
 __all__ = ["Surface", "select_code"]
 

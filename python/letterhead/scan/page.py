@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from letterhead.scan.guesses import CONFIDENCES, Guess
+from letterhead.scan.key import KeyScan
 from letterhead.scan.plots import bar, histogram
 from letterhead.scan.sketch import Histogram, Sampled
+from letterhead.scan.table import percent, summary
 from letterhead.shown import as_text, printable, quoted, spaced_hex
-
-if TYPE_CHECKING:
-    from letterhead.scan.report import KeyScan, Scan
 
 __all__ = ["page"]
 
@@ -44,21 +43,19 @@ dd { margin: 0 0 .4rem; } @media (max-width: 40rem) { dl { columns: 1; } }
 """
 
 
-def page(scan: Scan, title: str) -> str:
-    """Write the page; :meth:`letterhead.scan.Scan.html` says what it takes."""
-    keys = scan.keys
-    code = "\n".join(map(text, scan.code().splitlines()))
+def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeyScan], code: str) -> str:
+    """Write the page of a scan: what :class:`letterhead.scan.Scan` says in a line, its remarks, its keys, its code."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{text(title)}</h1><p>{text(scan.headline())}.</p>",
-        *(f'<p class="dim">{text(remark[0].upper() + remark[1:])}.</p>' for remark in scan.remarks()),
+        f"<h1>{text(title)}</h1><p>{text(headline)}.</p>",
+        *(f'<p class="dim">{text(remark[0].upper() + remark[1:])}.</p>' for remark in remarks),
         "<h2>Keys</h2>",
         _overview(keys),
         "<h2>Code</h2><p>With the first guess of each key. A guess is shown, and never applied: read the comments.</p>",
-        f"<pre>{code}</pre>",
+        "<pre>" + "\n".join(map(text, code.splitlines())) + "</pre>",
         "<h2>Each key</h2>",
         '<p class="dim">A bar shows how many bits it takes to say a sample of the distinct values if they are of the '
         "type, beside their plain bytes: the shorter, the better the type explains them.</p>",
@@ -76,9 +73,7 @@ def text(given: str) -> str:
     return html.escape(printable(given))
 
 
-def _overview(keys: list[KeyScan]) -> str:
-    from letterhead.scan.report import percent, summary
-
+def _overview(keys: Sequence[KeyScan]) -> str:
     rows = []
     for place, key in enumerate(keys):
         found, cells = key.statistics, summary(key)

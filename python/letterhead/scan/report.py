@@ -2,121 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from letterhead.columns import plain_key
-from letterhead.errors import DecodeError, check_name
+from letterhead.errors import check_name
 from letterhead.headers import GivenKey
-from letterhead.message import encode, select
 from letterhead.scan.code import Surface, select_code
-from letterhead.scan.guesses import Guess, guesses_of, moment
-from letterhead.scan.sketch import EXACT, Histogram, Sampled
-from letterhead.scan.statistics import Key, KeyStatistics, Statistics
-from letterhead.values import of_message
+from letterhead.scan.key import KeyScan
+from letterhead.scan.page import page
+from letterhead.scan.statistics import Statistics
+from letterhead.scan.table import summary
 
-__all__ = ["KeyScan", "Scan", "percent", "share", "spread", "summary"]
-
-_EXAMPLES = 5
-
-
-@dataclass(frozen=True)
-class KeyScan:
-    """What a scan found of one key.
-
-    Attributes
-    ----------
-    key : str, int or (str, bytes)
-        The key; of a format with typed keys its kind and bits, unless it is a string.
-    statistics : KeyStatistics
-        What was counted.
-    of_rows : int
-        Messages that were looked at.
-    """
-
-    key: Key
-    statistics: KeyStatistics
-    of_rows: int
-
-    @property
-    def name(self) -> str:
-        """The key as text."""
-        if isinstance(self.key, tuple):
-            kind, bits = self.key
-            try:
-                value = of_message(kind, bits).value
-            except ValueError:
-                value = bits
-            return f"{kind}:{value.hex() if isinstance(value, bytes) else value}"
-        return str(self.key)
-
-    @cached_property
-    def guesses(self) -> list[Guess]:
-        """What the values may be, the likeliest first."""
-        return guesses_of(self.statistics)
-
-    @property
-    def examples(self) -> list[Sampled]:
-        """Some values, the commonest of the sample."""
-        return self.statistics.sample.commonest()[:_EXAMPLES]
-
-    def read(self, value: Sampled) -> str | None:
-        """Spell a value as the first guess reads it; None where that is bytes, or it is not of that type.
-
-        Examples
-        --------
-        >>> import pyarrow as pa
-        >>> import letterhead as lh
-        >>> from letterhead import arrow as lha
-        >>> found = lha.scan(pa.array([lh.encode([("n", bytes([0, 0, 1, n]))], "kafka") for n in range(9)]), "kafka")["n"]
-        >>> found.guesses[0].type, [found.read(value) for value in found.examples[:2]]
-        ('int32', ['256', '257'])
-        """
-        type = self.guesses[0].type
-        if not value.whole or type in ("binary", "string"):
-            return None
-        try:
-            made = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
-        except DecodeError:
-            return None
-        if type.startswith("timestamp_ms"):
-            return moment(int(made))
-        return str(made).lower() if isinstance(made, bool) else f"{made:,}" if isinstance(made, int) else str(made)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give what was found as plain values, for JSON."""
-        found = self.statistics
-        headers = found.headers
-        return {
-            "key": self.key if isinstance(self.key, str | int) else {"kind": self.key[0], "hex": self.key[1].hex()},
-            "headers": headers,
-            "rows": found.rows,
-            "share_of_rows": share(found.rows, self.of_rows),
-            "nulls": found.nulls,
-            "share_null": share(found.nulls, headers),
-            "empty": found.empty,
-            "repeated_rows": found.repeated,
-            "share_repeated": share(found.repeated, found.rows),
-            "most_in_a_row": found.most,
-            "exact": found.exact,
-            "bytes": _spread(found.sizes) | {"total": found.sizes.total},
-            "position": _spread(found.positions) | {"most": found.positions.most()[0]},
-            "distinct": {"count": found.distinct, "exact": found.sample.is_all},
-            "examples": [
-                {
-                    "hex": value.head.hex(),
-                    "text": _text(value.head),
-                    "read": self.read(value),
-                    "bytes": value.size,
-                    "count": value.count,
-                }
-                for value in self.examples
-            ],
-            "kinds": dict(sorted(found.kinds.items())),
-            "guesses": [guess._asdict() for guess in self.guesses],
-        }
+__all__ = ["Scan"]
 
 
 class Scan:
@@ -239,9 +136,7 @@ class Scan:
         str
             HTML.
         """
-        from letterhead.scan.page import page
-
-        return page(self, title)
+        return page(title, self.headline(), self.remarks(), self.keys, self.code())
 
     def __repr__(self) -> str:
         rows = [list(summary(key).values()) for key in self.keys]
@@ -280,59 +175,3 @@ class Scan:
         if any(not each.exact for each in found.keys.values()):
             lines.append("of keys marked + some headers may be among those: their numbers are the least they can be")
         return lines
-
-
-def share(part: int, whole: int) -> float | None:
-    """Give a share of 1, or None of nothing."""
-    return None if not whole else round(part / whole, 6)
-
-
-def percent(part: int, whole: int) -> str:
-    """Write a share in percent, so that what is there is never 0 % and what is not all never 100 %."""
-    if not whole:
-        return "-"
-    rounded = f"{100 * part / whole:.0f}"
-    if 0 < part < whole and rounded in ("0", "100"):
-        rounded = f"{100 * part / whole:.1f}"
-        if rounded in ("0.0", "100.0"):
-            return "<0.1 %" if rounded == "0.0" else ">99.9 %"
-    return f"{rounded} %"
-
-
-def summary(key: KeyScan) -> Mapping[str, str]:
-    """Give the cells of a table about a key."""
-    found = key.statistics
-    first, *others = key.guesses
-    ties = [guess.type for guess in others if guess.confidence == first.confidence == "tie"]
-    types = " or ".join([first.type, *ties[:2]]) + (" or …" if len(ties) > 2 else "")
-    return {
-        "key": key.name + ("" if found.exact else "+"),
-        "rows": percent(found.rows, key.of_rows),
-        "null": percent(found.nulls, found.headers),
-        "repeated": percent(found.repeated, found.rows),
-        "bytes": spread(found.sizes),
-        "position": spread(found.positions, most=True),
-        "type": f"{types}, {first.confidence}",
-    }
-
-
-def spread(histogram: Histogram, *, most: bool = False) -> str:
-    """Write the least and the greatest number, or the commonest one where others are rare."""
-    low, high = histogram.low, histogram.high
-    if low is None or high is None:
-        return "-"
-    number, count = histogram.most()
-    if most and number < EXACT and count > histogram.count / 2:
-        return f"{number}"
-    return f"{low:,}" if low == high else f"{low:,}-{high:,}"
-
-
-def _spread(histogram: Histogram) -> dict[str, int | None]:
-    return {"min": histogram.low, "median": histogram.median(), "max": histogram.high}
-
-
-def _text(head: bytes) -> str | None:
-    try:
-        return head.decode()
-    except UnicodeDecodeError:
-        return None

@@ -1,0 +1,131 @@
+"""What a scan found of one key, and what its values may be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from letterhead.errors import DecodeError
+from letterhead.message import encode, select
+from letterhead.scan.guesses import Guess, guesses_of, moment
+from letterhead.scan.sketch import Histogram, Sampled
+from letterhead.scan.statistics import Key, KeyStatistics
+from letterhead.values import of_message
+
+__all__ = ["KeyScan"]
+
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class KeyScan:
+    """What a scan found of one key.
+
+    Attributes
+    ----------
+    key : str, int or (str, bytes)
+        The key; of a format with typed keys its kind and bits, unless it is a string.
+    statistics : KeyStatistics
+        What was counted.
+    of_rows : int
+        Messages that were looked at.
+    """
+
+    key: Key
+    statistics: KeyStatistics
+    of_rows: int
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        if isinstance(self.key, tuple):
+            kind, bits = self.key
+            try:
+                value = of_message(kind, bits).value
+            except ValueError:
+                value = bits
+            return f"{kind}:{value.hex() if isinstance(value, bytes) else value}"
+        return str(self.key)
+
+    @cached_property
+    def guesses(self) -> list[Guess]:
+        """What the values may be, the likeliest first."""
+        return guesses_of(self.statistics)
+
+    @property
+    def examples(self) -> list[Sampled]:
+        """Some values, the commonest of the sample."""
+        return self.statistics.sample.commonest()[:_EXAMPLES]
+
+    def read(self, value: Sampled) -> str | None:
+        """Spell a value as the first guess reads it; None where that is bytes, or it is not of that type.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import letterhead as lh
+        >>> from letterhead import arrow as lha
+        >>> found = lha.scan(pa.array([lh.encode([("n", bytes([0, 0, 1, n]))], "kafka") for n in range(9)]), "kafka")["n"]
+        >>> found.guesses[0].type, [found.read(value) for value in found.examples[:2]]
+        ('int32', ['256', '257'])
+        """
+        type = self.guesses[0].type
+        if not value.whole or type in ("binary", "string"):
+            return None
+        try:
+            made = select(encode([("", value.head)], "kafka") or b"", "kafka", {"": type})[""]
+        except DecodeError:
+            return None
+        if type.startswith("timestamp_ms"):
+            return moment(int(made))
+        return str(made).lower() if isinstance(made, bool) else f"{made:,}" if isinstance(made, int) else str(made)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give what was found as plain values, for JSON."""
+        found = self.statistics
+        headers = found.headers
+        return {
+            "key": self.key if isinstance(self.key, str | int) else {"kind": self.key[0], "hex": self.key[1].hex()},
+            "headers": headers,
+            "rows": found.rows,
+            "share_of_rows": _share(found.rows, self.of_rows),
+            "nulls": found.nulls,
+            "share_null": _share(found.nulls, headers),
+            "empty": found.empty,
+            "repeated_rows": found.repeated,
+            "share_repeated": _share(found.repeated, found.rows),
+            "most_in_a_row": found.most,
+            "exact": found.exact,
+            "bytes": _spread(found.sizes) | {"total": found.sizes.total},
+            "position": _spread(found.positions) | {"most": found.positions.most()[0]},
+            "distinct": {"count": found.distinct, "exact": found.sample.is_all},
+            "examples": [
+                {
+                    "hex": value.head.hex(),
+                    "text": _text(value.head),
+                    "read": self.read(value),
+                    "bytes": value.size,
+                    "count": value.count,
+                }
+                for value in self.examples
+            ],
+            "kinds": dict(sorted(found.kinds.items())),
+            "guesses": [guess._asdict() for guess in self.guesses],
+        }
+
+
+def _share(part: int, whole: int) -> float | None:
+    """Give a share of 1, or None of nothing."""
+    return None if not whole else round(part / whole, 6)
+
+
+def _spread(histogram: Histogram) -> dict[str, int | None]:
+    return {"min": histogram.low, "median": histogram.median(), "max": histogram.high}
+
+
+def _text(head: bytes) -> str | None:
+    try:
+        return head.decode()
+    except UnicodeDecodeError:
+        return None
