@@ -12,7 +12,6 @@ Examples
 
 from __future__ import annotations
 
-from letterhead.state.context import Record, RecordContext
 from letterhead.state.errors import (
     DamagedRowError,
     InvalidStateStoreError,
@@ -52,6 +51,7 @@ from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedK
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext
 from letterhead.state.raw import HeadersBytesStore
+from letterhead.state.record import Record, RecordContext
 from letterhead.state.rocksdb.database import RocksDBOptions
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,

@@ -1,108 +1,19 @@
-"""Records, where a record comes from, and what a store may ask of the task that it belongs to."""
+"""What a store may ask of the task that it belongs to: the record at hand, the changelog, the cache."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from letterhead.headers import Headers
-from letterhead.state.errors import InvalidTimestampError
 from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.layers.cache import RecordCache
 from letterhead.state.position import Position
+from letterhead.state.record import RecordContext
 from letterhead.state.serdes import BytesSerde, Serde
 
-if TYPE_CHECKING:
-    from letterhead.state.layers.cache import RecordCache
-
-__all__ = ["Changelog", "ChangelogList", "Record", "RecordContext", "StoreContext", "changelog_topic"]
-
-K = TypeVar("K")
-V = TypeVar("V")
-
-
-@dataclass(slots=True)
-class Record(Generic[K, V]):
-    """What a processor receives, and what it forwards.
-
-    Parameters
-    ----------
-    key : object
-        The key; ``None`` is null.
-    value : object
-        The value; ``None`` is null.
-    timestamp : int, default 0
-        Milliseconds since 1970.
-    headers : Headers, optional
-        The headers; anything that :class:`~letterhead.Headers` takes.
-
-    Raises
-    ------
-    InvalidTimestampError
-        If the timestamp is negative.
-
-    Examples
-    --------
-    >>> from letterhead.state import Record
-    >>> record = Record(b"k", b"v", 5, {"tenant": b"acme"})
-    >>> record.with_value(b"w").value, record.with_value(b"w").headers["tenant"]
-    (b'w', b'acme')
-    """
-
-    key: K
-    value: V
-    timestamp: int = 0
-    headers: Headers = field(default_factory=Headers)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.headers, Headers):
-            self.headers = Headers(self.headers)
-        if self.timestamp < 0:
-            raise InvalidTimestampError(self.timestamp)
-
-    def with_key(self, key: Any) -> Record[Any, V]:
-        """Give a copy with another key; the headers are the same object."""
-        return Record(key, self.value, self.timestamp, self.headers)
-
-    def with_value(self, value: Any) -> Record[K, Any]:
-        """Give a copy with another value; the headers are the same object."""
-        return Record(self.key, value, self.timestamp, self.headers)
-
-    def with_timestamp(self, timestamp: int) -> Record[K, V]:
-        """Give a copy with another timestamp; the headers are the same object."""
-        return Record(self.key, self.value, timestamp, self.headers)
-
-    def with_headers(self, headers: Any) -> Record[K, V]:
-        """Give a copy with copies of other headers."""
-        return Record(self.key, self.value, self.timestamp, Headers(headers))
-
-
-@dataclass(frozen=True, slots=True)
-class RecordContext:
-    """Where the record that is being processed comes from.
-
-    Parameters
-    ----------
-    topic : str or None
-        The topic; ``None`` where there is no record, as in a punctuation.
-    partition, offset : int
-        The place in the topic; -1 where there is none.
-    timestamp : int
-        Milliseconds since 1970.
-    headers : Headers
-        The headers of the record: the very object that serializers add to.
-    """
-
-    topic: str | None = None
-    partition: int = -1
-    offset: int = -1
-    timestamp: int = 0
-    headers: Headers = field(default_factory=Headers)
-
-    def with_headers(self, headers: Headers) -> RecordContext:
-        """Give the same context with other headers."""
-        return RecordContext(self.topic, self.partition, self.offset, self.timestamp, headers)
+__all__ = ["Changelog", "ChangelogList", "StoreContext", "changelog_topic"]
 
 
 class Changelog(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from letterhead.state.context import Record, RecordContext
+from letterhead.state.record import Record, RecordContext
 
 __all__ = ["Cancellable", "Processor", "ProcessorContext", "PunctuationType", "Punctuator"]
 

@@ -14,7 +14,6 @@ from typing import Any, Self
 from letterhead._native import split_value
 from letterhead.headers import Headers
 from letterhead.state.base import ValueFormat
-from letterhead.state.context import RecordContext
 from letterhead.state.errors import TopologyError
 from letterhead.state.layers.adapters import (
     PlainToHeadersStoreAdapter,
@@ -43,6 +42,7 @@ from letterhead.state.layers.metered import DamagedRows, Metered
 from letterhead.state.layers.session import SessionStore, SessionStoreWithHeaders
 from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from letterhead.state.record import RecordContext
 from letterhead.state.serdes import Serde
 from letterhead.state.suppliers import (
     Family,

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from letterhead.headers import Headers
-from letterhead.state.context import ChangelogList, Record, RecordContext, StoreContext, changelog_topic
+from letterhead.state.context import ChangelogList, StoreContext, changelog_topic
 from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
@@ -25,6 +25,7 @@ from letterhead.state.layers.key_value import (
 from letterhead.state.layers.session import ReadOnlySessionStore, SessionStoreWithHeaders
 from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology

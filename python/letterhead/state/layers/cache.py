@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 
-from letterhead.state.context import RecordContext
+from letterhead.state.record import RecordContext
 
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from letterhead.state import keys
-from letterhead.state.context import RecordContext, StoreContext
+from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey, windowed
 from letterhead.state.layers.base import Layer, chain, flush
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.rows import merged
+from letterhead.state.record import RecordContext
 
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 

@@ -9,10 +9,11 @@ from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
-from letterhead.state.context import Record, RecordContext, StoreContext
+from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.change_logging import ChangeLoggingKeyValueStore
 from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.values import ValueAndTimestamp, ValueTimestampHeaders
 

@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeV
 
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
-from letterhead.state.context import Record, RecordContext, StoreContext, changelog_topic, position_of
+from letterhead.state.context import StoreContext, changelog_topic, position_of
 from letterhead.state.converters import converter_for
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
+from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,

@@ -6,9 +6,9 @@ from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
-from letterhead.state.context import Record, RecordContext
 from letterhead.state.interfaces import SessionKey, StoreIterator
 from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import AggregationWithHeadersSerde
 from letterhead.state.values import AggregationWithHeaders
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
-from letterhead.state.context import Record, RecordContext
 from letterhead.state.interfaces import StoreIterator, WindowedKey
 from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.values import ValueAndTimestamp, ValueTimestampHeaders
 
