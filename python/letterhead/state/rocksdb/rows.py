@@ -6,14 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from letterhead.state.errors import ProcessorStateError, of_parent
 
-if TYPE_CHECKING:
-    from letterhead.state.rocksdb.database import Database
-
-__all__ = ["Batch", "FamilyRows", "Rows", "failed"]
+__all__ = ["Batch", "FamilyRows", "OpenDatabase", "Rows", "failed", "read_rows"]
 
 
 class Rows(Protocol):
@@ -92,12 +89,33 @@ class Batch:
             raise failed(f"Error while batch writing to store {self._name}", error) from error
 
 
+class OpenDatabase(Protocol):
+    """What rows ask of the database that they are in.
+
+    Attributes
+    ----------
+    name : str
+        Name of the store or the segment, for errors.
+    usable : bool
+        Whether :meth:`check_open` would let pass.
+    """
+
+    name: str
+    usable: bool
+
+    def check_open(self) -> None:
+        """Refuse to work on a closed database, or on one of another process."""
+
+    def batch(self) -> Batch:
+        """Begin a batch of writes to any of the families."""
+
+
 class FamilyRows:
     """The rows of one column family.
 
     Parameters
     ----------
-    database : Database
+    database : OpenDatabase
         The database.
     family : rocksdict.Rdict
         The family, opened.
@@ -107,7 +125,7 @@ class FamilyRows:
         Name of the family.
     """
 
-    def __init__(self, database: Database, family: Any, handles: dict[str, Any], name: str) -> None:
+    def __init__(self, database: OpenDatabase, family: Any, handles: dict[str, Any], name: str) -> None:
         self._database = database
         self._family = family
         self._handles = handles

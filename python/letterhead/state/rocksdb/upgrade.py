@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from letterhead.errors import DecodeError
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.rocksdb.layouts import Convert
-from letterhead.state.rocksdb.rows import FamilyRows
-
-if TYPE_CHECKING:
-    from letterhead.state.rocksdb.database import Database
+from letterhead.state.rocksdb.rows import FamilyRows, OpenDatabase
 
 __all__ = ["UpgradingRows"]
 
@@ -30,7 +26,7 @@ class UpgradingRows:
 
     Parameters
     ----------
-    database : Database
+    database : OpenDatabase
         The database.
     new, old : FamilyRows
         The families.
@@ -43,7 +39,7 @@ class UpgradingRows:
         From what reads an older row, if it cannot be made newer. It stays where it is.
     """
 
-    def __init__(self, database: Database, new: FamilyRows, old: FamilyRows, convert: Convert) -> None:
+    def __init__(self, database: OpenDatabase, new: FamilyRows, old: FamilyRows, convert: Convert) -> None:
         self._database = database
         self._new = new
         self._old = old
