@@ -6,9 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
+from letterhead.closing import Closing
 from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, should_retain
@@ -26,7 +26,7 @@ from letterhead.losses import Kinds
 __all__ = ["Compacted", "MessageLog"]
 
 
-class MessageLog:
+class MessageLog(Closing):
     """A partition of a topic, in a directory.
 
     One object at a time may write to a log; any number may read it (``readonly=True``). Threads may share an object. It is
@@ -141,14 +141,6 @@ class MessageLog:
         except BaseException:
             self._store.release()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         what = f"{self.layout}, next offset {self.next_offset}, {self._store.state()}"

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from letterhead.closing import Closing
 from letterhead.extras import how_to_install
 from letterhead.read.kafka_options import Settings
 
@@ -96,7 +97,7 @@ class OffsetsGone(RuntimeError):
         return type(self), (self.place, self.offset, self.why)
 
 
-class Client:
+class Client(Closing):
     """Connections to a cluster, and a thread that looks after them. What can be tried again is, until a time is over.
 
     Parameters
@@ -131,12 +132,6 @@ class Client:
         if os.getpid() == self._process and not self._manager.closed:
             self._net.run(self._manager.close)
             self._net.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
 
     def topics(self) -> list[str]:
         """Give the names of all topics that may be seen, those apart that are Kafka's own."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from letterhead.closing import Closing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 
-class Reader(AbstractContextManager["Reader"]):
+class Reader(Closing):
     """A stream of record batches that is read once, from its beginning to its end.
 
     Any Arrow library takes it (``__arrow_c_stream__``). Nothing is opened before the first batch is asked for; what is
@@ -70,6 +71,3 @@ class Reader(AbstractContextManager["Reader"]):
         # What a parent has open is the parent's to close.
         if close is not None and os.getpid() == self._pid:
             close()
-
-    def __exit__(self, *raised: Any) -> None:
-        self.close()

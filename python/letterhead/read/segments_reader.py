@@ -113,9 +113,6 @@ class SegmentsReader(Reader):
         self._committed = committed
         self._known = Transactions([], []) if known is None else known
 
-    def __enter__(self) -> SegmentsReader:
-        return self
-
     def _records(self) -> Iterator[pa.RecordBatch]:
         for segments in self._partitions:
             bounds, known = self._bounds, self._known

@@ -6,6 +6,7 @@ These objects travel from the driver to the workers: they hold names and options
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -128,10 +129,8 @@ class HeaderKernel:
 
     def header(self, cells: pa.Array) -> pa.Array:
         """Read the header in every row of a batch; Spark takes the kind of UDF from the type hints."""
-        try:
+        with _rows_unsaid():
             made = lha.select(cells, self.format, self.columns, errors=self.errors, dialect="spark", limits=self.limits)
-        except HeaderError as error:
-            raise _without_row(error) from None
         return made.flatten()[0]
 
 
@@ -152,10 +151,8 @@ class AmqpKernel:
 
     def read(self, cells: pa.Array) -> pa.Array:
         """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
-        try:
+        with _rows_unsaid():
             return lha.amqp(cells, self.type, errors=self.errors, dialect="spark")
-        except HeaderError as error:
-            raise _without_row(error) from None
 
 
 @dataclass(frozen=True)
@@ -178,10 +175,8 @@ class PartKernel:
         # numpy comes with it, which the verbs do without.
         from letterhead.parts.policy import run
 
-        try:
+        with _rows_unsaid():
             return run(cells, self.reader, self.errors)
-        except HeaderError as error:
-            raise _without_row(error) from None
 
 
 @dataclass(frozen=True)
@@ -227,6 +222,15 @@ def _in_row(error: HeaderError, batch: pa.RecordBatch, kept: tuple[str, ...]) ->
     values = [f"{name}={_shown(batch.column(index)[error.row])}" for index, name in enumerate(kept[:_MOST_COLUMNS])]
     more = ", …" if len(kept) > _MOST_COLUMNS else ""
     return _without_row(error, f"{error.message} in the row with {', '.join(values)}{more}")
+
+
+@contextmanager
+def _rows_unsaid() -> Iterator[None]:
+    """Take the row out of an error: it is that of a batch, and says nothing to whoever has the frame."""
+    try:
+        yield
+    except HeaderError as error:
+        raise _without_row(error) from None
 
 
 def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:

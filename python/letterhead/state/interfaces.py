@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
+from letterhead.closing import Closing
 from letterhead.headers import Headers
 from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 
@@ -135,7 +135,7 @@ class Context(Protocol):
         """Where the record that is being processed comes from."""
 
 
-class StoreIterator(Generic[K, V]):
+class StoreIterator(Closing, Generic[K, V]):
     """Rows of a store, in order. Close it, or use it in ``with``; it is closed with its store.
 
     For a row that cannot be read, :class:`~letterhead.state.errors.DamagedRowError` is raised; the next call goes on with
@@ -244,14 +244,6 @@ class StoreIterator(Generic[K, V]):
             close()
         if self._on_close is not None:
             self._on_close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _closed(self) -> InvalidStateStoreError:
         return InvalidStateStoreError(f"{self._what} for store {self._store} has closed")

@@ -8,9 +8,9 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
+from letterhead.closing import Closing
 from letterhead.headers import Headers
 from letterhead.state.context import ChangelogList, StoreContext, changelog_topic
 from letterhead.state.errors import TopologyError
@@ -36,7 +36,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class TopologyTestDriver:
+class TopologyTestDriver(Closing):
     """Runs a topology on one partition, without a cluster.
 
     Each record runs through the topology to the end, and is followed by a commit. Changelogs can be read as output topics
@@ -369,14 +369,6 @@ class TopologyTestDriver:
             if not keep_state:
                 shutil.rmtree(self.task_directory, ignore_errors=True)
                 self._remove_temporary()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _store(self, name: str) -> Any:
         store = self._task.stores.get(name)

@@ -13,10 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType, TracebackType
-from typing import Any, Self
+from types import ModuleType
+from typing import Any
 from weakref import WeakSet, finalize
 
+from letterhead.closing import Closing
 from letterhead.extras import needed
 from letterhead.state.errors import (
     InvalidStateStoreError,
@@ -327,7 +328,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-class StoredFamilies:
+class StoredFamilies(Closing):
     """A database opened to be looked at: whatever families it has, and nothing in its directory is changed.
 
     It can be looked at while another process has it; what that process has not written to files yet is not there.
@@ -442,14 +443,6 @@ class StoredFamilies:
     def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise of_parent(self._name)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def list_families(name: str, directory: Path) -> list[str]:

@@ -1,0 +1,26 @@
+"""What is closed where a ``with`` ends."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+__all__ = ["Closing"]
+
+
+class Closing:
+    """A context manager that closes itself."""
+
+    __slots__ = ()
+
+    def close(self) -> None:
+        """Close it."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
