@@ -15,7 +15,7 @@ import platform
 import re
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benches import typed
@@ -67,6 +67,11 @@ class Bar:
     ours: str = OURS
 
 
+KEPT = ("python.json", "iggy-system.json", "iggy-mimalloc.json")
+"""Results of which the medians are kept: with every round they are large."""
+
+ROWS = RECORD / "rows.json"
+
 SEND_MESSAGE = r"apache-iggy \S+ SendMessage"
 BARS = [
     Bar("decode", r"crate iggy.*", 3),
@@ -93,13 +98,17 @@ def main() -> None:
         "spark-topology.json": read_topology,
         "direct.json": read_direct,
     }
-    rows, missing = [], []
+    rows, missing, kept = [], [], []
     for name, read in readers.items():
         path = RECORD / name
         if path.exists():
-            rows += read(path)
+            found = list(read(path))
+            rows += found
+            kept += found if name in KEPT else []
         else:
             missing.append(name)
+    if kept:
+        ROWS.write_text(json.dumps({"on": machine(), "rows": [asdict(row) for row in kept]}, indent=1) + "\n")
     absent = [f"not measured: {name}" for name in missing]
     text = "\n".join([machine(), "", *table(rows), *bars(rows), "", *limits(), *spark_bars(), NOTES, *absent])
     print(text)

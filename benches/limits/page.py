@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benches import run
+from benches import run, typed
 from benches.limits import plots
-from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Record
+from benches.limits.report import ALLOWANCE, BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Record
 from benches.spark import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,6 +30,8 @@ JOBS = ("decode", "encode", "select", "select from lists", "validate", "convert"
 GROWING = ("decode", "encode", "select", "validate")
 CORPORA = ("A", "B", "C")
 DIRECT = {OURS: "topic", f"{OURS}, segments": "segments"}
+CRATES = {("decode", "iggy"): 4.0, ("decode", "iggy-2023"): 6.0}
+ONE_MESSAGE = {"decode one message": 3.0, "one header of one message": 5.0}
 AXES = {
     "rows": ("rows in all, in batches of 64,000", "a row"),
     "headers": ("headers a row", "a header"),
@@ -237,6 +239,62 @@ def curves() -> str:
 # What other records say.
 
 
+def rows_of(job: str, source: str) -> dict[str, float]:
+    """Give the time of each side in a job; nothing where it was not measured."""
+    found = other(run.ROWS.name)
+    rows = [] if found is None else found["rows"]
+    return {row["side"]: row["ns"] for row in rows if (row["job"], row["source"]) == (job, source)}
+
+
+def crates() -> str:
+    """Compare with Iggy's own crates, once as anyone builds them and once with our allocator."""
+    rows = []
+    for job in ("decode", "encode", "select 3", "validate"):
+        for corpus in ("iggy", "iggy-2023", typed.SHUFFLED):
+            sides = rows_of(job, typed.source(corpus))
+            theirs = {side.endswith("mimalloc"): ns for side, ns in sides.items() if side.startswith("crate")}
+            if OURS not in sides or not theirs:
+                continue
+            goal = CRATES.get((job, corpus))
+            cells = [digits(sides[OURS])]
+            for mimalloc in (False, True):
+                cells += [digits(theirs[mimalloc]), digits(theirs[mimalloc] / sides[OURS])]
+            rows.append([f"{job}, {corpus}", *cells, goal_of(goal, theirs[False] / sides[OURS])])
+    if not rows:
+        return "Not measured: `make bench-iggy bench-python bench-table`."
+    head = ["", "`letterhead`", "the crate", "x", "the crate with mimalloc", "x", "goal, of the crate as it comes"]
+    return table(head, rows)
+
+
+def message() -> str:
+    """Compare what one message costs, called from Python."""
+    rows = []
+    for job, goal in ONE_MESSAGE.items():
+        sides = rows_of(job, "store blocks (kafka), one call each")
+        plain = {side: ns for side, ns in sides.items() if side.startswith("plain Python")}
+        if not plain:
+            continue
+        fastest = min(plain, key=plain.__getitem__)
+        for side in sorted(sides.keys() - plain.keys(), key=sides.__getitem__):
+            times = plain[fastest] / sides[side]
+            aimed = goal if side.startswith(OURS) and "reference" not in side else None
+            rows.append([job, side, digits(sides[side]), digits(plain[fastest]), digits(times), goal_of(aimed, times)])
+    if not rows:
+        return "Not measured: `make bench-python bench-table`."
+    head = ["", "side", "ns a header", "the fastest plain Python", "x", "goal"]
+    return table(head, rows, left=2)
+
+
+def goal_of(goal: float | None, times: float) -> str:
+    """Say whether a goal is reached, which holds within a tenth."""
+    if goal is None:
+        return ""
+    verdict = (
+        "reached" if times >= goal else "reached, within 10 %" if times >= goal * (1 - ALLOWANCE) else "**missed**"
+    )
+    return f"≥\N{NO-BREAK SPACE}{goal:g}: {verdict}"
+
+
 def direct() -> str:
     """Compare readers of topics and segments: seconds, and the ratios of rounds."""
     found = other("direct.json")
@@ -348,6 +406,8 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "java": java,
     "python": python,
     "curves": curves,
+    "crates": crates,
+    "message": message,
     "direct": direct,
     "memory": memory,
     "spark": spark,
