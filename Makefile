@@ -252,6 +252,7 @@ asan-python: $(VENV)/.wheel
 # zig brings the C library of an old system: a wheel runs where glibc is 2.17 or newer, wherever it was built.
 .PHONY: wheels
 wheels: $(VENV)/.wheels sdist ## Build wheels for glibc and musl and the source distribution into dist/release (15 minutes)
+	rm -f $(RELEASE)/letterhead-*.whl $(RELEASE)/letterhead-*.cdx.json
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --release --locked --zig --target $(ARCH)-unknown-linux-gnu \
 	  --compatibility manylinux2014 --out $(RELEASE)
 	@if rustup target list --installed 2>/dev/null | grep -qx $(ARCH)-unknown-linux-musl; then \
@@ -262,7 +263,7 @@ wheels: $(VENV)/.wheels sdist ## Build wheels for glibc and musl and the source 
 .PHONY: sdist
 sdist: $(VENV)/.wheels ## Build the source distribution into dist/release
 	mkdir -p $(RELEASE)
-	rm -f $(RELEASE)/letterhead-*.whl $(RELEASE)/letterhead-*.tar.gz
+	rm -f $(RELEASE)/letterhead-*.tar.gz
 	$(BIN)/maturin sdist --out $(RELEASE)
 
 .PHONY: supply

@@ -43,6 +43,7 @@ class Python(NamedTuple):
     path: str
     version: tuple[int, int]
     has_gil: bool
+    is_musl: bool
     prefix: str
 
 
@@ -107,35 +108,32 @@ def pythons(names: list[str]) -> list[Python]:
     """Find the interpreters that are here, each once; those of pyenv too."""
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     kept = [str(path) for path in sorted(root.glob("3.*/bin/python"))]
-    ask = "import sys, sysconfig as s; print(*sys.version_info[:2], s.get_config_var('Py_GIL_DISABLED') or 0, sys.base_prefix)"
+    ask = (
+        "import platform, sys, sysconfig; is_free = sysconfig.get_config_var('Py_GIL_DISABLED') or 0\n"
+        "is_musl = sys.platform == 'linux' and platform.libc_ver()[0] != 'glibc'\n"
+        "print(*sys.version_info[:2], is_free, int(is_musl), sys.base_prefix)"
+    )
     found: dict[str, Python] = {}
     for name in dict.fromkeys([*names, *kept]):
         path = shutil.which(name)
         told = path and subprocess.run([path, "-I", "-c", ask], capture_output=True, text=True, timeout=60)
         if not told or told.returncode:
             continue
-        major, minor, is_free, prefix = told.stdout.strip().split(" ", 3)
+        major, minor, is_free, is_musl, prefix = told.stdout.strip().split(" ", 4)
         if (int(major), int(minor)) >= (3, 11):
-            found.setdefault(prefix, Python(str(path), (int(major), int(minor)), is_free == "0", prefix))
+            version = (int(major), int(minor))
+            found.setdefault(prefix, Python(str(path), version, is_free == "0", is_musl == "1", prefix))
     return list(found.values())
 
 
 def fits(wheel: Path, python: Python) -> bool:
-    """Say whether a Python of this machine can take a wheel. What musl is asked for is only built here, not run."""
+    """Say whether a Python can take a wheel: it has the interface that the wheel is for, and the C library."""
     _, _, interpreter, abi, platforms = wheel.stem.split("-")
     if abi == "abi3":
         fitting = python.has_gil
     else:
         fitting = not python.has_gil and interpreter == "cp{}{}".format(*python.version)
-    return fitting and ("musllinux" in platforms) == (sys.platform == "linux" and not has_glibc())
-
-
-def has_glibc() -> bool:
-    """Say whether this Linux has glibc; the other that wheels are for is musl."""
-    try:
-        return bool(os.confstr("CS_GNU_LIBC_VERSION"))
-    except (AttributeError, OSError, ValueError):
-        return False
+    return fitting and ("musllinux" in platforms) == python.is_musl
 
 
 def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
@@ -160,7 +158,9 @@ def try_out(what: Path, python: Python, directory: Path, *options: str) -> None:
     )
     installed = time.monotonic()
     run(inside, "-I", HERE / "installed.py", cwd=directory)
-    version = ".".join(map(str, python.version)) + ("" if python.has_gil else "t")
+    version = (
+        ".".join(map(str, python.version)) + ("" if python.has_gil else "t") + (" on musl" if python.is_musl else "")
+    )
     print(
         f"  Python {version} of {python.prefix}: installed in {installed - started:.0f} s, tested in {time.monotonic() - installed:.0f} s"
     )
