@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benches import run, typed
+from benches import goal, run, typed
 from benches.limits import plots
-from benches.limits.report import ALLOWANCE, BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Record
+from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Record
 from benches.spark import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,10 +143,8 @@ def bars() -> str:
     """Give every goal of one core, and whether it is reached."""
     rows = []
     for bar in limits().bars():
-        verdict = f"**{bar.verdict}**" if bar.verdict == "missed" else bar.verdict
-        rows.append(
-            [bar.what, f"{'≥' if bar.at_least else '≤'}\N{NO-BREAK SPACE}{bar.goal:g}", digits(bar.figure), verdict]
-        )
+        sign = "≥" if bar.at_least else "≤"
+        rows.append([bar.what, f"{sign}\N{NO-BREAK SPACE}{bar.goal:g}", digits(bar.figure), marked(bar.verdict)])
     return table(["ratio", "goal", "x", ""], rows)
 
 
@@ -255,11 +253,11 @@ def crates() -> str:
             theirs = {side.endswith("mimalloc"): ns for side, ns in sides.items() if side.startswith("crate")}
             if OURS not in sides or not theirs:
                 continue
-            goal = CRATES.get((job, corpus))
+            aimed = CRATES.get((job, corpus))
             cells = [digits(sides[OURS])]
             for mimalloc in (False, True):
                 cells += [digits(theirs[mimalloc]), digits(theirs[mimalloc] / sides[OURS])]
-            rows.append([f"{job}, {corpus}", *cells, goal_of(goal, theirs[False] / sides[OURS])])
+            rows.append([f"{job}, {corpus}", *cells, goal_of(aimed, theirs[False] / sides[OURS])])
     if not rows:
         return "Not measured: `make bench-iggy bench-python bench-table`."
     head = ["", "`letterhead`", "the crate", "x", "the crate with mimalloc", "x", "goal, of the crate as it comes"]
@@ -269,7 +267,7 @@ def crates() -> str:
 def message() -> str:
     """Compare what one message costs, called from Python."""
     rows = []
-    for job, goal in ONE_MESSAGE.items():
+    for job, aimed_here in ONE_MESSAGE.items():
         sides = rows_of(job, "store blocks (kafka), one call each")
         plain = {side: ns for side, ns in sides.items() if side.startswith("plain Python")}
         if not plain:
@@ -277,7 +275,7 @@ def message() -> str:
         fastest = min(plain, key=plain.__getitem__)
         for side in sorted(sides.keys() - plain.keys(), key=sides.__getitem__):
             times = plain[fastest] / sides[side]
-            aimed = goal if side.startswith(OURS) and "reference" not in side else None
+            aimed = aimed_here if side.startswith(OURS) and "reference" not in side else None
             rows.append([job, side, digits(sides[side]), digits(plain[fastest]), digits(times), goal_of(aimed, times)])
     if not rows:
         return "Not measured: `make bench-python bench-table`."
@@ -285,14 +283,16 @@ def message() -> str:
     return table(head, rows, left=2)
 
 
-def goal_of(goal: float | None, times: float) -> str:
-    """Say whether a goal is reached, which holds within a tenth."""
-    if goal is None:
+def goal_of(aimed: float | None, times: float) -> str:
+    """Give a goal, and say whether it is reached."""
+    if aimed is None:
         return ""
-    verdict = (
-        "reached" if times >= goal else "reached, within 10 %" if times >= goal * (1 - ALLOWANCE) else "**missed**"
-    )
-    return f"≥\N{NO-BREAK SPACE}{goal:g}: {verdict}"
+    return f"≥\N{NO-BREAK SPACE}{aimed:g}: {marked(goal.verdict(times, aimed, at_least=True))}"
+
+
+def marked(verdict: str) -> str:
+    """Have what is missed seen."""
+    return f"**{verdict}**" if verdict == "missed" else verdict
 
 
 def direct() -> str:
@@ -376,7 +376,7 @@ def spark() -> str:
     goals = []
     for bar in found["bars"]:
         ratio = pairs.Ratio(*bar["found"])
-        verdict = "reached" if ratio.median <= bar["at_most"] else "**missed**"
+        verdict = marked(goal.verdict(ratio.median, bar["at_most"], at_least=False))
         interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
         goals.append([bar["what"], f"≤\N{NO-BREAK SPACE}{bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
     parts = [

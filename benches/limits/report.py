@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from benches.goal import verdict
+
 RECORD = Path(__file__).resolve().parents[1] / "record" / "limits.json"
 OURS, MEMCPY, JAVA, PYTHON, PLAIN = "letterhead", "memcpy", "Kafka's Java", "letterhead, from Python", "plain Python"
 
 BATCH = 64_000  # rows: the size at which verbs are compared with each other
 JAVA_BATCHES = (16_000, 64_000)
-ALLOWANCE = 0.10  # the same build differs from run to run by as much
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,7 @@ class Bar:
     @property
     def verdict(self) -> str:
         """Say whether it is reached, or only within what runs differ by."""
-        over = self.figure / self.goal if self.at_least else self.goal / self.figure
-        return "reached" if over >= 1 else "reached, within 10 %" if over >= 1 - ALLOWANCE else "missed"
+        return verdict(self.figure, self.goal, at_least=self.at_least)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from benches import data
+from benches import data, goal
 
 DRAWS = 400 if data.QUICK else 10_000
 SEED = 1271
@@ -38,7 +38,7 @@ def verdicts(bars: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "  at most  median  interval of 95 %"
     for bar in bars:
         found = Ratio(*bar["found"])
-        verdict = "reached" if found.median <= bar["at_most"] else "missed"
+        verdict = goal.verdict(found.median, bar["at_most"], at_least=False)
         by_cpu = "; by CPU time {:.2f} ({:.2f} to {:.2f})".format(*bar["by_cpu"]) if "by_cpu" in bar else ""
         yield (
             f"  {bar['at_most']:7.2f} {found.median:7.2f}  {found.low:.2f} to {found.high:.2f}"

@@ -24,13 +24,13 @@ def test_the_interval_is_the_same_in_every_run():
     assert pairs.median(values) == pairs.median(values)
 
 
-def test_a_bar_is_reached_at_its_figure_and_missed_above_it():
+def test_a_bar_is_reached_at_its_figure_and_missed_a_tenth_above_it():
     bars = [
         {"what": "one", "at_most": 1.05, "found": [1.05, 1.0, 1.1]},
-        {"what": "other", "at_most": 1.05, "found": [1.051, 1.0, 1.1], "by_cpu": [1.02, 1.01, 1.03]},
+        {"what": "other", "at_most": 1.05, "found": [1.17, 1.0, 1.2], "by_cpu": [1.02, 1.01, 1.03]},
     ]
     lines = [" ".join(line.split()) for line in pairs.verdicts(bars)]
     assert lines[1:] == [
         "1.05 1.05 1.00 to 1.10 reached: one",
-        "1.05 1.05 1.00 to 1.10 missed: other; by CPU time 1.02 (1.01 to 1.03)",
+        "1.05 1.17 1.00 to 1.20 missed: other; by CPU time 1.02 (1.01 to 1.03)",
     ]
