@@ -20,17 +20,15 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, OnLoss, Stop};
+use crate::mode::{Mode, Stop};
 use crate::pen::Pen;
+use crate::short::Short;
 use crate::short::typed::{InTyped, Typed};
-use crate::short::{Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
-use super::{
-    LEAST_PART, MOST_PART, describe_typed, given_kind, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value,
-    write_bits, write_run,
-};
+use super::describe_typed;
+use super::iggy_parts::{self, LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
 
 pub struct Iggy;
 
@@ -115,43 +113,7 @@ impl Block for Iggy {
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
         let most = headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
-        let given = given_kind(options);
-        if H::ORDER != ByteOrder::Big || most > MAX_BLOCK || !H::HAVE_KINDS && given.is_none() {
-            return None;
-        }
-        pen.reserve(most);
-        let mut behind = Behind { pen, given, drops: options.on_loss == OnLoss::Drop, stopped: false };
-        let done = headers.each(mode, &mut behind);
-        Some(if behind.stopped { Err(Stop) } else { done })
-    }
-}
-
-/// Writes headers one behind the other, where there is room for all of them. Keys without a kind are strings.
-struct Behind<'p, 'o> {
-    pen: &'p mut Pen<'o>,
-    /// The kind of values that have none.
-    given: Option<Kind>,
-    /// Leaves out what is too long, empty or null.
-    drops: bool,
-    stopped: bool,
-}
-
-impl<'a> Take<'a> for Behind<'_, '_> {
-    #[inline(always)]
-    fn take(&mut self, header: ShortHeader<'a>) {
-        let Some((key, value)) = parts_that_fit(header) else {
-            // What else is wrong with a part that has a kind is for the walk.
-            let has_kinds = header.key_kind.is_some() || header.kind.is_some();
-            self.stopped |= has_kinds || !self.drops;
-            return;
-        };
-        let key_kind = header.key_kind.unwrap_or(Kind::Named(Scalar::String));
-        // SAFETY: there is room.
-        let written = unsafe {
-            write_run(self.pen, Iggy::KINDS, Some(key_kind), key)
-                && write_run(self.pen, Iggy::KINDS, header.kind.or(self.given), value)
-        };
-        self.stopped |= !written;
+        if most <= MAX_BLOCK { iggy_parts::encode_short::<Iggy, _, _>(headers, most, options, mode, pen) } else { None }
     }
 }
 
@@ -163,8 +125,8 @@ fn read_header<'a, M: Mode>(
     kinds: Kinds,
     mode: &mut M,
 ) -> Result<Option<Header<'a>>, Stop> {
-    let key_kind = read_iggy_kind(cursor, kinds, "key kind", mode)?;
-    let (key_len, key_fits) = iggy_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
+    let key_kind = read_kind(cursor, kinds, "key kind", mode)?;
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
     let key_at = cursor.at();
     let bytes = cursor.take(key_len, "key", mode)?;
     mode.label(key_at, cursor.at(), "key", || match key_kind {
@@ -185,8 +147,8 @@ fn read_header<'a, M: Mode>(
         },
         _ => None,
     };
-    let kind = read_iggy_kind(cursor, kinds, "value kind", mode)?;
-    let value = read_iggy_value(cursor, kind, mode)?;
+    let kind = read_kind(cursor, kinds, "value kind", mode)?;
+    let value = read_value(cursor, kind, mode)?;
     let (Some(kind), Some((value, at))) = (kind, value) else { return Ok(None) };
     if let Err(misfit) = Checks::Size.check(kind, value) {
         mode.soft(misfit.code, Some(at), || misfit.message)?;

@@ -15,18 +15,16 @@
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
-use crate::kind::{Kind, Kinds};
-use crate::mode::{Mode, OnLoss, Stop};
+use crate::kind::Kinds;
+use crate::mode::{Mode, Stop};
 use crate::pen::Pen;
+use crate::short::Short;
 use crate::short::typed::{InTyped, Typed};
-use crate::short::{Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
 
-use super::{
-    LEAST_PART, MOST_PART, given_kind, iggy_len, parts_that_fit, read_iggy_kind, read_iggy_value, read_text_key,
-    text_of_key, write_bits, write_run,
-};
+use super::iggy_parts::{self, LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
+use super::{read_text_key, text_of_key};
 
 pub struct Iggy2023;
 
@@ -109,15 +107,9 @@ impl Block for Iggy2023 {
         mode: &mut M,
         pen: &mut Pen<'_>,
     ) -> Option<Result<(), Stop>> {
-        let given = given_kind(options);
+        let most = headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
         let few = headers.byte_len() <= MAX_VALUES;
-        if H::ORDER != ByteOrder::Big || !few || !H::HAVE_KINDS && given.is_none() {
-            return None;
-        }
-        pen.reserve(headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?);
-        let mut behind = Behind { pen, given, drops: options.on_loss == OnLoss::Drop, stopped: false };
-        let done = headers.each(mode, &mut behind);
-        Some(if behind.stopped { Err(Stop) } else { done })
+        if few { iggy_parts::encode_short::<Iggy2023, _, _>(headers, most, options, mode, pen) } else { None }
     }
 }
 
@@ -126,42 +118,13 @@ fn written_len(header: &Header<'_>) -> usize {
     FIXED + text_of_key(header).len() + header.value.map_or(0, <[u8]>::len)
 }
 
-/// Writes headers one behind the other, where there is room for all of them.
-struct Behind<'p, 'o> {
-    pen: &'p mut Pen<'o>,
-    /// The kind of values that have none.
-    given: Option<Kind>,
-    /// Leaves out what is too long, empty or null.
-    drops: bool,
-    stopped: bool,
-}
-
-impl<'a> Take<'a> for Behind<'_, '_> {
-    #[inline(always)]
-    fn take(&mut self, header: ShortHeader<'a>) {
-        let Some((key, value)) = parts_that_fit(header) else {
-            // What else is wrong with a part that has a kind is for the walk.
-            let has_kinds = header.key_kind.is_some() || header.kind.is_some();
-            self.stopped |= has_kinds || !self.drops;
-            return;
-        };
-        // SAFETY: there is room.
-        self.stopped |= !unsafe {
-            self.pen.bytes((key.len() as u32).to_le_bytes());
-            self.pen.run(key);
-            // A value of another size than its kind is for the walk, which writes it.
-            write_run(self.pen, Iggy2023::KINDS, header.kind.or(self.given), value)
-        };
-    }
-}
-
 /// One header; `None` when it could not be read and the walk goes on.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
-    let (key_len, key_fits) = iggy_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
     let key = read_text_key(cursor, key_len, None, mode)?;
-    let kind = read_iggy_kind(cursor, Kinds::IggyNamed, "value kind", mode)?;
-    let value = read_iggy_value(cursor, kind, mode)?;
+    let kind = read_kind(cursor, Kinds::IggyNamed, "value kind", mode)?;
+    let value = read_value(cursor, kind, mode)?;
     let (Some(key), Some(kind), Some((value, at)), true) = (key, kind, value, key_fits) else { return Ok(None) };
     Ok(Some(Header { index, key, kind: Some(kind), value: Some(value), at: Some(at) }))
 }

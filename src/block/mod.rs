@@ -3,6 +3,7 @@
 pub mod iggy;
 pub mod iggy_2023;
 pub mod iggy_auto;
+mod iggy_parts;
 pub mod kafka;
 pub mod kip82_int;
 pub mod kip82_typed;
@@ -10,15 +11,11 @@ pub mod kip82_typed;
 use std::marker::PhantomData;
 
 use crate::ask::Asked;
-use crate::chunk::Run;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
-use crate::kind::{Kind, Kinds, Scalar};
+use crate::kind::{Kind, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::op::gate::{longer, no_bytes};
-use crate::pen::Pen;
-use crate::short::ShortHeader;
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
 use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed, WriteOptions};
@@ -122,128 +119,15 @@ fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
     }
 }
 
-/// The fewest and the most bytes of a key and of a value in Iggy.
-const LEAST_PART: usize = 1;
-const MOST_PART: usize = 255;
-
 #[cold]
 fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result<(), Stop> {
     mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
-}
-
-/// A kind byte of Iggy; `None` and a noted fault when it is not one.
-#[inline(always)]
-fn read_iggy_kind<M: Mode>(
-    cursor: &mut Cursor<'_>,
-    kinds: Kinds,
-    field: &'static str,
-    mode: &mut M,
-) -> Result<Option<Kind>, Stop> {
-    let at = cursor.at();
-    let code = cursor.take(1, field, mode)?[0];
-    let kind = kinds.kind(code);
-    mode.label(at, at + 1, field, || kind.map_or_else(|| code.to_string(), |kind| kind.name().into_owned()));
-    if kind.is_none() {
-        unknown_kind(field, code, at, mode)?;
-    }
-    Ok(kind)
-}
-
-/// A length of Iggy, and whether it is one that a key or value may have.
-#[inline(always)]
-fn iggy_len<M: Mode>(
-    cursor: &mut Cursor<'_>,
-    part: &'static str,
-    field: &'static str,
-    empty: Code,
-    mode: &mut M,
-) -> Result<(usize, bool), Stop> {
-    let at = cursor.at();
-    let len = cursor.number::<u32, _>(field, ByteOrder::Little, mode)? as usize;
-    let fits = (LEAST_PART..=MOST_PART).contains(&len);
-    if !fits {
-        match len {
-            0 => mode.soft(empty, Some(at), || no_bytes(part))?,
-            _ => mode.soft(Code::TooLong, Some(at), || longer(part, len, MOST_PART))?,
-        }
-    }
-    Ok((len, fits))
-}
-
-/// A value of Iggy and where it begins; `None` when its length is none that a value may have.
-#[inline(always)]
-fn read_iggy_value<'a, M: Mode>(
-    cursor: &mut Cursor<'a>,
-    kind: Option<Kind>,
-    mode: &mut M,
-) -> Result<Option<(&'a [u8], usize)>, Stop> {
-    let (len, fits) = iggy_len(cursor, "value", "value length", Code::EmptyValue, mode)?;
-    let at = cursor.at();
-    let value = cursor.take(len, "value", mode)?;
-    mode.label(at, cursor.at(), "value", || match kind {
-        Some(kind) => describe_typed(kind, value, ByteOrder::Little),
-        None => describe(value),
-    });
-    Ok(fits.then_some((value, at)))
 }
 
 /// The kind of values that have none, where it is the same for all.
 #[inline(always)]
 fn given_kind(options: &WriteOptions) -> Option<Kind> {
     (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary))
-}
-
-/// The key and the value of a header, where Iggy can carry both.
-#[inline(always)]
-fn parts_that_fit(header: ShortHeader<'_>) -> Option<(Run<'_>, Run<'_>)> {
-    let value = header.value?;
-    let fits = |part: Run<'_>| (LEAST_PART..=MOST_PART).contains(&part.len());
-    (fits(header.key) && fits(value)).then_some((header.key, value))
-}
-
-/// Writes `u8 kind, u32 len, value` of Iggy; false, and nothing written, where that is for the walk.
-///
-/// # Safety
-///
-/// There is room for them.
-#[inline(always)]
-unsafe fn write_run(pen: &mut Pen<'_>, kinds: Kinds, kind: Option<Kind>, part: Run<'_>) -> bool {
-    let Some((kind, code)) = kind.and_then(|kind| Some((kind, kinds.code(kind)?))) else { return false };
-    let width = kind.width();
-    if width.is_some_and(|width| width != part.len()) {
-        return false;
-    }
-    // SAFETY: as for this function.
-    unsafe {
-        pen.bytes([code]);
-        pen.bytes((part.len() as u32).to_le_bytes());
-        match width {
-            Some(_) => pen.run_reversed(part),
-            None => pen.run(part),
-        }
-    }
-    true
-}
-
-/// Writes `u8 kind, u32 len, value` of Iggy from bits, most significant byte first.
-///
-/// # Safety
-///
-/// There is room for them.
-#[inline(always)]
-unsafe fn write_bits(pen: &mut Pen<'_>, kinds: Kinds, kind: Option<Kind>, bits: &[u8]) {
-    let Some((kind, code)) = kind.and_then(|kind| Some((kind, kinds.code(kind)?))) else {
-        unreachable!("the gate hands over values with a kind of this block's")
-    };
-    // SAFETY: as for this function.
-    unsafe {
-        pen.bytes([code]);
-        pen.bytes((bits.len() as u32).to_le_bytes());
-        match kind.width() {
-            Some(_) => pen.reversed(bits),
-            None => pen.slice(bits),
-        }
-    }
 }
 
 #[cfg(test)]

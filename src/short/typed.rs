@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn what_a_walk_has_to_look_at_stops() {
         let good = (Some(INT32), vec![1, 0, 0, 0], INT32, vec![1, 2, 3, 4]);
-        assert_eq!(read::<Both>(&written::<Both>(&[good.clone()])), Ok(vec![good.clone()]));
+        assert_eq!(read::<Both>(&written::<Both>(std::slice::from_ref(&good))), Ok(vec![good.clone()]));
         let empty_key = (Some(STRING), vec![], STRING, vec![1]);
         let long_value = (Some(STRING), vec![1], STRING, vec![1; 256]);
         let wide_value = (Some(STRING), vec![1], INT32, vec![1; 5]);
