@@ -217,7 +217,7 @@ miri: ## Interpret tests of the core in search of undefined behaviour: 64 bits, 
 	  echo "Miri is needed: rustup toolchain install nightly --profile minimal --component miri --component rust-src"; exit 1; }
 	for target in $(MIRI_TARGETS); do \
 	  echo "$$target"; \
-	  PROPTEST_CASES=$(MIRI_CASES) MIRIFLAGS=-Zmiri-disable-isolation CFLAGS=-m64 CC=cc AR=ar \
+	  PROPTEST_CASES=$(MIRI_CASES) MIRIFLAGS=-Zmiri-disable-isolation CRATE_CC_NO_DEFAULTS=1 CC=cc AR=ar \
 	    cargo +nightly miri test --target $$target --no-default-features --lib -- $(MIRI_TESTS); \
 	done
 

@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(heads_in(&log, HEADER_LEN, usize::MAX), Heads { heads: vec![old], end: log.len() });
         assert_eq!(heads_in(&log, 0, 1), Heads { heads: vec![new], end: HEADER_LEN });
         assert_eq!(heads_in(&log, 0, 0), Heads::default());
-        assert_eq!(heads_in(&log, 1 << 40, 5), Heads { heads: vec![], end: log.len() });
+        assert_eq!(heads_in(&log, usize::MAX, 5), Heads { heads: vec![], end: log.len() });
     }
 
     #[test]
