@@ -67,7 +67,7 @@ def main() -> int:
     _need_tools()
     seeds.write(CORPUS)
     keep.unpack(CORPUS)
-    built = _build(args.sanitizer)
+    built = _build(args.sanitizer, args.compares)
     targets = args.targets.split() or sorted(path.stem for path in (HERE / "fuzz_targets").glob("*.rs"))
     rows = []
     for target in targets:
@@ -76,7 +76,8 @@ def main() -> int:
             rows.append(_run(built / target, target, format, args, len(formats)))
             if args.record:
                 with args.record.open("a", encoding="utf-8") as record:
-                    print(*astuple(rows[-1]), args.sanitizer, args.label, sep="\t", file=record)
+                    how = (args.sanitizer, args.compares, args.longest)
+                    print(*astuple(rows[-1]), *how, args.label, sep="\t", file=record)
             if rows[-1].findings:
                 print(f"{target} of {format}: see {ARTIFACTS / target / format}", file=sys.stderr)
     _show(rows)
@@ -91,6 +92,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--targets", default="", help="names, with spaces between them; all if left out")
     parser.add_argument("--formats", default="", help="names, with spaces between them; all if left out")
     parser.add_argument("--sanitizer", default="address", choices=["address", "none"])
+    parser.add_argument("--compares", default="yes", choices=["yes", "no"], help="what is compared is seen; no: faster")
+    parser.add_argument("--longest", type=int, default=4096, help="bytes that an input may have; short ones run faster")
     parser.add_argument("--record", type=Path, help="a file that a line for each run goes to")
     parser.add_argument("--label", default="", help="what is said of the runs there: a commit")
     return parser.parse_args()
@@ -106,8 +109,10 @@ def _need_tools() -> None:
             sys.exit(f"{name} is needed: {how}")
 
 
-def _build(sanitizer: str) -> Path:
-    subprocess.run(["cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer], cwd=HERE.parent, check=True)
+def _build(sanitizer: str, compares: str) -> Path:
+    command = ["cargo", "+nightly", "fuzz", "build", "--sanitizer", sanitizer]
+    command += ["--no-trace-compares"] if compares == "no" else []
+    subprocess.run(command, cwd=HERE.parent, check=True)
     made = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
     host = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout
     [triple] = re.findall(r"^host: (\S+)$", host, re.MULTILINE)
@@ -125,7 +130,7 @@ def _run(binary: Path, target: str, format: str, args: argparse.Namespace, share
     limits = [f"-max_total_time={max(1, args.time // share)}"]
     if args.runs:
         limits = [f"-runs={args.runs}", f"-max_total_time={args.most}"]
-    command = [binary, corpus, *limits, "-max_len=4096", "-timeout=20", "-print_final_stats=1"]
+    command = [binary, corpus, *limits, f"-max_len={args.longest}", "-timeout=20", "-print_final_stats=1"]
     environment = {**os.environ, "LETTERHEAD_FUZZ_FORMAT": format}
     # What cargo fuzz sets: the extension module is built beside the library and has the same symbols.
     environment["ASAN_OPTIONS"] = "detect_odr_violation=0:" + os.environ.get("ASAN_OPTIONS", "")
