@@ -15,7 +15,7 @@ impl Share {
     /// How much there will be in the end of what there is so much of now, and a little more.
     pub fn in_the_end(self, now: usize) -> usize {
         let each = now as f64 / self.done as f64;
-        (each * self.all as f64 * 1.125) as usize + 64
+        ((each * self.all as f64 * 1.125) as usize).saturating_add(64)
     }
 }
 
