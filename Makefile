@@ -238,8 +238,10 @@ asan-python: $(VENV)/.wheel
 	$(NEED_NIGHTLY)
 	RUSTFLAGS="$(ASAN_RUSTFLAGS)" CARGO_TARGET_DIR=$(ASAN_TARGET) \
 	  cargo +nightly build --release --features python --target $(HOST) --lib
-	cc -shared -o $(ASAN_TARGET)/runtime.so -Wl,--whole-archive \
-	  $$(rustc +nightly --print target-libdir)/librustc-nightly_rt.asan.a -Wl,--no-whole-archive -lpthread -ldl -lm -lrt
+	cp $$(rustc +nightly --print target-libdir)/librustc-nightly_rt.asan.a $(ASAN_TARGET)/runtime.a
+	ar d $(ASAN_TARGET)/runtime.a asan_preinit.cpp.o  # what only a program may have
+	cc -shared -o $(ASAN_TARGET)/runtime.so -Wl,--whole-archive $(ASAN_TARGET)/runtime.a -Wl,--no-whole-archive \
+	  -lpthread -ldl -lm -lrt
 	rm -rf $(ASAN_TARGET)/python && mkdir -p $(ASAN_TARGET)/python
 	cp -r python/letterhead $(ASAN_TARGET)/python/
 	cp $(ASAN_TARGET)/$(HOST)/release/libletterhead.so $(ASAN_TARGET)/python/letterhead/_native.abi3.so
