@@ -25,6 +25,8 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import NamedTuple
 
+from elftools.elf.elffile import ELFFile
+
 HERE = Path(__file__).parent
 
 MOST_MIB = 6
@@ -87,9 +89,27 @@ def audit(wheel: Path) -> None:
     if is_stable:
         run(sys.executable, "-m", "abi3audit", "--strict", wheel)
         told.append("nothing but abi3 of 3.11")
-    if "linux" in platforms:
+    if "musllinux" in platforms:
+        told.append(f"needs {', '.join(libraries_of(wheel))}")
+    elif "linux" in platforms:
         told.append(f"auditwheel: {platform_of(wheel, platforms)}")
     print(f"{wheel.name}\n  {'; '.join(told)}")
+
+
+def libraries_of(wheel: Path) -> list[str]:
+    """Find what a module for musl asks its system for, which has to be musl alone.
+
+    Linked by zig it asks for ``libc.so``, as programs of musl do, and musl's loader takes that for itself. auditwheel knows
+    only the name that Alpine gives it, and looks for the library on the system it runs on.
+    """
+    with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as scratch:
+        module = next(name for name in archive.namelist() if MODULE.fullmatch(name))
+        with open(archive.extract(module, scratch), "rb") as file:
+            dynamic = ELFFile(file).get_section_by_name(".dynamic")
+            needed = [tag.needed for tag in dynamic.iter_tags("DT_NEEDED")]
+    if not set(needed) <= {"libc.so", f"libc.musl-{os.uname().machine}.so.1"}:
+        fail(f"{wheel.name} needs {', '.join(needed)}, which musl does not bring")
+    return needed
 
 
 def platform_of(wheel: Path, platforms: str) -> str:
