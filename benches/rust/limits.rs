@@ -209,6 +209,7 @@ struct Job<'a> {
     /// Bytes of all batches, and of what is made of them.
     reads: usize,
     writes: usize,
+    is_one_call: bool,
     run: Box<dyn FnMut() + 'a>,
     /// Of each round.
     taken: Vec<Taken>,
@@ -223,7 +224,8 @@ impl<'a> Job<'a> {
             }
         };
         let batch = batches[0].len();
-        Job { name, batch, reads: weight(batches), writes: weight(made), run: Box::new(run), taken: Vec::new() }
+        let (reads, writes, is_one_call) = (weight(batches), weight(made), batches.len() == 1);
+        Job { name, batch, reads, writes, is_one_call, run: Box::new(run), taken: Vec::new() }
     }
 
     /// A copy of as many bytes as a decode of each batch reads and writes in the mean, into one buffer that was touched.
@@ -238,10 +240,15 @@ impl<'a> Job<'a> {
             }
         };
         let batch = batches[0].len();
-        Job { name: "memcpy", batch, reads: half, writes: half, run: Box::new(run), taken: Vec::new() }
+        let is_one_call = batches.len() == 1;
+        Job { name: "memcpy", batch, reads: half, writes: half, is_one_call, run: Box::new(run), taken: Vec::new() }
     }
 
     fn time(&mut self) {
+        if self.is_one_call {
+            // Of many calls nearly all follow one like them, whose memory they get; so does this one, then.
+            (self.run)();
+        }
         let ((), taken) = timed(&mut self.run);
         self.taken.push(taken);
     }
@@ -354,7 +361,7 @@ fn fresh(corpus: &Corpus, rounds: usize) -> Vec<Value> {
         let half = (traffic.0 + traffic.1) / 2;
         for ((name, taken), (reads, writes)) in taken.into_iter().zip([(half, half), traffic, (traffic.1, traffic.0)]) {
             let run: Box<dyn FnMut()> = Box::new(|| ());
-            let job = Job { name, batch: size, reads, writes, run, taken };
+            let job = Job { name, batch: size, reads, writes, is_one_call: false, run, taken };
             found.push(placed(job.row(corpus.headers()), corpus, "fresh"));
         }
     }
