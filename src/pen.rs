@@ -11,14 +11,20 @@ pub struct Pen<'o> {
     /// Where the bytes begin: kept here, for what is written might be anything.
     start: *mut u8,
     len: usize,
-    /// How long they may become, `WIDE` bytes more not counted.
+    /// They stay shorter than this, as `WIDE` bytes of room are not counted: where there are fewer, none are.
     room: usize,
+}
+
+/// How long bytes stay shorter than, where they are not moved.
+#[inline(always)]
+fn room_in(out: &Vec<u8>) -> usize {
+    (out.capacity() + 1).saturating_sub(WIDE)
 }
 
 impl<'o> Pen<'o> {
     #[inline(always)]
     pub fn new(out: &'o mut Vec<u8>) -> Self {
-        Pen { start: out.as_mut_ptr(), len: out.len(), room: out.capacity().saturating_sub(WIDE), out }
+        Pen { start: out.as_mut_ptr(), len: out.len(), room: room_in(out), out }
     }
 
     /// How many bytes there are.
@@ -30,7 +36,7 @@ impl<'o> Pen<'o> {
     /// Makes room for so many bytes more.
     #[inline(always)]
     pub fn reserve(&mut self, most: usize) {
-        if self.len + most > self.room {
+        if self.len + most >= self.room {
             self.grow(most);
         }
     }
@@ -43,7 +49,7 @@ impl<'o> Pen<'o> {
         // A run is copied with what lies behind it.
         self.out.reserve(most + WIDE);
         self.start = self.out.as_mut_ptr();
-        self.room = self.out.capacity() - WIDE;
+        self.room = room_in(self.out);
     }
 
     /// What was written from a place on.
@@ -244,6 +250,19 @@ mod tests {
             drop(pen);
             let reversed: Vec<u8> = bytes[..len].iter().rev().copied().collect();
             assert_eq!(out, [&bytes[..len], &[7, 8, 9], &reversed].concat());
+        }
+    }
+
+    #[test]
+    fn a_run_without_bytes_has_room_too() {
+        for capacity in [0, 1, WIDE - 1, WIDE] {
+            let mut out = Vec::with_capacity(capacity);
+            let mut pen = Pen::new(&mut out);
+            pen.reserve(0);
+            // SAFETY: there is room for no byte, and `WIDE` lie behind the run.
+            unsafe { pen.run(Run::new(&[7; WIDE], 0, 0)) };
+            drop(pen);
+            assert!(out.is_empty() && out.capacity() >= WIDE, "{capacity}");
         }
     }
 

@@ -116,10 +116,14 @@ pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
         Err(Stop) => each.unreadable(mode),
         Ok(Message { opened, value_at }) => match number_or(opened.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS {
             0 => each.message(L::handed(opened.fields, None).as_ref(), opened.block, mode),
-            codec => match decompressed(&opened, codec, limits, attributes_at, value_at, mode) {
-                Err(Stop) => each.unreadable(mode),
-                Ok(set) => each.within(&set, |each| expand::<L, M, _>(&set, &opened, value_at, mode, each)),
-            },
+            codec => {
+                // A set of which not even the length is there is nowhere in the cell, and that was noted.
+                let Some(value_at) = value_at else { return each.unreadable(mode) };
+                match decompressed(&opened, codec, limits, attributes_at, value_at, mode) {
+                    Err(Stop) => each.unreadable(mode),
+                    Ok(set) => each.within(&set, |each| expand::<L, M, _>(&set, &opened, value_at, mode, each)),
+                }
+            }
         },
     }
 }

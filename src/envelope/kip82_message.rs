@@ -155,10 +155,10 @@ pub fn open_frame<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<
     Ok(Framed { offset, message: cursor.split(size, "message", mode)? })
 }
 
-/// A message, and where its value begins in the cell.
+/// A message, and where its value begins in the cell; nowhere when the message ends in the length before it.
 pub struct Message<'a> {
     pub opened: Opened<'a, Fields<'a>>,
-    pub value_at: usize,
+    pub value_at: Option<usize>,
 }
 
 /// The message in a frame.
@@ -211,12 +211,12 @@ pub fn open_message<'a, L: Layout, M: Mode>(
                 0 => message.nothing(),
                 _ => open_headers(&mut message, mode)?,
             };
-            let value_at = message.at() + LENGTH_LEN;
+            let value_at = after_length(&message);
             (Some(block), open_value(&mut message, mode)?, value_at)
         }
         (true, MAGIC) if bits & CODEC_BITS == 0 => open_wrapped(&mut message, mode)?,
         _ => {
-            let value_at = message.at() + LENGTH_LEN;
+            let value_at = after_length(&message);
             (None, open_value(&mut message, mode)?, value_at)
         }
     };
@@ -244,6 +244,11 @@ const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 /// Of the length before a value.
 const LENGTH_LEN: usize = 4;
 
+/// Where what comes after a length begins.
+fn after_length(message: &Cursor<'_>) -> Option<usize> {
+    (message.remaining() >= LENGTH_LEN).then(|| message.at() + LENGTH_LEN)
+}
+
 /// The block after the key.
 fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Cursor<'a>, Stop> {
     let at = message.at();
@@ -263,12 +268,12 @@ fn open_value<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Opt
 }
 
 /// Headers, value and the place of it.
-type Wrapper<'a> = (Option<Cursor<'a>>, Option<FieldValue<'a>>, usize);
+type Wrapper<'a> = (Option<Cursor<'a>>, Option<FieldValue<'a>>, Option<usize>);
 
 /// The value that is a wrapper or null, which ends the message.
 fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Wrapper<'a>, Stop> {
     let len = message.nullable_length32("value length", mode)?;
-    let value_at = message.at();
+    let value_at = Some(message.at());
     let Some(len) = len else {
         message.nothing_after("value", mode)?;
         return Ok((None, Some(FieldValue::Null), value_at));

@@ -14,14 +14,35 @@ pub struct Parts<'a> {
     pub bytes: &'a [u8],
 }
 
+/// The parts of a row.
+struct InParts<'a> {
+    bytes: &'a [u8],
+    /// Where they begin, and where the last ends; the first is neither negative nor behind the last.
+    offsets: &'a [i32],
+    /// Where the last ends: `WIDE` bytes before the bytes do, at least.
+    last: i32,
+    byte_len: usize,
+}
+
 impl<'a> Parts<'a> {
-    /// The parts at some places, and how many bytes they have; `None` when too few bytes lie behind them.
+    /// The parts at some places; `None` when too few bytes lie behind them.
     #[inline(always)]
-    fn at(self, places: &Range<usize>) -> Option<(&'a [i32], usize)> {
+    fn at(self, places: &Range<usize>) -> Option<InParts<'a>> {
         let offsets = self.offsets.get(places.start..places.end.checked_add(1)?)?;
-        let (first, last) = (usize::try_from(*offsets.first()?).ok()?, usize::try_from(*offsets.last()?).ok()?);
-        (last.checked_add(WIDE)? <= self.bytes.len()).then_some((offsets, last.checked_sub(first)?))
+        let last = *offsets.last()?;
+        let (first, end) = (usize::try_from(*offsets.first()?).ok()?, usize::try_from(last).ok()?);
+        let byte_len = end.checked_sub(first)?;
+        (end.checked_add(WIDE)? <= self.bytes.len()).then_some(InParts { bytes: self.bytes, offsets, last, byte_len })
     }
+}
+
+/// How many bytes there are between two offsets; `None` unless the second is neither before the first nor behind the last
+/// of all, which the first is not.
+#[inline(always)]
+fn len_within(start: i32, end: i32, last: i32) -> Option<usize> {
+    // One comparison for both: as a number without a sign, what is negative is larger than all that lies before the last.
+    let (len, room) = (end.wrapping_sub(start) as u32, last.wrapping_sub(start) as u32);
+    (len <= room).then_some(len as usize)
 }
 
 /// Which places hold a value: a bit for each, the first in the lowest bit.
@@ -52,8 +73,7 @@ impl<'a> Names<'a> {
     /// The names at some places; `None` when too few bytes lie behind them.
     #[inline(always)]
     fn at(self, places: &Range<usize>) -> Option<InNames<'a>> {
-        let (offsets, _) = self.names.at(places)?;
-        Some(InNames { all: self, first: places.start, offsets })
+        Some(InNames { all: self, first: places.start, parts: self.names.at(places)? })
     }
 }
 
@@ -61,23 +81,24 @@ impl<'a> Names<'a> {
 struct InNames<'a> {
     all: Names<'a>,
     first: usize,
-    /// Where the names begin, and where the last ends.
-    offsets: &'a [i32],
+    parts: InParts<'a>,
 }
 
 impl InNames<'_> {
     /// The kind at a place; only those that have a name are found.
     #[inline(always)]
     fn get(&self, index: usize) -> Result<Option<Kind>, Stop> {
-        let Some([start, end]) = self.offsets.get(index..index + 2) else { return Err(Stop) };
+        let Some(&[start, end]) = self.parts.offsets.get(index..index + 2) else { return Err(Stop) };
         if self.all.has_kind.is_some_and(|bits| !bits.get(self.first + index)) {
             return Ok(None);
         }
-        if start > end {
+        // Of names without a kind before this one nobody saw where they end.
+        if start < 0 || start > self.parts.last {
             return Err(Stop);
         }
-        // SAFETY: as for the keys and the values.
-        let name = unsafe { Run::new(self.all.names.bytes, *start as usize, (end - start) as usize) };
+        let len = len_within(start, end, self.parts.last).ok_or(Stop)?;
+        // SAFETY: it begins at 0 or behind it and ends with the last or before it, `WIDE` bytes before the bytes do.
+        let name = unsafe { Run::new(self.parts.bytes, start as usize, len) };
         Kind::of_padded(*name.chunk(), name.len()).map(Some).ok_or(Stop)
     }
 }
@@ -108,23 +129,19 @@ impl<'a> Columns<'a> {
             _ => Some(None),
         };
         let (key_kinds, kinds) = (names(self.key_kinds)?, names(self.kinds)?);
-        let (keys, key_bytes) = self.keys.at(&places)?;
-        let (values, value_bytes) = self.values.at(&places)?;
-        let byte_len = key_bytes + value_bytes;
-        Some(InColumns { all: self, first: places.start, key_kinds, keys, kinds, values, byte_len })
+        let (keys, values) = (self.keys.at(&places)?, self.values.at(&places)?);
+        Some(InColumns { has_value: self.has_value, first: places.start, key_kinds, keys, kinds, values })
     }
 }
 
 /// The headers of a row.
 pub struct InColumns<'a, const KINDS: bool> {
-    all: Columns<'a>,
+    has_value: Option<Bits<'a>>,
     first: usize,
     key_kinds: Option<InNames<'a>>,
-    /// Where the keys begin, and where the last ends.
-    keys: &'a [i32],
+    keys: InParts<'a>,
     kinds: Option<InNames<'a>>,
-    values: &'a [i32],
-    byte_len: usize,
+    values: InParts<'a>,
 }
 
 impl<'a, const KINDS: bool> Short<'a> for InColumns<'a, KINDS> {
@@ -132,31 +149,28 @@ impl<'a, const KINDS: bool> Short<'a> for InColumns<'a, KINDS> {
 
     #[inline(always)]
     fn most(&self) -> usize {
-        self.keys.len() - 1
+        self.keys.offsets.len() - 1
     }
 
     #[inline(always)]
     fn byte_len(&self) -> usize {
-        self.byte_len
+        self.keys.byte_len + self.values.byte_len
     }
 
     /// Of keys in a column of text it was seen before that they are.
     #[inline(always)]
     fn each<M: Mode, T: Take<'a>>(self, _mode: &mut M, to: &mut T) -> Result<(), Stop> {
-        for (index, (keys, values)) in self.keys.windows(2).zip(self.values.windows(2)).enumerate() {
-            let ([key, key_end], [value, value_end]) = (keys, values) else { return Err(Stop) };
-            // The last ends within the bytes: where none ends before it begins, all do.
-            if key > key_end || value > value_end {
-                return Err(Stop);
-            }
-            // SAFETY: the first begins at 0 or behind it, and the last ends `WIDE` bytes before the bytes do.
+        let (keys, values) = (&self.keys, &self.values);
+        for (index, (key, value)) in keys.offsets.windows(2).zip(values.offsets.windows(2)).enumerate() {
+            let (&[key, key_end], &[value, value_end]) = (key, value) else { return Err(Stop) };
+            let key_len = len_within(key, key_end, keys.last).ok_or(Stop)?;
+            let value_len = len_within(value, value_end, values.last).ok_or(Stop)?;
+            // SAFETY: the first begins at 0 or behind it, each other where the one before it ends, and none ends behind the
+            // last, which does so `WIDE` bytes before the bytes do.
             let (key, value) = unsafe {
-                (
-                    Run::new(self.all.keys.bytes, *key as usize, (key_end - key) as usize),
-                    Run::new(self.all.values.bytes, *value as usize, (value_end - value) as usize),
-                )
+                (Run::new(keys.bytes, key as usize, key_len), Run::new(values.bytes, value as usize, value_len))
             };
-            let has_value = self.all.has_value.is_none_or(|bits| bits.get(self.first + index));
+            let has_value = self.has_value.is_none_or(|bits| bits.get(self.first + index));
             let kind = |names: &Option<InNames<'a>>| match names {
                 Some(names) if KINDS => names.get(index),
                 _ => Ok(None),
@@ -259,10 +273,16 @@ mod tests {
             }
         }
         // No array has such offsets, and nothing outside is read all the same.
-        let bad = Parts { offsets: &[0, 30, 2], bytes: &bytes };
         let good = Parts { offsets: &[0, 1, 2], bytes: &bytes };
-        for (keys, values) in [(bad, good), (good, bad)] {
-            assert_eq!(read(plain(keys, values), 0..2), Some(Err(Stop)));
+        for offsets in [&[0, 30, 2], &[0, 1000, 2], &[0, i32::MAX, 2], &[0, -1, 2], &[1, 0, 2], &[0, i32::MIN, 2]] {
+            let bad = Parts { offsets, bytes: &bytes };
+            for (keys, values) in [(bad, good), (good, bad)] {
+                assert_eq!(read(plain(keys, values), 0..2), Some(Err(Stop)), "{offsets:?}");
+            }
+            for has_kind in [None, Some(Bits { bytes: &[0b10], offset: 0 })] {
+                let names = Names { names: bad, has_kind }.at(&(0..2)).expect("they begin and end within the bytes");
+                assert_eq!(names.get(1), Err(Stop), "{offsets:?}");
+            }
         }
         assert!(plain(good, good).at::<false>(0..usize::MAX).is_none());
     }

@@ -104,6 +104,20 @@ fn compressed_data_that_are_corrupt_are_rejected() {
 }
 
 #[test]
+fn a_set_of_which_not_even_the_length_is_there_is_not_expanded() {
+    for len in 0..4 {
+        let cell = sealed(2, 1, &[&[0; 8][..], &[0xff; 4], &vec![0; len]].concat());
+        let after = [&cell[..], &plain()].concat();
+        for format in SETS {
+            for cell in [&cell, &after] {
+                let found: Vec<_> = faults(format, cell, STRICT).iter().map(|fault| (fault.code, fault.byte)).collect();
+                assert_eq!(found, [(Code::Truncated, Some(VALUE - 4))], "{len}");
+            }
+        }
+    }
+}
+
+#[test]
 fn compressed_data_past_the_limit_are_rejected() {
     // Raw snappy says its length first: 64 MiB and one byte.
     let cell = message(2, 2, Some(b"\x81\x80\x80\x20"));

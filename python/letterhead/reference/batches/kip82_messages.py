@@ -73,6 +73,9 @@ class MessageSet:
             try:
                 fields, block, value_at = self.layout.read(offset, message)
                 codec = fields["attributes"] & CODEC_BITS
+                if codec and value_at is None:  # nowhere in the cell, and that was noted
+                    yield Opened({}, None, cursor.faults, broken=True)
+                    continue
                 inside = _decompress(cursor, codec, fields, attributes_at, value_at) if codec else None
             except Broken as end:
                 yield unreadable(cursor, end)

@@ -69,8 +69,11 @@ class Message:
         cursor.nothing_after("message")
         return fields, block
 
-    def read(self, offset: int, message: Cursor) -> tuple[Fields, Cursor | None, int]:
-        """Read the message in a frame; give its fields, where its headers are and where its value begins."""
+    def read(self, offset: int, message: Cursor) -> tuple[Fields, Cursor | None, int | None]:
+        """Read the message in a frame; give its fields, where its headers are and where its value begins.
+
+        It begins nowhere when the message ends in the length before it.
+        """
         crc_at = message.at
         crc = int.from_bytes(message.take(4, "crc"), "big")
         magic_at = message.at
@@ -100,7 +103,7 @@ class Message:
         }
         return fields, *self._take_rest(message, fields)
 
-    def _take_rest(self, message: Cursor, fields: Fields) -> tuple[Cursor | None, int]:
+    def _take_rest(self, message: Cursor, fields: Fields) -> tuple[Cursor | None, int | None]:
         """Read headers and value, and give where both are."""
         magic, bits = fields["magic"], fields["attributes"] & 0xFF
         if magic == MAGIC and self.wrapped:
@@ -110,7 +113,8 @@ class Message:
         block = None
         if magic == MAGIC and not self.wrapped:
             block = _take_headers(message) if bits & BIT_4 else message.split(0, "headers block")
-        value_at = message.at + kip82_wrapper.LENGTH_LEN
+        length_len = kip82_wrapper.LENGTH_LEN
+        value_at = message.at + length_len if message.left >= length_len else None
         with message.softly():
             fields["value"] = kip82_wrapper.take_value(message)
             if fields["tombstone"] is None:
