@@ -17,6 +17,32 @@ pub fn is_ascii(chunk: &[u8; CHUNK], len: usize) -> bool {
     len <= CHUNK && (u64::from(high_bits(chunk)) << (CHUNK - len)) as u32 == 0
 }
 
+/// Whether the first bytes of two chunks are the same; not if they have fewer of them.
+#[inline(always)]
+pub fn are_alike(one: &[u8; CHUNK], other: &[u8; CHUNK], len: usize) -> bool {
+    len <= CHUNK && (u64::from(differing(one, other)) << (CHUNK - len)) as u32 == 0
+}
+
+/// A bit for each place where two chunks differ, the first in the lowest bit.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn differing(one: &[u8; CHUNK], other: &[u8; CHUNK]) -> u32 {
+    use std::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8};
+    // SAFETY: SSE2 is part of every x86-64; all loads lie within the 32 bytes and need no alignment.
+    unsafe {
+        let (one, other) = (one.as_ptr().cast::<__m128i>(), other.as_ptr().cast::<__m128i>());
+        let same = |at| _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128(one.add(at)), _mm_loadu_si128(other.add(at))));
+        !(same(0) as u32 | (same(1) as u32) << 16)
+    }
+}
+
+/// A bit for each place where two chunks differ, the first in the lowest bit.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn differing(one: &[u8; CHUNK], other: &[u8; CHUNK]) -> u32 {
+    one.iter().zip(other).rev().fold(0, |bits, (one, other)| bits << 1 | u32::from(one != other))
+}
+
 /// A bit for each byte that is no ASCII, the first in the lowest bit.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -134,5 +160,18 @@ mod tests {
         }
         assert!(is_ascii(&[0x7f; CHUNK], CHUNK));
         assert!(!is_ascii(&[0x7f; CHUNK], CHUNK + 1));
+    }
+
+    #[test]
+    fn the_first_bytes_are_compared_and_no_others() {
+        for place in 0..CHUNK {
+            let (one, mut other) = ([b'a'; CHUNK], [b'a'; CHUNK]);
+            other[place] = b'b';
+            for len in 0..=CHUNK {
+                assert_eq!(are_alike(&one, &other, len), len <= place, "{place} {len}");
+            }
+        }
+        assert!(are_alike(&[7; CHUNK], &[7; CHUNK], CHUNK));
+        assert!(!are_alike(&[7; CHUNK], &[7; CHUNK], CHUNK + 1));
     }
 }

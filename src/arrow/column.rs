@@ -42,6 +42,8 @@ pub struct Column {
     of: DataType,
     data: Data,
     valid: Validity,
+    /// So many of the last places hold a value that `valid` does not have yet: it gets them before the next null.
+    unnoted: usize,
 }
 
 impl Column {
@@ -64,7 +66,7 @@ impl Column {
             DataType::Binary => Data::Bytes(Runs::default()),
             other => unreachable!("no scalar has the type {other}"),
         };
-        Column { of, data, valid: Validity::default() }
+        Column { of, data, valid: Validity::default(), unnoted: 0 }
     }
 
     /// Makes room for so many values, and so many bytes behind offsets.
@@ -88,7 +90,16 @@ impl Column {
 
     #[inline]
     pub fn count(&self) -> usize {
-        self.valid.count()
+        self.valid.count() + self.unnoted
+    }
+
+    /// Which places hold a value, up to the last.
+    #[inline]
+    fn noted(&mut self) -> &mut Validity {
+        if self.unnoted > 0 {
+            self.valid.push_all(std::mem::take(&mut self.unnoted));
+        }
+        &mut self.valid
     }
 
     /// Bytes behind offsets; 0 where there are no offsets.
@@ -102,13 +113,17 @@ impl Column {
 
     /// The values and which of them are valid, for whoever appends many of one type.
     pub fn parts_mut(&mut self) -> (&mut Data, &mut Validity) {
+        self.noted();
         (&mut self.data, &mut self.valid)
     }
 
     /// Appends a value of this column's type, whose range was checked when it was read.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
-        self.valid.push(value.is_some());
+        match value {
+            Some(_) => self.unnoted += 1,
+            None => self.noted().push(false),
+        }
         let int = if let Some(Value::Int(number)) = value { number } else { 0 };
         let wide = if let Some(Value::Wide(number)) = value { number } else { 0 };
         match &mut self.data {
@@ -132,7 +147,7 @@ impl Column {
     /// Appends a null.
     #[inline]
     pub fn push_null(&mut self) {
-        self.valid.push(false);
+        self.noted().push(false);
         match &mut self.data {
             Data::Bool(bits) => bits.append(false),
             Data::Int8(numbers) => numbers.push(0),
@@ -196,13 +211,13 @@ impl Column {
             Data::Bytes(runs) => runs.push_from::<WIDE>(source, bytes),
             _ => return false,
         }
-        self.valid.push(true);
+        self.unnoted += 1;
         true
     }
 
     /// Back to an earlier length.
     pub fn truncate(&mut self, len: usize) {
-        self.valid.truncate(len);
+        self.noted().truncate(len);
         match &mut self.data {
             Data::Bool(bits) => bits.truncate(len),
             Data::Int8(numbers) => numbers.truncate(len),
@@ -220,7 +235,8 @@ impl Column {
         }
     }
 
-    pub fn finish(self) -> ArrayRef {
+    pub fn finish(mut self) -> ArrayRef {
+        self.noted();
         let nulls = self.valid.finish();
         match (self.data, &self.of) {
             (Data::Bool(mut bits), _) => Arc::new(BooleanArray::new(bits.finish(), nulls)),

@@ -11,7 +11,7 @@ use super::schema;
 use super::sink::RowSink;
 use super::source::Source;
 use super::validity::Validity;
-use crate::chunk::Run;
+use crate::chunk::{CHUNK, Run, are_alike};
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, Key, TypedKey, WantedKey};
 use crate::kind::{Dialect, Kind, Scalar};
@@ -68,12 +68,102 @@ struct Found<'a> {
     at: Option<usize>,
 }
 
+/// What a row holds for a wanted header so far: for most one header, which takes no list.
+#[derive(Default)]
+struct Finds<'a> {
+    first: Option<Found<'a>>,
+    more: Vec<Found<'a>>,
+}
+
+impl<'a> Finds<'a> {
+    #[inline(always)]
+    fn clear(&mut self) {
+        if self.first.take().is_some() {
+            self.more.clear();
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, found: Found<'a>) {
+        match self.first {
+            None => self.first = Some(found),
+            Some(_) => self.more.push(found),
+        }
+    }
+
+    fn get(&self, place: usize) -> Option<Found<'a>> {
+        match place.checked_sub(1) {
+            None => self.first,
+            Some(place) => self.more.get(place).copied(),
+        }
+    }
+
+    fn count(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+}
+
+/// A wanted key of text.
+struct Text {
+    /// A few bits of it: nearly every header that nobody wants is passed over by them, without a look at the key.
+    glance: u32,
+    /// The place of its slot.
+    place: usize,
+    bytes: Vec<u8>,
+    /// Its first bytes.
+    chunk: [u8; CHUNK],
+}
+
+impl Text {
+    /// The key of the slot at a place, if it is text.
+    fn of(place: usize, key: &WantedKey) -> Option<Self> {
+        let bytes = match key {
+            WantedKey::Text(text) => text.clone().into_bytes(),
+            WantedKey::Typed(Kind::Named(Scalar::String), bytes) => bytes.clone(),
+            WantedKey::Int(_) | WantedKey::Typed(..) => return None,
+        };
+        let mut chunk = [0; CHUNK];
+        chunk.iter_mut().zip(&bytes).for_each(|(to, byte)| *to = *byte);
+        Some(Text { glance: glance(&bytes), place, bytes, chunk })
+    }
+}
+
+/// A key as it lies, which is compared with a wanted one.
+trait Likeness {
+    fn bytes(&self) -> &[u8];
+
+    fn is(&self, wanted: &Text) -> bool;
+}
+
+impl Likeness for &[u8] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn is(&self, wanted: &Text) -> bool {
+        *self == wanted.bytes
+    }
+}
+
+impl Likeness for Run<'_> {
+    #[inline(always)]
+    fn bytes(&self) -> &[u8] {
+        Run::bytes(*self)
+    }
+
+    #[inline(always)]
+    fn is(&self, wanted: &Text) -> bool {
+        match self.len() {
+            0..=CHUNK => self.len() == wanted.bytes.len() && are_alike(self.chunk(), &wanted.chunk, self.len()),
+            _ => Run::bytes(*self) == wanted.bytes,
+        }
+    }
+}
+
 /// A wanted header, what the row at hand has of it, and its column.
 struct Slot<'a> {
     want: Want,
-    /// Its key where that is text.
-    text: Option<Vec<u8>>,
-    found: Vec<Found<'a>>,
+    found: Finds<'a>,
     /// The order of values whose bytes the column takes as they are, where nothing else is asked of them; nearly all are
     /// read that way.
     plain: Option<ByteOrder>,
@@ -87,11 +177,12 @@ struct Slot<'a> {
 /// Typed columns as they grow.
 pub struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
-    /// Of the slots whose keys are text: a few bits of the key and the place of the slot. Nearly every header that nobody
-    /// wants is passed over by them, without a look at the key.
-    glances: Vec<(u32, usize)>,
-    /// The bits of those glances.
+    /// The wanted keys of text.
+    texts: Vec<Text>,
+    /// The bits of their glances.
     bits: u64,
+    /// No two of them are the same.
+    are_distinct: bool,
     /// How many rows there were before the row at hand.
     rows: usize,
     /// Where values lie, if it is known.
@@ -103,11 +194,6 @@ pub struct SelectSink<'a> {
 
 impl<'a> SelectSink<'a> {
     pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, source: Source<'a>) -> Self {
-        let text = |want: &Want| match &want.key {
-            WantedKey::Text(text) => Some(text.clone().into_bytes()),
-            WantedKey::Typed(Kind::Named(Scalar::String), bytes) => Some(bytes.clone()),
-            WantedKey::Int(_) | WantedKey::Typed(..) => None,
-        };
         let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
             (Coding::Spelled(Spelling::Bytes(order)), Repeat::Last | Repeat::First) => {
                 (column.takes_bytes_of(want.of.scalar) && !want.required).then_some(order)
@@ -116,18 +202,18 @@ impl<'a> SelectSink<'a> {
         };
         let slot = |want: &Want, column: Column| Slot {
             want: want.clone(),
-            text: text(want),
-            found: Vec::new(),
+            found: Finds::default(),
             plain: plain(want, &column),
             column,
             lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
             values: 0,
         };
         let slots: Vec<_> = wants.iter().map(|want| slot(want, Column::new(want.of.scalar.arrow(dialect)))).collect();
-        let glance_at = |(place, slot): (usize, &Slot<'_>)| Some((glance(slot.text.as_deref()?), place));
-        let glances: Vec<_> = slots.iter().enumerate().filter_map(glance_at).collect();
-        let bits = glances.iter().fold(0, |bits, (glance, _)| bits | bit(*glance));
-        SelectSink { slots, glances, bits, rows: 0, source, dialect, order }
+        let texts: Vec<_> = wants.iter().enumerate().filter_map(|(place, want)| Text::of(place, &want.key)).collect();
+        let bits = texts.iter().fold(0, |bits, text| bits | bit(text.glance));
+        let same_as_before = |place: usize| texts[..place].iter().any(|text| text.bytes == texts[place].bytes);
+        let are_distinct = !(0..texts.len()).any(same_as_before);
+        SelectSink { slots, texts, bits, are_distinct, rows: 0, source, dialect, order }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
@@ -136,23 +222,26 @@ impl<'a> SelectSink<'a> {
 
     /// Shows a header with a key of text to whoever wants it.
     #[inline(always)]
-    fn offer(&mut self, key: &[u8], found: impl Fn() -> Found<'a>) {
-        let seen = glance(key);
+    fn offer(&mut self, key: impl Likeness, found: impl Fn() -> Found<'a>) {
+        let seen = glance(key.bytes());
         if self.bits & bit(seen) == 0 {
             return;
         }
-        for (wanted, place) in &self.glances {
-            let slot = &mut self.slots[*place];
-            if *wanted == seen && slot.text.as_deref() == Some(key) {
-                slot.take(found());
+        for text in &self.texts {
+            if text.glance == seen && key.is(text) {
+                self.slots[text.place].take(found());
+                if self.are_distinct {
+                    return;
+                }
             }
         }
     }
 
     /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
     pub fn rebind<'b>(self, source: Source<'b>) -> SelectSink<'b> {
-        let SelectSink { slots, glances, bits, rows, dialect, order, .. } = self;
-        SelectSink { slots: slots.into_iter().map(Slot::rebind).collect(), glances, bits, rows, source, dialect, order }
+        let SelectSink { slots, texts, bits, are_distinct, rows, dialect, order, .. } = self;
+        let slots = slots.into_iter().map(Slot::rebind).collect();
+        SelectSink { slots, texts, bits, are_distinct, rows, source, dialect, order }
     }
 
     /// Where values lie from here on.
@@ -199,7 +288,7 @@ impl<'a> Take<'a> for SelectSink<'a> {
         let value = header.value.map(Run::bytes);
         let found = || Found { index: header.index, kind: header.kind, value, at: header.at };
         match header.key_kind {
-            None | Some(Kind::Named(Scalar::String)) => self.offer(header.key.bytes(), found),
+            None | Some(Kind::Named(Scalar::String)) => self.offer(header.key, found),
             Some(kind) => {
                 let key = Key::Typed(TypedKey::new(kind, header.key.bytes(), self.order));
                 for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&key)) {
@@ -292,18 +381,21 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 impl<'a> Slot<'a> {
     fn rebind<'b>(mut self) -> Slot<'b> {
         self.found.clear();
-        let found = std::mem::take(&mut self.found).into_iter().map(|_| unreachable!("it was cleared")).collect();
-        let Slot { want, text, plain, column, lists, values, .. } = self;
-        Slot { want, text, found, plain, column, lists, values }
+        let more = self.found.more.into_iter().map(|_| unreachable!("it was cleared")).collect();
+        let found = Finds { first: None, more };
+        let Slot { want, plain, column, lists, values, .. } = self;
+        Slot { want, found, plain, column, lists, values }
     }
 
     #[inline]
     fn take(&mut self, found: Found<'a>) {
-        match (self.want.repeat, self.found.len()) {
+        match self.want.repeat {
+            Repeat::Last => self.found.first = Some(found),
+            Repeat::All => self.found.push(found),
+            Repeat::First if self.found.first.is_some() => {}
             // The second one is kept to say where it stands; those after it add nothing.
-            (Repeat::All, _) | (_, 0) | (Repeat::Error, 1) => self.found.push(found),
-            (Repeat::Last, _) => self.found[0] = found,
-            (Repeat::First | Repeat::Error, _) => {}
+            Repeat::Error if self.found.count() > 1 => {}
+            Repeat::First | Repeat::Error => self.found.push(found),
         }
     }
 
@@ -311,7 +403,7 @@ impl<'a> Slot<'a> {
     #[inline(always)]
     fn end_plain(&mut self, source: Source<'a>) -> bool {
         let Some(order) = self.plain else { return false };
-        match self.found.first() {
+        match &self.found.first {
             Some(Found { kind: None, value: Some(bytes), .. }) => self.column.push_bytes(bytes, order, source),
             Some(_) => false,
             None => {
@@ -335,14 +427,14 @@ impl<'a> Slot<'a> {
             self.column.push(None);
             return Ok(());
         }
-        if self.want.required && self.found.is_empty() && headers != Presence::Broken {
+        if self.want.required && self.found.first.is_none() && headers != Presence::Broken {
             mode.column(|| self.fault(Code::MissingKey, "the header is required and absent".into(), None, None))?;
         }
         if self.lists.is_some() {
             return self.end_list(headers, dialect, order, mode);
         }
-        let value = match self.found.first() {
-            Some(found) => self.read(*found, dialect, order, mode)?.flatten(),
+        let value = match self.found.first {
+            Some(found) => self.read(found, dialect, order, mode)?.flatten(),
             None => None,
         };
         self.column.push(value);
@@ -362,8 +454,10 @@ impl<'a> Slot<'a> {
             return Ok(());
         }
         let mut whole = true;
-        for place in 0..self.found.len() {
-            match self.read(self.found[place], dialect, order, mode)? {
+        let mut place = 0;
+        while let Some(found) = self.found.get(place) {
+            place += 1;
+            match self.read(found, dialect, order, mode)? {
                 Some(value) => self.column.push(value),
                 None => whole = false,
             }

@@ -92,14 +92,13 @@ impl InNames<'_> {
         if self.all.has_kind.is_some_and(|bits| !bits.get(self.first + index)) {
             return Ok(None);
         }
-        // Of names without a kind before this one nobody saw where they end.
-        if start < 0 || start > self.parts.last {
+        // Both as numbers without a sign, which the last is: of names before this one nobody may have seen where they end.
+        if start as u32 > self.parts.last as u32 {
             return Err(Stop);
         }
-        let len = len_within(start, end, self.parts.last).ok_or(Stop)?;
-        // SAFETY: it begins at 0 or behind it and ends with the last or before it, `WIDE` bytes before the bytes do.
-        let name = unsafe { Run::new(self.parts.bytes, start as usize, len) };
-        Kind::of_padded(*name.chunk(), name.len()).map(Some).ok_or(Stop)
+        // SAFETY: it begins with the last or before it, `WIDE` bytes before the bytes end, and is not asked for its own.
+        let name = unsafe { Run::new(self.parts.bytes, start as usize, 0) };
+        Kind::of_padded(*name.chunk(), end.wrapping_sub(start) as u32 as usize).map(Some).ok_or(Stop)
     }
 }
 
