@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import Any
 
-from broker import ROOT
+from pages import ROOT, blocks
 
-PAGE = ROOT / "docs" / "pipeline.md"
+PAGE = "docs/pipeline.md"
 
 
 class Page:
@@ -23,12 +22,13 @@ class Page:
     """
 
     def __init__(self, address: str, prefix: str) -> None:
-        text = PAGE.read_text().replace("127.0.0.1:9092", address)
-        assert text.count(address) == 2  # where it is said, and in the code
-        text = text.replace('"orders', f'"{prefix}orders')
-        self.session, *self.blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        assert (ROOT / PAGE).read_text().count("127.0.0.1:9092") == 2  # where it is said, and in the code
+        self.session, *self.blocks = (
+            block.replace("127.0.0.1:9092", address).replace('"orders', f'"{prefix}orders') for block in blocks(PAGE)
+        )
         assert "SparkSession.builder" in self.session
-        [self.example] = re.findall(r"^```json\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
+        [example] = blocks(PAGE, "json")
+        self.example = example.replace('"orders', f'"{prefix}orders').removesuffix("\n")
         self.source, self.clean, self.quarantine = (f"{prefix}orders{kind}" for kind in ("", "-clean", "-quarantine"))
 
     def run(self, spark: Any) -> dict[str, Any]:
@@ -41,11 +41,11 @@ class Page:
         return self._run(spark, ast.Module(body, []))
 
     def _parsed(self) -> list[ast.Module]:
-        return [ast.parse(block, str(PAGE)) for block in self.blocks]
+        return [ast.parse(block, PAGE) for block in self.blocks]
 
     def _run(self, spark: Any, code: ast.Module) -> dict[str, Any]:
         names = {"spark": spark}
-        exec(compile(code, str(PAGE), "exec"), names)
+        exec(compile(code, PAGE, "exec"), names)
         return names
 
 

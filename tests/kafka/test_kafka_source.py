@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 import time
 from pathlib import Path
@@ -14,8 +13,9 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 import letterhead as lh
+import pages
 import secured
-from broker import ROOT, Broker
+from broker import Broker
 from letterhead import spark as lhs
 from letterhead.spark.sources.kafka import KafkaSource
 from topics import Record, create, orders, produce
@@ -245,11 +245,8 @@ def test_a_password_is_in_no_plan_and_in_no_error(spark, capfd):
 def test_the_page_says_what_works(broker, spark, samples):
     create(broker, "orders-page")
     produce(broker, "orders-page", orders(samples, 1_000))
-    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "topic.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
     names: dict[str, Any] = {"spark": spark}
-    for block in blocks:
-        exec(block.replace("127.0.0.1:9092", broker).replace('"orders"', '"orders-page"'), names)
+    pages.run("docs/topic.md", names, there={"127.0.0.1:9092": broker, '"orders"': '"orders-page"'})
     table = names["table"]
     assert table.column_names == ["partition", "offset", "timestamp", "tenant", "amount_cents", "route"]
     assert len(table) == 1_007

@@ -1,4 +1,7 @@
-"""From a topic through Spark to topics: every byte arrives, in its order, and what is bad is set aside with its bytes."""
+"""From a topic through Spark to topics: every byte arrives, in its order, and what is bad is set aside with its bytes.
+
+The code is that of `docs/pipeline.md`.
+"""
 
 from __future__ import annotations
 
@@ -223,6 +226,7 @@ def _driver(address: str, prefix: str, state: Path, rows_per_batch: int) -> Iter
     settings = {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": str(ROOT / "tests" / "python"),
         "PYSPARK_SUBMIT_ARGS": f"--conf spark.ui.enabled=false --driver-java-options {QUICK_JVM} pyspark-shell",
     }
     with (

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from letterhead import _native
-from readme import README, blocks, claims
+from pages import ROOT, claims, run
 
-ROOT = README.parent
+README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 
 DEPTHS = {"python": 3, "src": 2, "tests": 2, "benches": 2, "docs": 2}
@@ -24,10 +24,7 @@ DEPTHS = {"python": 3, "src": 2, "tests": 2, "benches": 2, "docs": 2}
 
 
 def test_the_examples_of_the_readme_run() -> None:
-    sources = blocks("python")
-    assert len(sources) == 1
-    for source in sources:
-        exec(compile(source, "README.md", "exec"), {})
+    run("README.md", {})
 
 
 @cache
@@ -87,12 +84,9 @@ def test_every_page_is_in_the_navigation() -> None:
     assert listed == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
 
 
-def test_the_comparison_with_iggys_client_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_comparison_with_iggys_client_holds() -> None:
     pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: make bench-quick brings it")
-    sources = blocks("python iggy", DOCS / "comparison.md")
-    assert len(sources) == 1
-    for source in sources:
-        exec(compile(source, "comparison.md", "exec"), {})
+    run("docs/comparison.md", {}, "python iggy")
 
 
 def test_the_page_for_contributors_names_the_tree_as_it_is() -> None:

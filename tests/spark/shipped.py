@@ -13,18 +13,16 @@ from typing import Any
 
 import elsewhere
 import letterhead as lh
-import readme
+import pages
 from letterhead import spark as lhs
 
-PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+PAGE = "docs/cluster.md"
 HEADERS = [("k", lh.Int8(7)), ("é", lh.String("x"))]
 
 
 def recipe(info: str, **names: Any) -> dict[str, Any]:
     """Run the block of the documentation that is marked so; give the names that it made."""
-    readme.README = PAGE
-    (source,) = readme.blocks(info)
-    exec(compile(source, PAGE.name, "exec"), names)
+    pages.run(PAGE, names, info)
     return names
 
 

@@ -6,11 +6,12 @@ import json
 import re
 import statistics
 
+import pyarrow.parquet as pq
 import pytest
 
+import pages
 from benches.spark import from_your_query as page
 from frames import failure
-from letterhead import spark as lhs
 
 SECTIONS = {section.number: section for section in page.sections()}
 
@@ -194,8 +195,10 @@ def test_the_page_says_what_was_measured(samples):
         assert float(ratio) == float(f"{theirs / ours:.2g}")
 
 
-def test_the_page_begins_with_a_look(topic, capsys):
-    first = page.PAGE.read_text().split("\n## ")[0]
-    assert "lhs.show_headers(topic, n=1)" in first
-    lhs.show_headers(topic.where("offset = 0"), n=1)
+def test_the_page_begins_with_a_look(spark, tmp_path, capsys):
+    first, *queries = pages.blocks("docs/from-your-query.md")
+    assert len(queries) == 2 * len(SECTIONS)
+    pq.write_table(page.topic(), tmp_path / "orders.parquet")
+    assert "orders.parquet" in first
+    exec(first.replace("orders.parquet", f"{tmp_path}/orders.parquet"), {"spark": spark})
     assert "81 00 00 00 00 00 00 00 00" in capsys.readouterr().out

@@ -1,23 +1,110 @@
-"""The Spark examples of the README and of the documentation run as they stand there."""
+"""The Spark examples of the README and of the documentation run as they stand there, and give what the data hold.
+
+What a page takes for granted is given to it, and a path that it names is replaced by that of a sample.
+"""
 
 from __future__ import annotations
 
+import json
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
 import pytest
 
-import readme
+import letterhead as lh
+from frames import failure
+from letterhead import spark as lhs
+from letterhead.kip82 import MessageLog
+from pages import ROOT, run
 
-ROOT = readme.README.parent
+HEADERS = "array<struct<key:string,value:binary>>"
 
 
 @pytest.mark.parametrize(
-    ("page", "info", "count"),
-    [("README.md", "python spark", 1), ("docs/spark.md", "python", 5), ("docs/state-spark.md", "python", 3)],
+    ("page", "info"), [("README.md", "python spark"), ("docs/spark.md", "python"), ("docs/state-spark.md", "python")]
 )
-def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info, count) -> None:
-    monkeypatch.setattr(readme, "README", ROOT / page)
+def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info) -> None:
     monkeypatch.chdir(ROOT)
-    sources = readme.blocks(info)
-    assert len(sources) == count
+    run(page, {"spark": spark}, info)
+
+
+def test_the_page_about_state_directories_reads_a_store(spark, samples: Path) -> None:
     names = {"spark": spark}
-    for source in sources:
-        exec(compile(source, page, "exec"), names)
+    there = {"/tmp/kafka-streams/orders-app": str(samples / "streams-state-0_0")}
+    run("docs/read-state.md", names, there=there)
+    latest = names["latest"]
+    assert latest.columns == ["task", "key", "value", "tenant", "retry"]
+    assert latest.count() == 6_643
+    stored = spark.read.parquet(str(samples / "store-latest-0.parquet"))
+    said = stored.transform(lhs.select_headers("value", "streams-timestamped", {"tenant": "string"}, keep=["key"]))
+    assert latest.select("key", "tenant").exceptAll(said.select("key", "tenant")).count() == 0
+
+
+def test_the_page_about_segments_reads_a_partition(spark, samples: Path) -> None:
+    names = {"spark": spark}
+    run("docs/segments.md", names, there={"/var/lib/kafka/data/orders-0": str(samples / "orders-0")})
+    orders = names["orders"]
+    assert orders.columns == ["partition", "offset", "timestamp", "tenant", "amount_cents"]
+    topic = spark.read.parquet(str(samples / "orders-0.parquet"))
+    said = topic.transform(
+        lhs.select_headers("headers", "kafka", {"tenant": "string", "amount_cents": "int64"}, keep=["offset"])
+    )
+    same = orders.select("offset", "tenant", "amount_cents")
+    assert (same.count(), same.exceptAll(said.select(same.columns)).count()) == (10_000, 0)
+
+
+@pytest.mark.parametrize("limit", [1000, 2])
+def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, samples: Path, limit: int) -> None:
+    lhs.register(spark)
+    store = samples / "store-sessions-0.parquet"
+    counts = [len(lh.decode(cell, "streams").headers) for cell in pq.read_table(store)["value"].to_pylist()]
+    frame = spark.read.parquet(str(store))
+    names = {"spark": spark, "lh": lh, "lhs": lhs, "frame": frame, "columns": {"tenant": "string"}}
+    there = {"1000": str(limit), "/var/lib/kafka/data/orders-0": str(samples / "orders-0")}
+    run("docs/limits.md", names, there=there)
+    errors = names["rows"].selectExpr("error[0].code as code").where("code is not null").collect()
+    assert [row.code for row in errors] == ["limit_exceeded"] * sum(count > limit for count in counts)
+    if limit == 2:
+        assert len(errors) == 292
+        assert "the block announces 11 headers, over the limit of 2" in failure(names["records"])
+    else:
+        assert names["records"].count() == 10_000
+
+
+def test_the_page_about_the_log_compacts_it(spark, tmp_path: Path) -> None:
+    now = int(time.time() * 1000)
+    with MessageLog(tmp_path / "orders-0") as log:
+        log.append(
+            [
+                {"key": b"k1", "value": b"a hat", "timestamp": now},
+                {"key": b"k2", "value": None, "timestamp": now - 2 * 86_400_000},
+                {"key": b"k3", "value": None, "timestamp": now},
+                {"key": b"k1", "value": b"a coat", "timestamp": now},
+            ]
+        )
+    names = {"spark": spark}
+    run("docs/message-log.md", names, there={"orders-0/*.log": f"{tmp_path}/orders-0/*.log"})
+    assert names["messages"].count() == 4
+    kept = [(row.offset, bytes(row.key)) for row in names["latest"].orderBy("offset").collect()]
+    assert kept == [(2, b"k3"), (3, b"k1")]
+
+
+def test_the_page_about_conventions_selects_what_connect_and_iot_hub_wrote(spark, samples: Path) -> None:
+    lines = map(json.loads, (samples / "conventions.jsonl").read_text().splitlines())
+    (written,) = (line["headers"] for line in lines if line["profile"] == "connect-dlq")
+    letter = [(key, bytes.fromhex(value)) for key, value in written]
+    device = [("iothub-connection-device-id", bytes.fromhex("a10764657669636531"))]
+    names = {
+        "lh": lh,
+        "dead_letters": spark.createDataFrame([(b"5", letter)], f"value binary, headers {HEADERS}"),
+        "telemetry": spark.createDataFrame(
+            [(device,), ([(key, b"plain") for key, _ in device],)], f"headers {HEADERS}"
+        ),
+    }
+    run("docs/profiles.md", names)
+    (failed,) = names["failed"].collect()
+    assert (bytes(failed.value), failed.original_topic, failed.original_offset) == (b"5", "orders", 5_000_000_000)
+    good, bad = names["typed"].collect()
+    assert (good.device_id, good.error) == ("device1", None)
+    assert (bad.device_id, [error.column for error in bad.error]) == (None, ["device_id"])

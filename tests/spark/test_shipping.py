@@ -1,10 +1,9 @@
-"""Executors whose Python has no letterhead get it as the documentation says, and give the same answers."""
+"""Executors whose Python has no letterhead get it as `docs/cluster.md` says, and give the same answers."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-import re
 import shutil
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import environments
+import pages
 import shipped
 
 SCRIPT = Path(shipped.__file__)
@@ -122,7 +122,7 @@ def test_a_session_that_is_there_is_given_the_package(driver: Path, python: Path
 @pytest.mark.full
 @pytest.mark.timeout(420)
 def test_a_job_is_submitted_with_the_wheel(driver: Path, python: Path, place: Path, samples: Path) -> None:
-    (command,) = re.findall(r"^```shell\n(.*?)^```$", shipped.PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    (command,) = pages.blocks(shipped.PAGE, "shell")
     (place / "job.py").write_text(
         f"import sys; from pathlib import Path\nsys.path.insert(0, {str(SCRIPT.parent)!r})\n"
         f"import shipped\nshipped.run('job', Path({str(samples)!r}))\n"
