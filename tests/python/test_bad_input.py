@@ -326,9 +326,10 @@ def test_a_list_that_does_not_fit_is_told_both_types(verb: str, column: Any) -> 
     }[verb]
     with pytest.raises(TypeError) as caught:
         call()
-    told = str(caught.value)
-    assert str(column.type).partition("<")[0] in told
-    assert "list<element: struct<key: string, value: binary>>" in told or "binary" in told
+    # What is no list may have been meant as bytes, where they are read.
+    bytes_fit = verb != "encode" and not pa.types.is_list(column.type)
+    fits = "kafka is read from binary, large_binary or binary_view" if bytes_fit else f"what fits is {headers_type()}"
+    assert str(caught.value) == f"the column is {column.type}, and {fits}"
 
 
 WRONG_KEYS = [
@@ -357,7 +358,7 @@ def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_kinds
 
 
 def test_encode_takes_no_bytes() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=f"^the column is binary, and what fits is {headers_type()}$"):
         lha.encode(cells([b""]), "kafka")
 
 
@@ -372,7 +373,7 @@ def test_encode_takes_no_bytes() -> None:
     ids=lambda column: str(column.type),
 )
 def test_an_envelope_that_does_not_fit_is_refused(column: Any) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^the column is .+, and what fits is .*list<element: struct<key: string, "):
         lha.encode(column, "streams-timestamped")
 
 
@@ -599,7 +600,7 @@ def test_the_verb_for_many_messages_says_what_reads_one(format: str) -> None:
 
 def test_an_option_that_there_is_not_is_a_type_error() -> None:
     for verb in VERBS.values():
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match=r"unexpected keyword argument '?strict'?"):
             verb(strict=True)
 
 

@@ -17,17 +17,8 @@ from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow, Version
 from traces import VECTORS, Families, headers_of, replay, shown, shown_headers
 from traces import traces as all_traces
 
-XFAIL: dict[str, str] = {}
-"""Traces that do not replay yet, and why."""
 
-
-@pytest.mark.parametrize(
-    "trace",
-    [
-        pytest.param(trace, marks=pytest.mark.xfail(reason=XFAIL[trace], strict=True)) if trace in XFAIL else trace
-        for trace in all_traces()
-    ],
-)
+@pytest.mark.parametrize("trace", all_traces())
 def test_a_trace_replays(trace: str, tmp_path: Path) -> None:
     compared = replay(trace, tmp_path)
     steps = [line for line in all_traces()[trace] if line["type"] == "step"]
