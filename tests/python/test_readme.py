@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from benches import instructions
 from letterhead import _native
-from pages import ROOT, claims, run
+from pages import ROOT, claims, fences, run
 
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
@@ -75,8 +76,12 @@ def test_the_page_of_a_format_draws_it_shows_it_and_says_its_limits(page: Path) 
     assert sections[:3] == ["Bytes", "Example", "Limits"]
     assert re.match(r"What .+ (does otherwise|leaves? open)$", sections[3])
     assert sections[4:] == ["Errors of its own", "Source"]
-    assert "┌" in text
     assert ">>> " in text
+    drawn = text.split("\n## Bytes\n")[1].split("\n## ")[0]
+    assert any(mark == "text" and "┌" in picture and "└" in picture for mark, picture in fences(drawn))
+    names = text.splitlines()[0].removeprefix("# ").split(", ")
+    if len(names) > 1:
+        assert [name for name in names if not re.search(rf"(?<![\w-]){name}(?![\w-])", drawn)] == []
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -87,6 +92,37 @@ def test_every_page_is_in_the_navigation() -> None:
 def test_the_comparison_with_iggys_client_holds() -> None:
     pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: make bench-quick brings it")
     run("docs/comparison.md", {}, "python iggy")
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "code"), [({}, [], 0), ({"CI": "true"}, [], 1), ({}, ["--record"], 1)]
+)
+def test_instructions_that_nobody_counted_pass_at_home_alone(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    variables: dict[str, str],
+    arguments: list[str],
+    code: int,
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("PATH", "")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert instructions.main(arguments) == code
+    assert capsys.readouterr().err.startswith("NO INSTRUCTIONS ARE COUNTED")
+
+
+def test_the_page_for_contributors_says_where_unsafe_code_is() -> None:
+    rules = re.split(r"^\* ", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (rule,) = (rule for rule in rules if rule.startswith("`unsafe` only"))
+    named = re.findall(r"`(src/[\w/]+(?:\.rs|/))`", rule)
+    unsafe = [
+        str(file.relative_to(ROOT))
+        for file in sorted((ROOT / "src").rglob("*.rs"))
+        if re.search(r"^(?! *//).*\bunsafe\b", file.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert [file for file in unsafe if not file.startswith(tuple(named))] == []
+    assert [place for place in named if not any(file.startswith(place) for file in unsafe)] == []
 
 
 def test_the_page_for_contributors_names_the_tree_as_it_is() -> None:
