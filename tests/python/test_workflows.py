@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def test_every_job_that_makes_something_sets_up_first():
     assert len(jobs) == 3
     for job in jobs:
         assert re.findall(r"- run: make (\S+)", job)[0] == "setup", job
+
+
+def test_instructions_are_counted_with_the_compiler_of_those_on_record():
+    compiler = json.loads((ROOT / "benches/record/instructions.json").read_text())["compiler"]
+    steps = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]["full"]["steps"]
+    chosen = [step["run"] for step in steps if step.get("run", "").startswith("rustup ")]
+    version = compiler.split()[1]
+    assert chosen == [f"rustup toolchain install {version} --profile minimal", f"rustup default {version}"]
 
 
 def test_there_are_the_workflows_that_the_rules_below_are_for():
