@@ -8,9 +8,10 @@ use super::gate::held;
 use super::given::{GivenMessage, given_pairs, plain_headers};
 use crate::envelope::streams::Streams;
 use crate::envelope::streams_timestamped::StreamsTimestamped;
-use crate::error::Error;
+use crate::error::{Direction, Error, Located};
 use crate::format::Visitor;
 use crate::header::Header;
+use crate::limits::Limits;
 use crate::op::values::open_message;
 use crate::op::write::EncodeMessage;
 use crate::walk::{Envelope, FieldValue, WriteOptions};
@@ -50,12 +51,22 @@ fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Res
     }
 }
 
-/// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not read.
+/// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not read. A value of
+/// more bytes than are said is refused: whoever writes one says nothing.
 #[pyfunction]
-#[pyo3(signature = (value, timestamped, /))]
-pub fn split_value<'py>(py: Python<'py>, value: &[u8], timestamped: bool) -> PyResult<SplitTuple<'py>> {
-    let split =
-        if timestamped { held(|| split::<StreamsTimestamped>(value)) } else { held(|| split::<Streams>(value)) };
+#[pyo3(signature = (value, timestamped, cell_bytes=None, /))]
+pub fn split_value<'py>(
+    py: Python<'py>,
+    value: &[u8],
+    timestamped: bool,
+    cell_bytes: Option<usize>,
+) -> PyResult<SplitTuple<'py>> {
+    let limits = Limits { cell_bytes: cell_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
+    let split = if timestamped {
+        held(|| split::<StreamsTimestamped>(value, limits))
+    } else {
+        held(|| split::<Streams>(value, limits))
+    };
     let split = split?.map_err(|error| to_exception(py, error))?;
     Ok((PyBytes::new(py, split.payload), split.timestamp, split.start, split.end))
 }
@@ -70,7 +81,10 @@ struct Split<'a> {
     payload: &'a [u8],
 }
 
-fn split<E: Envelope>(value: &[u8]) -> Result<Split<'_>, Error> {
+fn split<E: Envelope>(value: &[u8], limits: Limits) -> Result<Split<'_>, Error> {
+    if let Some(fault) = limits.refusal_of_cell(value.len()) {
+        return Err(Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, fault })));
+    }
     let opened = open_message::<E>(value)?;
     let mut made = Split::default();
     if let Some(block) = opened.block {

@@ -613,6 +613,35 @@ def test_columns_and_segments_are_held_to_limits_by_the_command(run: Any, tmp_pa
     assert "over the limit of 0" in done.err
 
 
+STATE = [["get", "order-03", "--json"], ["scan", "--json"], ["verify"]]
+
+
+@pytest.mark.parametrize("command", STATE, ids=lambda command: command[0])
+def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], run: Any, tmp_path: Path) -> None:
+    from letterhead.state.rocksdb import RocksDBKeyValueStore
+
+    value = lh.encode(lh.Envelope(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""
+    store = RocksDBKeyValueStore("orders")
+    store.open(tmp_path)
+    store.put(b"order-03", value)
+    store.close()
+    name, *rest = command
+    state = ["state", name, tmp_path, *rest]
+    assert run(*state, "--max-headers", HEADERS, "--max-cell-bytes", len(value)).code == 0
+    for option, most, said in (
+        ("--max-headers", HEADERS - 1, f"the block announces {HEADERS} headers, over the limit of {HEADERS - 1}"),
+        ("--max-cell-bytes", len(value) - 1, f"the cell has {len(value)} bytes, over the limit of {len(value) - 1}"),
+    ):
+        done = run(*state, option, most)
+        assert done.code == 1
+        assert said in done.out + done.err
+    assert run(*state, "--max-headers", "-1").code == 2
+
+
+def headers_of_store() -> list[tuple[str, bytes]]:
+    return [(key, value) for key, _, value in headers_of("kafka")]
+
+
 def test_a_malformed_variable_ends_a_command() -> None:
     code = "import sys; from letterhead.cli import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", code, "decode", "-f", "kafka", "--hex", "00"]

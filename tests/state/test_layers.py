@@ -388,6 +388,63 @@ def test_damage_inside_the_headers_is_found_when_they_are_read() -> None:
         len(found.headers)
 
 
+every_family = pytest.mark.parametrize("family", [*FAMILIES, *IN_ROCKSDB], ids=str)
+
+
+@every_family
+def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family, tmp_path: Path) -> None:
+    def opened(limits: lh.Limits, directory: str) -> Any:
+        return Opened(family.builder().with_limits(limits), directory=tmp_path / directory).store
+
+    count, size = len(ODD), len(lh.encode(ODD, "kafka") or b"") + 1 + (8 if family.headed else 0) + len(b"v")
+    store = opened(lh.Limits(headers=count, cell_bytes=size), "at")
+    family.put(store, Headers(ODD))
+    assert len(family.stored(store) or b"") == size
+    assert family.get(store).headers == ODD
+    store.close()
+
+    store = opened(lh.Limits(cell_bytes=size - 1), "bytes")
+    family.put(store, Headers(ODD))
+    said = f"the cell has {size} bytes, over the limit of {size - 1}: raise cell_bytes in limits= or "
+    with pytest.raises(DamagedRowError, match=said) as raised:
+        family.get(store)
+    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", size - 1)
+    assert store.metrics.damaged_rows == 1
+    store.close()
+
+    store = opened(lh.Limits(headers=count - 1), "headers")
+    family.put(store, Headers(ODD))
+    with pytest.raises(
+        DamagedRowError, match=f"the block announces {count} headers, over the limit of {count - 1}"
+    ) as raised:
+        len(family.get(store).headers)
+    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", 1)
+    store.close()
+
+
+def test_what_is_put_is_not_limited_and_goes_to_the_changelog_whole() -> None:
+    opened = Opened(KV.builder().with_limits(lh.Limits(headers=0, cell_bytes=0)))
+    KV.put(opened.store, Headers(ODD))
+    assert [(record.value, record.headers) for record in opened.logged()] == [(b"v", ODD)]
+    assert KV.headers_below(opened.store) == ODD
+
+
+def test_a_scan_leaves_out_a_row_over_a_limit() -> None:
+    store = Opened(KV.builder().with_limits(lh.Limits(cell_bytes=20))).store
+    for key, headers in ((b"a", None), (b"b", ODD), (b"c", None)):
+        store.put(key, ValueTimestampHeaders.make(b"v", 5, headers))
+    with store.all() as rows:
+        assert [key for key, _ in rows] == [b"a", b"c"]
+        assert [(error.key, error.code) for error in rows.damaged] == [(b"b", "limit_exceeded")]
+
+
+def test_a_store_says_what_it_is_held_to() -> None:
+    assert KV.builder().build().limits == lh.Limits().filled()
+    assert KV.builder().with_limits(lh.Limits(headers=9)).build().limits == lh.Limits(headers=9).filled()
+    with pytest.raises(TypeError, match=r"limits must be letterhead\.Limits, not int"):
+        KV.builder().with_limits(9)
+
+
 @pytest.mark.parametrize("persistent", [False, True], ids=["memory", "RocksDB"])
 @pytest.mark.parametrize(
     ("name", "key"),

@@ -105,7 +105,7 @@ def state(
     ...     rows.schema.names, rows.read_all().num_rows
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
-    stores = open_stores(Path(directory), store, kind, values)
+    stores = open_stores(Path(directory), store, kind, values, limits)
     made = StoreColumns(stores, columns, headers, window_size=window_size, errors=errors, limits=limits)
     for remark in remarks(stores):
         warnings.warn(remark, stacklevel=2)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import letterhead as lh
 from letterhead.errors import DecodeError
+from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, holder
 from letterhead.read.state_kinds import Kind, kind_of
 from letterhead.state.errors import DamagedRowError
@@ -124,12 +125,15 @@ class Store:
         Names of the column families of each of its databases.
     process : int or None
         The process that has it open, if one has.
+    limits : Limits or None
+        The most to read of a value with headers; what is not said is as the process has it.
     """
 
     found: Found
     kind: Kind
     names: list[list[str]]
     process: int | None = None
+    limits: Limits | None = None
 
     @property
     def assumption(self) -> str:
@@ -270,7 +274,7 @@ class Store:
             if len(value) < 8:
                 raise _damaged(f"timestamp takes 8 bytes and {len(value)} are left", 0)
             return _INT64.unpack_from(value)[0], None, value[8:]
-        envelope: Any = lh.decode(value, self.value_format)
+        envelope: Any = lh.decode(value, self.value_format, limits=self.limits)
         return getattr(envelope, "timestamp", None), envelope.headers, envelope.payload
 
     def versions(self, stored: bytes, value: bytes) -> list[StoredVersion]:
@@ -330,7 +334,7 @@ SUFFIXES = {"key-value": 0, "window": WindowKeys.suffix, "session": SessionKeys.
 """Bytes of a stored key that are not the key, the first one of time-ordered stores left out."""
 
 
-def open_store(found: Found, said: str | None = None, values: str | None = None) -> Store:
+def open_store(found: Found, said: str | None = None, values: str | None = None, limits: Limits | None = None) -> Store:
     """Tell what a store is, and who has it open.
 
     Parameters
@@ -339,6 +343,8 @@ def open_store(found: Found, said: str | None = None, values: str | None = None)
         Where it is.
     said, values : str, optional
         Its kind and what its values have, if the user says it.
+    limits : Limits, optional
+        The most to read of a value with headers; what is not said is as the process has it.
 
     Raises
     ------
@@ -350,7 +356,7 @@ def open_store(found: Found, said: str | None = None, values: str | None = None)
     names = [list_families(segment.directory.name, segment.directory) for segment in found.segments]
     kind = kind_of(found, names, said, values)
     process = next((held for each in found.segments if (held := holder(each.directory)) is not None), None)
-    return Store(found, kind, names, process)
+    return Store(found, kind, names, process, limits)
 
 
 def _newer_or_damaged(row: Stored) -> bytes:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from letterhead.errors import unknown_name
+from letterhead.limits import Limits
 from letterhead.read.state_directory import StoreChoiceError, find_stores
 from letterhead.read.state_kinds import KINDS, VALUES, Kind
 from letterhead.read.state_rows import Store, open_store
@@ -14,7 +15,11 @@ __all__ = ["open_stores", "remarks"]
 
 
 def open_stores(
-    directory: Path, name: str | None = None, said: str | None = None, values: str | None = None
+    directory: Path,
+    name: str | None = None,
+    said: str | None = None,
+    values: str | None = None,
+    limits: Limits | None = None,
 ) -> list[Store]:
     """Find the stores in a directory, and make sure that their rows have the same columns.
 
@@ -29,6 +34,8 @@ def open_stores(
         The stores of this name only.
     said, values : str, optional
         Their kind and what their values have, if the user says it.
+    limits : Limits, optional
+        The most to read of a value with headers; what is not said is as the process has it.
 
     Returns
     -------
@@ -46,9 +53,11 @@ def open_stores(
     """
     if said is not None and said not in KINDS:
         raise StoreChoiceError(str(unknown_name("kind", said, KINDS)))
-    found = [open_store(each, said, values) for each in find_stores(directory, name)]
+    found = [open_store(each, said, values, limits) for each in find_stores(directory, name)]
     names = {store.found.name for store in found}
-    stores = [store for name in names for store in _alike([each for each in found if each.found.name == name], values)]
+    stores = [
+        store for name in names for store in _alike([each for each in found if each.found.name == name], values, limits)
+    ]
     stores.sort(key=lambda store: (store.found.task, store.found.name))
     if len({(store.kind.keys, store.kind.values) for store in stores}) > 1:
         each = "; ".join(sorted({f"{store.found.name} is {store.kind}" for store in stores}))
@@ -57,13 +66,13 @@ def open_stores(
     return stores
 
 
-def _alike(tasks: list[Store], values: str | None) -> list[Store]:
+def _alike(tasks: list[Store], values: str | None, limits: Limits | None) -> list[Store]:
     """Read the stores of one name as what the newest of them is."""
     # Where there are no rows, or few, the kind of a store shows in those of other tasks.
     certain = {store.kind.name for store in tasks if not store.kind.assumed}
     if len(certain) == 1:
         [said] = certain
-        tasks = [open_store(store.found, said, values) if store.kind.name != said else store for store in tasks]
+        tasks = [open_store(store.found, said, values, limits) if store.kind.name != said else store for store in tasks]
     newest = max((store.kind for store in tasks), key=lambda kind: VALUES.index(kind.values))
     return [replace(store, kind=_newer(store.kind, newest)) for store in tasks]
 

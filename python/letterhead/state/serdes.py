@@ -10,6 +10,7 @@ from typing import Any, Final, Generic, NoReturn, TypeVar
 from letterhead._native import join_value, split_value
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
+from letterhead.limits import Limits
 from letterhead.state.errors import SerdeError
 from letterhead.state.values import (
     AggregationWithHeaders,
@@ -263,13 +264,22 @@ class ValueAndTimestampSerde(_Wrapping[ValueAndTimestamp[V], V]):
         return ValueAndTimestamp.make(self.inner.deserialize(topic, headers, data[8:]), _INT64.unpack_from(data)[0])
 
 
-class ValueTimestampHeadersSerde(_Wrapping[ValueTimestampHeaders[V], V]):
+class _WrappingHeaders(_Wrapping[T, V], Generic[T, V]):
+    def __init__(self, inner: Serde[V], limits: Limits | None = None) -> None:
+        super().__init__(inner)
+        self._limits = (limits or Limits()).filled()
+        self._cell_bytes = self._limits.cell_bytes
+
+
+class ValueTimestampHeadersSerde(_WrappingHeaders[ValueTimestampHeaders[V], V]):
     """A value with its timestamp and headers: ``varint size ‖ block ‖ int64 timestamp ‖ payload``.
 
     Parameters
     ----------
     inner : Serde
         Serde of the value. It is given the value's own headers, and what it adds to them is stored.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Examples
     --------
@@ -307,24 +317,26 @@ class ValueTimestampHeadersSerde(_Wrapping[ValueTimestampHeaders[V], V]):
 
     def read(self, topic: str, data: bytes, origin: Origin | None = None) -> ValueTimestampHeaders[V] | None:
         """Give the value of a row, which the error for damaged headers will name."""
-        payload, timestamp, start, end = split_value(data, True)
+        payload, timestamp, start, end = split_value(data, True, self._cell_bytes)
         if self._is_bytes:
             # The headers come into being when they are asked for. All this runs for every row that is read.
             made: ValueTimestampHeaders[Any] = _new(ValueTimestampHeaders)
-            made._value, made._timestamp, made._headers = payload, timestamp, (data, start, end, origin)
+            made._value, made._timestamp, made._headers = payload, timestamp, (data, start, end, origin, self._limits)
             return made
-        own = LazyHeaders(data, start, end, origin)
+        own = LazyHeaders(data, start, end, origin, self._limits)
         value = self.inner.deserialize(topic, own, payload)
         return None if value is None else ValueTimestampHeaders(value, timestamp, own)
 
 
-class AggregationWithHeadersSerde(_Wrapping[AggregationWithHeaders[V], V]):
+class AggregationWithHeadersSerde(_WrappingHeaders[AggregationWithHeaders[V], V]):
     """An aggregation with its headers: ``varint size ‖ block ‖ payload``.
 
     Parameters
     ----------
     inner : Serde
         Serde of the aggregation. It is given the aggregation's own headers, and what it adds to them is stored.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     """
 
     def serialize(self, topic: str, headers: Headers, data: AggregationWithHeaders[V] | None) -> bytes | None:
@@ -346,8 +358,8 @@ class AggregationWithHeadersSerde(_Wrapping[AggregationWithHeaders[V], V]):
 
     def read(self, topic: str, data: bytes, origin: Origin | None = None) -> AggregationWithHeaders[Any]:
         """Give the aggregation of a row, which the error for damaged headers will name."""
-        payload, _, start, end = split_value(data, False)
-        own = LazyHeaders(data, start, end, origin)
+        payload, _, start, end = split_value(data, False, self._cell_bytes)
+        own = LazyHeaders(data, start, end, origin, self._limits)
         return AggregationWithHeaders(self.inner.deserialize(topic, own, payload), own)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from letterhead._native import split_value
 from letterhead.headers import Headers
+from letterhead.limits import Limits
 from letterhead.state.base import ValueFormat
 from letterhead.state.errors import TopologyError
 from letterhead.state.layers.adapters import (
@@ -88,6 +89,7 @@ class Builder(StoreBuilder):
         self._format = format
         self._serdes = key_serde, value_serde
         self._damaged_rows: DamagedRows = "report"
+        self._limits: Limits | None = None
 
     def with_caching_enabled(self) -> Self:
         """Hold writes back until the next commit. Stores that keep duplicates are not cached."""
@@ -126,6 +128,20 @@ class Builder(StoreBuilder):
         self._damaged_rows = damaged_rows
         return self
 
+    def with_limits(self, limits: Limits) -> Self:
+        """Limit what is read of a row: the bytes of its value, and its headers.
+
+        Parameters
+        ----------
+        limits : Limits
+            The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`. A row over a
+            limit is a damaged row. What is put is not limited.
+        """
+        if not isinstance(limits, Limits):
+            raise TypeError(f"limits must be letterhead.Limits, not {type(limits).__name__}")
+        self._limits = limits
+        return self
+
     def build(self, make: Callable[[Supplier, ValueFormat], Any] | None = None) -> Any:
         """Make the store, not yet open.
 
@@ -141,7 +157,7 @@ class Builder(StoreBuilder):
             store = _logged(store, bottom, self.supplier.family, self._format)
         if self.cached and not getattr(bottom, "retain_duplicates", False):
             store = _cached(store, bottom, self.supplier)
-        return self._store(store, *self._serdes, damaged_rows=self._damaged_rows)
+        return self._store(store, *self._serdes, damaged_rows=self._damaged_rows, limits=self._limits)
 
 
 @dataclass(frozen=True)
@@ -393,7 +409,7 @@ def _split_timestamped(value: bytes, context: RecordContext) -> Parts:
 def _split_headers(value: bytes, context: RecordContext) -> Parts:
     payload, timestamp, start, end = split_value(value, True)
     headers = _new(LazyHeaders)  # without a call of its own: this runs at every write
-    headers._block = value, start, end, None
+    headers._block = value, start, end, None, None
     return payload, timestamp, headers
 
 

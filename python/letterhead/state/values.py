@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from letterhead.errors import DecodeError
 from letterhead.headers import Header, Headers
+from letterhead.limits import Limits
 from letterhead.message import decode
 from letterhead.state.errors import DamagedRowError
 from letterhead.state.keys import RowKey, stored_key
@@ -28,8 +29,8 @@ V = TypeVar("V")
 Origin: TypeAlias = tuple[str, RowKey]
 """Where a value comes from: the name of the store and the key of the row."""
 
-Block: TypeAlias = tuple[bytes, int, int, Origin | None]
-"""A stored value, where its block of headers starts and ends, and where it comes from."""
+Block: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
+"""A stored value, where its block of headers starts and ends, where it comes from, and the most to read of it."""
 
 
 class LazyHeaders(Headers):
@@ -43,6 +44,8 @@ class LazyHeaders(Headers):
         Where its block of headers is.
     origin : tuple of str and bytes, WindowedKey or SessionKey, optional
         Name of the store and key of the row, for the error if the block is damaged.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Raises
     ------
@@ -61,8 +64,10 @@ class LazyHeaders(Headers):
     __slots__ = ("_block",)
     _block: Block
 
-    def __init__(self, value: bytes, start: int, end: int, origin: Origin | None = None) -> None:
-        self._block = (value, start, end, origin)  # one attribute: this runs for every row of a scan
+    def __init__(
+        self, value: bytes, start: int, end: int, origin: Origin | None = None, limits: Limits | None = None
+    ) -> None:
+        self._block = (value, start, end, origin, limits)  # one attribute: this runs for every row of a scan
 
     @property
     def parsed(self) -> bool:
@@ -77,7 +82,7 @@ class LazyHeaders(Headers):
         """Give the block while it has not been read; ``None`` afterwards, when the headers may be others."""
         if self.parsed:
             return None
-        value, start, end, _ = self._block
+        value, start, end, _, _ = self._block
         return value[start:end]
 
     def __getattr__(self, name: str) -> Any:
@@ -95,11 +100,11 @@ class LazyHeaders(Headers):
         return Headers, ([tuple(header) for header in self._list()],)
 
     def _read(self) -> list[Header] | Packed:
-        value, start, end, origin = self._block
+        value, start, end, origin, limits = self._block
         if start == end:
             return []
         try:
-            read = decode(value[start:end], "kafka")
+            read = decode(value[start:end], "kafka", limits=limits)
         except DecodeError as error:
             error = shifted(error, start)
             if origin is None:

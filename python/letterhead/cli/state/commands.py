@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json
+from letterhead.cli.options import EXIT_CODES, Json, MaxCellBytes, MaxHeaders, limits_of
 
 state = typer.Typer(
     name="state",
     help="Stores in RocksDB, made by Kafka Streams or by letterhead: what is in them, and what is wrong with them.\n\n"
-    "DIR is a state directory, that of an application, of a task, or of one store. Only `upgrade` changes anything.",
+    "DIR is a state directory, that of an application, of a task, or of one store. Only `upgrade` changes anything.\n\n"
+    "\b\nExamples:\n  letterhead state ls /tmp/kafka-streams\n  letterhead state verify /tmp/kafka-streams/orders-app",
     epilog=EXIT_CODES,
     rich_markup_mode="rich",
 )
@@ -59,9 +60,9 @@ def ls_command(
 ) -> int:
     """List the stores: kind, rows, bytes, and how many of the bytes are headers.
 
-    All rows are read and counted, unless --quick is given. Of one store it also shows the
-    column families, segments and their times, whether an upgrade is unfinished, whether it
-    was closed, and how far its changelog and inputs are.
+    All rows are read and counted, unless --quick is given. Of one store it also
+    shows the column families, segments and their times, whether an upgrade is
+    unfinished, whether it was closed, and how far its changelog and inputs are.
 
     \b
     Examples:
@@ -96,18 +97,22 @@ def get_command(
     values: Values = None,
     everything: Everything = False,
     json: Json = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
 ) -> int:
     """Show the row of a key: value, timestamp, headers.
 
-    A TIME is milliseconds since 1970, or a date, which is UTC unless it says another zone.
-    Where tasks have stores of the same name, all of them are asked. No row: exit code 1.
+    A TIME is milliseconds since 1970, or a date, which is UTC unless it says
+    another zone. Where tasks have stores of the same name, all of them are
+    asked. No row: exit code 1.
 
     \b
     Examples:
       letterhead state get 0_0 --store latest customer-0007
-      letterhead state get 0_0/rocksdb/latest hex:637573746f6d65722d30303037 --json
+      letterhead state get 0_0/rocksdb/latest hex:637573746f6d6572 --json
       letterhead state get 0_0/hourly customer --start 2026-01-01T00:01:00
-      letterhead state get 0_0 -s sessions int64:7 --start 1767225600000 --end 1767225660000
+      letterhead state get 0_0 -s sessions int64:7 --start 1767225600000 \\
+                 --end 1767225660000
       letterhead state get 0_0/rocksdb/prices pen --as-of 2026-01-01
     """
     from letterhead.cli.state.get import run_get
@@ -118,6 +123,7 @@ def get_command(
         name=store,
         said=kind,
         values=values,
+        limits=limits_of(max_cell_bytes, max_headers, None),
         start=start,
         end=end,
         as_of=as_of,
@@ -147,17 +153,20 @@ def scan_command(
     values: Values = None,
     everything: Everything = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, a line for each row.")] = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
 ) -> int:
     """Show all rows of a store, or those of some keys, in the order of the store.
 
-    Windows and sessions come by segment, and in a segment by key; of a versioned store every
-    version is shown. With damaged rows, which are left out, the exit code is 1.
+    Windows and sessions come by segment, and in a segment by key; of a
+    versioned store every version is shown. With damaged rows, which are left
+    out, the exit code is 1.
 
     \b
     Examples:
       letterhead state scan 0_0/rocksdb/latest --limit 20
       letterhead state scan 0_0 --store hourly --prefix customer --json
-      letterhead state scan 0_0/rocksdb/latest --from a --to b --reverse --keys-only
+      letterhead state scan 0_0/rocksdb/latest --from a --to b --reverse
     """
     from letterhead.cli.state.scan import run_scan
 
@@ -166,6 +175,7 @@ def scan_command(
         name=store,
         said=kind,
         values=values,
+        limits=limits_of(max_cell_bytes, max_headers, None),
         first=first,
         last=last,
         prefix=prefix,
@@ -193,9 +203,10 @@ def upgrade_command(
 ) -> int:
     """Move all rows of older stores to the column family of stores with headers.
 
-    A store with headers does that by itself, row by row, when rows are read by their key or
-    written. Here all are moved at once. Whenever it is stopped, no row is lost, and it goes
-    on when it is run again. There is no way back but the changelog.
+    A store with headers does that by itself, row by row, when rows are read by
+    their key or written. Here all are moved at once. Whenever it is stopped, no
+    row is lost, and it goes on when it is run again. There is no way back but
+    the changelog.
 
     \b
     Examples:
@@ -210,12 +221,18 @@ def upgrade_command(
 
 @state.command("verify", epilog=EXIT_CODES)
 def verify_command(
-    directory: Dir, store: Name = None, kind: Said = None, values: Values = None, json: Json = False
+    directory: Dir,
+    store: Name = None,
+    kind: Said = None,
+    values: Values = None,
+    json: Json = False,
+    max_cell_bytes: MaxCellBytes = None,
+    max_headers: MaxHeaders = None,
 ) -> int:
     """Read every row of every column family strictly, and name each one that is damaged.
 
-    It is told by its store, its key as it is stored, the byte in its value, the reason and
-    the code of the reason. With faults the exit code is 1.
+    It is told by its store, its key as it is stored, the byte in its value, the
+    reason and the code of the reason. With faults the exit code is 1.
 
     \b
     Examples:
@@ -224,4 +241,5 @@ def verify_command(
     """
     from letterhead.cli.state.verify import run_verify
 
-    return run_verify(directory, name=store, said=kind, values=values, json=json)
+    limits = limits_of(max_cell_bytes, max_headers, None)
+    return run_verify(directory, name=store, said=kind, values=values, limits=limits, json=json)

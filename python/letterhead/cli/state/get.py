@@ -11,6 +11,7 @@ from letterhead.cli.state.arguments import read_key, read_time
 from letterhead.cli.state.rows import failures, one_name, opened
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DecodeError
+from letterhead.limits import Limits
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_rows import Row, Store
 from letterhead.state.errors import DamagedRowError
@@ -27,6 +28,7 @@ def run_get(
     name: str | None,
     said: str | None,
     values: str | None,
+    limits: Limits,
     start: str | None,
     end: str | None,
     as_of: str | None,
@@ -43,7 +45,7 @@ def run_get(
     count = 0
     with failures():
         for found in one_name(find_stores(given, name), given):
-            store = opened(found, said, values)
+            store = opened(found, said, values, limits)
             _check(store, times)
             for row in _rows(store, wanted, times):
                 if json:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from letterhead.cli.exits import FAULTS, Failure
 from letterhead.cli.source import reason
+from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, StoreChoiceError
 from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import INDEX, Store, open_store
@@ -82,7 +83,7 @@ def one_name(found: list[Found], given: Path) -> list[Found]:
     return found
 
 
-def opened(found: Found, said: str | None = None, values: str | None = None) -> Store:
+def opened(found: Found, said: str | None = None, values: str | None = None, limits: Limits | None = None) -> Store:
     """Tell what a store is; say on stderr what is assumed, and who has it open.
 
     Raises
@@ -90,7 +91,7 @@ def opened(found: Found, said: str | None = None, values: str | None = None) -> 
     UnexpectedColumnFamilyError
         If it is none.
     """
-    store = open_store(found, said, values)
+    store = open_store(found, said, values, limits)
     if store.kind.assumed:
         warn(f"{store.assumption} (--kind and --values say it)")
     if store.process is not None:

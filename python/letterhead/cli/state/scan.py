@@ -12,6 +12,7 @@ from letterhead.cli.state.arguments import read_key
 from letterhead.cli.state.rows import Range, failures, one_name, opened, warn
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.errors import DecodeError
+from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, find_stores
 from letterhead.read.state_rows import Row, Store
 from letterhead.state.errors import DamagedRowError, ProcessorStateError
@@ -41,6 +42,7 @@ def run_scan(
     name: str | None,
     said: str | None,
     values: str | None,
+    limits: Limits,
     first: str | None,
     last: str | None,
     prefix: str | None,
@@ -61,7 +63,7 @@ def run_scan(
     )
     damage = Damage(damaged == "raise")
     with failures():
-        stores = [opened(found, said, values) for found in one_name(find_stores(given, name), given)]
+        stores = [opened(found, said, values, limits) for found in one_name(find_stores(given, name), given)]
         rows = (
             (store, row)
             for store in (stores[::-1] if backward else stores)

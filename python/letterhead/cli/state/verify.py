@@ -15,6 +15,7 @@ from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DecodeError
+from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store, Stored
 from letterhead.shown import printable
@@ -62,7 +63,9 @@ class Verified:
         self.entries_without_row = 0
 
 
-def run_verify(given: Path, *, name: str | None, said: str | None, values: str | None, json: bool) -> int:
+def run_verify(
+    given: Path, *, name: str | None, said: str | None, values: str | None, limits: Limits, json: bool
+) -> int:
     """Read all rows, say what is wrong with which, and count."""
     screen = console()
     results = []
@@ -70,7 +73,7 @@ def run_verify(given: Path, *, name: str | None, said: str | None, values: str |
         for found in find_stores(given, name):
             result = Verified(found)
             results.append(result)
-            for fault in _verify(result, said, values):
+            for fault in _verify(result, said, values, limits):
                 result.faults.append(fault)
                 if not json:
                     screen.print(_line(found, fault), soft_wrap=True)
@@ -85,10 +88,10 @@ def run_verify(given: Path, *, name: str | None, said: str | None, values: str |
     return FAULTS if faults else OK
 
 
-def _verify(result: Verified, said: str | None, values: str | None) -> Iterator[Fault]:
+def _verify(result: Verified, said: str | None, values: str | None, limits: Limits) -> Iterator[Fault]:
     found = result.found
     try:
-        store = opened(found, said, values)
+        store = opened(found, said, values, limits)
         result.kind = str(store.kind)
         for index, (segment, families) in enumerate(store.databases()):
             after = found.segments[index + 1].start if index + 1 < len(found.segments) else None

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeV
 
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
+from letterhead.limits import Limits
 from letterhead.state.context import StoreContext, changelog_topic, position_of
 from letterhead.state.converters import converter_for
 from letterhead.state.errors import DamagedRowError
@@ -70,9 +71,13 @@ class Metered(Layer, Generic[K, V]):
     damaged_rows : {"report", "raise"}, default "report"
         What a scan does about a row that cannot be read: leave it out, log it as a warning, count it, and keep the error
         in the iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
+    limits : Limits, optional
+        The most to read of a row with headers; what is not said is as the process has it.
 
     Attributes
     ----------
+    limits : Limits
+        What the store is held to. A row over a limit is a damaged row, of code ``limit_exceeded``.
     metrics : StoreMetrics
         Counters and latencies.
     """
@@ -90,11 +95,13 @@ class Metered(Layer, Generic[K, V]):
         value_serde: Serde[Any] | None = None,
         *,
         damaged_rows: DamagedRows = "report",
+        limits: Limits | None = None,
     ) -> None:
         super().__init__(inner)
         bottom = chain(inner)[-1]
         self.metrics = StoreMetrics(self.name, self.operations, lambda: getattr(bottom, "expired_records", 0))
         self.damaged_rows = damaged_rows
+        self.limits = (limits or Limits()).filled()
         self._given = key_serde, value_serde
         self._timers = {name: self.metrics[name] for name in self.operations}
 
@@ -104,7 +111,8 @@ class Metered(Layer, Generic[K, V]):
         self._topic = changelog_topic(context.application_id, self.name)
         self._key_serde: Serde[Any] = key_serde or context.key_serde
         inner = value_serde or context.value_serde
-        self._value_serde: Serde[Any] = inner if self.wrap_serde is None else self.wrap_serde(inner)  # type: ignore[call-arg]
+        wrapped = (inner, self.limits) if self.keeps_headers else (inner,)
+        self._value_serde: Serde[Any] = inner if self.wrap_serde is None else self.wrap_serde(*wrapped)
         self._keys_are_bytes = type(self._key_serde) is BytesSerde
         self._raw_value = self._serialized
         if isinstance(self._value_serde, ValueTimestampHeadersSerde | AggregationWithHeadersSerde):
