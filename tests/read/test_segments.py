@@ -386,6 +386,36 @@ def test_a_tail_that_was_never_written_is_torn(folder: Callable[..., Path]) -> N
         assert why in torn.why
 
 
+@pytest.mark.parametrize("name", ["orders-0.parquet", "README.md"])
+def test_a_file_that_is_no_segment_is_an_error_that_names_it(name: str, samples: Path) -> None:
+    path = samples / name
+    said = "no log segment: its first bytes are no batch of magic 0, 1 or 2"
+    with pytest.raises(DecodeError) as caught:
+        read(path)
+    assert str(caught.value) == f"record-batch: {path}: {said} (byte 0)"
+    assert caught.value.code == "bad_magic"
+    with lh.read.segments(path, columns=["offset"], errors="column") as reader:
+        [row] = reader.read_all().to_pylist()
+        assert reader.torn == []
+    assert (row["offset"], [fault["message"] for fault in row["error"]]) == (None, [f"{path}: {said}"])
+
+
+def test_a_first_batch_that_is_not_whole_is_torn_and_no_other_file(folder: Callable[..., Path]) -> None:
+    first = ten(0)
+    ends = [first[:cut] for cut in range(1, len(first))]
+    # Behind the place of its magic, zeros may stand where the rest was not written.
+    ends += {end + bytes(len(first) - len(end)) for end in ends if len(end) > 16} - {first}
+    for data in ends:
+        with lh.read.segments(folder(data), columns=["offset"]) as reader:
+            assert reader.read_all().num_rows == 0
+            [torn] = reader.torn
+        assert (torn.position, torn.left) == (0, len(data))
+    for data in (b"", bytes(5000)):
+        with lh.read.segments(folder(data), columns=["offset"]) as reader:
+            assert reader.read_all().num_rows == 0
+            assert [torn.left for torn in reader.torn] == [len(data)] * bool(data)
+
+
 def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path]) -> None:
     for second in (ten(9), ten(5), ten(0)):
         path = folder(ten(0) + second + ten(30))

@@ -35,6 +35,9 @@ _FRAMING = ("bad_crc", "bad_magic", "wrong_size")
 """What is wrong with a batch as a whole; any other fault is one of a record."""
 
 
+_NO_SEGMENT = "no log segment: its first bytes are no batch of magic 0, 1 or 2"
+
+
 class Flaw(NamedTuple):
     """What is wrong with a batch as a whole.
 
@@ -128,8 +131,9 @@ class SegmentFile:
     def damage(self, position: int, least: int, flaw: Flaw) -> Damage:
         """Say how far the bytes from a position on cannot be believed."""
         after = self._next_sound(position, least, flaw.beyond)
-        # Whole batches in a wrong order are not what a broker leaves.
+        # Whole batches in a wrong order are not what a broker leaves, and neither is another file.
         torn = after is None and self.segment.next_offset is None and flaw.code != "not_in_order"
+        torn = torn and flaw.why != _NO_SEGMENT
         return Damage(position, len(self.data) if after is None else after, torn)
 
     def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
@@ -158,6 +162,8 @@ class SegmentFile:
     def _why_none(self, position: int) -> Flaw:
         """Say why no batch begins at a position."""
         left = len(self.data) - position
+        if position == 0 and not self._begins_as_a_batch():
+            return Flaw("bad_magic", _NO_SEGMENT)
         if not self._has_more_than_zeros(position):
             return Flaw("truncated", f"{counted(left, 'byte')} of zeros are left")
         if left < _FRAME_LEN:
@@ -166,6 +172,19 @@ class SegmentFile:
         if length > left - _FRAME_LEN:
             return Flaw("truncated", f"the batch takes {counted(length + _FRAME_LEN, 'byte')} and {left} are left")
         return Flaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
+
+    def _begins_as_a_batch(self) -> bool:
+        """Say whether the file may begin with a batch, be it one of which not all was written."""
+        begin = self.data[: _MAGIC_AT + 1]
+        if not any(begin):
+            return True  # room that was made and never written to
+        offset = int.from_bytes(begin[:8], "big", signed=True)
+        length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
+        return (
+            (len(begin) < 8 or 0 <= offset - self.segment.base_offset <= _MOST_OFFSETS)
+            and (len(begin) < _FRAME_LEN or length >= _LEAST_LEN - _FRAME_LEN)
+            and (len(begin) <= _MAGIC_AT or begin[_MAGIC_AT] <= 2)
+        )
 
     def _has_more_than_zeros(self, position: int) -> bool:
         while position < len(self.data):
@@ -200,5 +219,6 @@ class SegmentFile:
 
     def error(self, position: int, offset: int, flaw: Flaw) -> DecodeError:
         """Make the error that names the file, the offset and the place."""
-        message = f"{self.segment.path}: the batch at offset {offset}: {flaw.why}"
+        of = "" if flaw.why == _NO_SEGMENT else f"the batch at offset {offset}: "
+        message = f"{self.segment.path}: {of}{flaw.why}"
         return DecodeError(message, format="record-batch", code=flaw.code, offset=position)
