@@ -188,10 +188,11 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// The nearest name to a misspelt one, if any is near enough to be meant.
+/// The nearest name to a misspelt one, if any is near enough to be meant. Capitals are no distance.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
     names
-        .map(|name| (distance(wrong, name), name))
+        .map(|name| (distance(&wrong, &name.to_lowercase()), name))
         .filter(|(far, name)| *far <= 1 + name.len() / 3)
         .min_by_key(|(far, _)| *far)
         .map(|(_, name)| name)
@@ -200,8 +201,9 @@ pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Opti
 /// An error for a name that is not in a list, with the nearest one and the list.
 pub fn unknown_name<'a>(what: &str, wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> Error {
     let list = names.clone().collect::<Vec<_>>().join(", ");
-    let hint = suggestion(wrong, names).map(|near| format!("did you mean '{near}'? ")).unwrap_or_default();
-    Error::Value(format!("unknown {what} '{wrong}': {hint}({what}s: {list})"))
+    let hint = suggestion(wrong, names).map(|near| format!(": did you mean '{near}'?")).unwrap_or_default();
+    let plural = if what.ends_with('s') { "" } else { "s" };
+    Error::Value(format!("unknown {what} '{wrong}'{hint} ({what}{plural}: {list})"))
 }
 
 /// Edit distance by single characters, with a swap of neighbours as one edit.
@@ -248,7 +250,16 @@ mod tests {
         let names = ["kafka", "streams", "streams-timestamped"];
         assert_eq!(suggestion("kafak", names.into_iter()), Some("kafka"));
         assert_eq!(suggestion("streams-timestmaped", names.into_iter()), Some("streams-timestamped"));
+        assert_eq!(suggestion("KAFKA", names.into_iter()), Some("kafka"));
         assert_eq!(suggestion("protobuf", names.into_iter()), None);
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_nearest_one_and_all_there_are() {
+        let said = |what, wrong| unknown_name(what, wrong, ["kafka", "streams"].into_iter()).to_string();
+        assert_eq!(said("format", "KAFKA"), "unknown format 'KAFKA': did you mean 'kafka'? (formats: kafka, streams)");
+        assert_eq!(said("format", "protobuf"), "unknown format 'protobuf' (formats: kafka, streams)");
+        assert_eq!(said("values", "protobuf"), "unknown values 'protobuf' (values: kafka, streams)");
     }
 
     #[test]

@@ -258,9 +258,11 @@ def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
     import difflib  # only a mistake needs it, and an import of this package should be fast
 
     names = list(names)
-    near = difflib.get_close_matches(wrong, names, n=1, cutoff=0.6) if isinstance(wrong, str) else []
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    return ValueError(f"unknown {what} {wrong!r}: {hint}({what}s: {', '.join(names)})")
+    # Capitals are no distance: a name in them is meant as it is without.
+    plain = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(wrong.lower(), plain, n=1, cutoff=0.6) if isinstance(wrong, str) else []
+    hint = f": did you mean '{plain[near[0]]}'?" if near else ""
+    return ValueError(f"unknown {what} {wrong!r}{hint} ({what}{'' if what.endswith('s') else 's'}: {', '.join(names)})")
 
 
 def counted(count: int, what: str) -> str:

@@ -81,7 +81,7 @@ def test_a_fault_makes_the_exception_that_shows_it() -> None:
 
 
 def test_a_name_near_nothing_gets_no_suggestion() -> None:
-    assert str(unknown_name("format", "protobuf", ["kafka"])) == "unknown format 'protobuf': (formats: kafka)"
+    assert str(unknown_name("format", "protobuf", ["kafka"])) == "unknown format 'protobuf' (formats: kafka)"
 
 
 # --- every code has a case -------------------------------------------------------------------------------------------
