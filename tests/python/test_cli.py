@@ -14,11 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 import letterhead as lh
 from command import runner
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead.cli import main
+from letterhead.cli.commands import app
 from letterhead.cli.damage import damage_cells
 from letterhead.profiles import PROFILES
 from letterhead.reference import ops
@@ -757,6 +760,41 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     assert result.code == 1
 
 
+def test_a_folder_is_no_parquet_file(run, tmp_path):
+    for command in (column(tmp_path), ["scan", tmp_path]):
+        result = run(*command)
+        assert (result.code, result.err) == (2, f"letterhead: cannot read {tmp_path}: is a directory\n")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["inspect", "-f", "kafka"],
+        ["decode", "-f", "kafka", "-"],
+        ["decode", "-f", "kafka", "--hex", "-"],
+        ["inspect", "-f", "kafka", "--base64", "-"],
+        ["encode", "-f", "kafka", "--hex"],
+        ["convert", "-f", "kafka", "--to", "streams", "--to-hex"],
+    ],
+)
+def test_a_closed_input_is_one_line(args, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "stdin", None)  # as Python has it in a process that was started without one
+    assert main(args) == 2
+    assert capfd.readouterr().err == "letterhead: standard input is closed: give a FILE, --hex or --base64\n"
+
+
+def test_a_closed_output_is_one_line(monkeypatch, capfd):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["decode", "-f", "kafka", "--hex", "00"]) == 2
+    assert capfd.readouterr().err == "letterhead: standard output is closed: give it a file, a pipe, or /dev/null\n"
+
+
+def test_a_name_in_capitals_is_suggested_as_it_is_meant(run):
+    result = run("decode", "-f", "KAFKA", "--hex", "00")
+    assert result.err.startswith("letterhead: unknown format 'KAFKA': did you mean 'kafka'? (formats: kafka, ")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+
+
 # help and the rest ---------------------------------------------------------------------------------------------------
 
 
@@ -767,6 +805,26 @@ def test_help_has_examples_and_exit_codes(run, command):
     assert "Examples:" in result.out
     assert "Exit codes: 0 all is well" in result.out
     assert result.code == 0
+
+
+def helps(command, path=()):
+    yield list(path), command.help.partition("\f")[0]
+    for name, under in getattr(command, "commands", {}).items():
+        yield from helps(under, (*path, name))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"), [*helps(typer.main.get_command(app))], ids=lambda of: " ".join(of) if isinstance(of, list) else ""
+)
+def test_help_keeps_its_lines_on_a_screen_of_80_columns(run, monkeypatch, path, text):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = [line.strip() for line in run(*path, "--help").out.splitlines()]
+    _, *paragraphs = re.split(r"\n\s*\n", text)
+    assert any("Examples:" in part for part in paragraphs)
+    # What stands in lines of its own is not broken once more.
+    for line in "\n".join(part for part in paragraphs if "\n" in part).replace("\b", "").splitlines():
+        assert line.strip() in printed
+    assert max(map(len, printed)) <= 80
 
 
 def test_help_names_every_command(run):

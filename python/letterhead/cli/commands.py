@@ -43,7 +43,10 @@ from letterhead.profiles import PROFILES
 app = typer.Typer(
     name="letterhead",
     help="Message headers of Kafka, Kafka Streams and Iggy: look at the bytes, decode, encode and convert them, and look "
-    "into the stores that keep them.",
+    "into the stores that keep them.\n\n\b\nExamples:\n"
+    "  letterhead inspect cell.bin --format kafka\n"
+    "  letterhead decode --hex 02026102 --format auto\n"
+    "  letterhead scan topic.parquet",
     epilog=EXIT_CODES,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -85,8 +88,8 @@ def inspect_command(
 ) -> int:
     """Show the bytes of one cell, every byte labelled with the field it belongs to.
 
-    A byte that is wrong is marked, with the reason under it. Of a batch every message has
-    a heading.
+    A byte that is wrong is marked, with the reason under it. Of a batch every
+    message has a heading.
 
     \b
     Examples:
@@ -140,19 +143,20 @@ def decode_command(
 ) -> int:
     """Decode one cell, or a column of a Parquet file.
 
-    One cell becomes a table, or with --json a document that `letterhead encode` turns
-    back into the same bytes. A column becomes a table of its first rows, JSON lines
-    (--json) or a Parquet file (--out), in which the decoded fields stand in the place of
-    the column. Of a batch every message is shown, and every message is a row. With
-    --profile only the headers of that convention are read, each into a column of its own;
-    of a batch the other fields of its messages stay.
+    One cell becomes a table, or with --json a document that `letterhead encode`
+    turns back into the same bytes. A column becomes a table of its first rows,
+    JSON lines (--json) or a Parquet file (--out), in which the decoded fields
+    stand in the place of the column. Of a batch every message is shown, and
+    every message is a row. With --profile only the headers of that convention
+    are read, each into a column of its own; of a batch the other fields of its
+    messages stay.
 
     \b
     Examples:
       letterhead decode cell.bin --format kafka
       letterhead decode --format kafka --base64 AgZrZXkCdg== --json
       letterhead decode polled.bin --format iggy-batch
-      letterhead decode store.parquet --column value -f streams-timestamped --limit 5
+      letterhead decode store.parquet -c value -f streams-timestamped --limit 5
       letterhead decode store.parquet --column value -f streams-timestamped \\
                  --errors column --out decoded.parquet
       letterhead decode orders.parquet --column headers -f kafka --profile otel
@@ -199,16 +203,20 @@ def encode_command(
 ) -> int:
     """Encode JSON, as `letterhead decode --json` gives it, into bytes on standard output.
 
-    A value is null, a string, or an object with "hex", "text" or "base64". A value with a
-    kind is a string like "int32:3", "bool:true", "string:acme" or "binary:00ff", or an
-    object that has "kind" as well. A key is a string, a whole number where the format has
-    integer keys, or in iggy also a string like "int32:3".
+    A value is null, a string, or an object with "hex", "text" or "base64". A
+    value with a kind is a string like "int32:3", "bool:true", "string:acme" or
+    "binary:00ff", or an object that has "kind" as well. A key is a string, a
+    whole number where the format has integer keys, or in iggy also a string
+    like "int32:3".
 
     \b
     Examples:
-      echo '{"headers": [{"key": "tenant", "value": "acme"}]}' | letterhead encode -f kafka --hex
-      echo '{"headers": [{"key": "retry", "value": "int32:3"}]}' | letterhead encode -f iggy --hex
-      letterhead decode cell.bin -f kafka --json | letterhead encode -f kafka > same.bin
+      echo '{"headers": [{"key": "tenant", "value": "acme"}]}' \\
+                 | letterhead encode -f kafka --hex
+      echo '{"headers": [{"key": "retry", "value": "int32:3"}]}' \\
+                 | letterhead encode -f iggy --hex
+      letterhead decode cell.bin -f kafka --json \\
+                 | letterhead encode -f kafka > same.bin
     """
     from letterhead.cli.encode import run_encode
     from letterhead.cli.losses import kinds_option
@@ -252,18 +260,21 @@ def convert_command(
 ) -> int:
     """Convert one cell, or a column of a Parquet file, from one format to another.
 
-    The bytes of one cell go to standard output. A column becomes a table of its first
-    rows, JSON lines (--json) or a Parquet file (--out), in which the converted bytes stand
-    in the place of the column, and what was lost in a column `losses`. Losses that were
-    asked to be dropped or reported are no failure.
+    The bytes of one cell go to standard output. A column becomes a table of its
+    first rows, JSON lines (--json) or a Parquet file (--out), in which the
+    converted bytes stand in the place of the column, and what was lost in a
+    column `losses`. Losses that were asked to be dropped or reported are no
+    failure.
 
     \b
     Examples:
-      letterhead convert cell.bin -f kafka --to iggy --kind retry=int32 -o iggy.bin
-      letterhead convert cell.bin -f iggy --to kafka --kinds be --on-loss report --to-hex
-      letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy --kinds binary --json
-      letterhead convert store.parquet --column value -f streams --to iggy-message \\
-                 --kinds binary --on-loss report --errors column --out converted.parquet
+      letterhead convert cell.bin -f kafka -t iggy --kind retry=int32 -o iggy.bin
+      letterhead convert cell.bin -f iggy --to kafka --kinds be \\
+                 --on-loss report --to-hex
+      letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy \\
+                 --kinds binary --json
+      letterhead convert store.parquet -c value -f streams --to iggy-message \\
+                 --kinds binary --on-loss report --errors column -o out.parquet
     """
     from letterhead.cli import convert
     from letterhead.cli.losses import kinds_option
@@ -339,10 +350,11 @@ def scan_command(
 ) -> int:
     """Find out what headers the messages of a Parquet file carry, and what types their values may be.
 
-    For each key: in how many rows it is, null, repeated; sizes and positions; types with
-    the evidence for each, over all rows; and code that selects them. A guess is shown, and
-    never applied; where the bytes cannot tell two types apart, that is said. With damaged
-    rows, which are counted, the exit code is 1.
+    For each key: in how many rows it is, null, repeated; sizes and positions;
+    types with the evidence for each, over all rows; and code that selects them.
+    A guess is shown, and never applied; where the bytes cannot tell two types
+    apart, that is said. With damaged rows, which are counted, the exit code is
+    1.
 
     \b
     Examples:
@@ -398,16 +410,16 @@ def dump_command(
 ) -> int:
     """Show the records in the log segments of a broker, header values included; the broker is not asked.
 
-    Checksums are held to: a batch that is damaged stops it, and --errors column tells of
-    it in a row and goes on. A log whose end is torn is read up to there, which is said,
-    and the exit code is 1.
+    Checksums are held to: a batch that is damaged stops it, and --errors column
+    tells of it in a row and goes on. A log whose end is torn is read up to
+    there, which is said, and the exit code is 1.
 
     \b
     Examples:
       letterhead dump /var/lib/kafka/data/orders-0
       letterhead dump orders-0 --start 5000 --limit 5 --all
       letterhead dump orders-0 --since 2026-01-01T08:30:00Z --json
-      letterhead dump /var/lib/kafka/data --committed --parquet everything.parquet
+      letterhead dump /var/lib/kafka/data --committed -o everything.parquet
     """
     from letterhead.cli.dump import run_dump
 
@@ -443,8 +455,8 @@ def demo_command(
 ) -> int:
     """Run the library on a real Kafka topic and a real Kafka Streams store, in Spark, and check the result.
 
-    It needs pyspark and Java on this machine, and no broker. A mismatch ends it with exit
-    code 1.
+    It needs pyspark and Java on this machine, and no broker. A mismatch ends it
+    with exit code 1.
 
     \b
     Examples:
@@ -460,8 +472,9 @@ def demo_command(
 def doctor_command(json: Json = False) -> int:
     """Show what is here to work with: Python, letterhead, the packages that Spark needs, a decode that is checked.
 
-    What is wrong is said, with what to do about it, and ends it with exit code 1; a note
-    does not. The executors of a Spark session are asked by `letterhead.spark.doctor(spark)`.
+    What is wrong is said, with what to do about it, and ends it with exit code
+    1; a note does not. The executors of a Spark session are asked by
+    `letterhead.spark.doctor(spark)`.
 
     \b
     Examples:

@@ -21,6 +21,9 @@ UsageError: Any = next(base for base in typer.BadParameter.__mro__ if base.__nam
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command; every foreseen failure is one line on stderr and an exit code."""
+    # Python has none where it was closed by whoever started the command.
+    if sys.stdout is None:
+        return _say("standard output is closed: give it a file, a pipe, or /dev/null", USAGE)
     command = typer.main.get_command(app)
     args = sys.argv[1:] if argv is None else list(argv)
     try:

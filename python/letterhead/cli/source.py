@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from letterhead.cli.exits import FAULTS, Failure
 from letterhead.extras import how_to_install
@@ -44,13 +44,21 @@ def read_cell(
 def read_bytes(file: str | None) -> bytes:
     """Read a file or standard input as it is."""
     if file is None or file == "-":
-        if file is None and sys.stdin.isatty():
+        given = _standard_input()
+        if file is None and given.isatty():
             raise Failure("no input: give a FILE, or - for standard input (see --help)")
-        return sys.stdin.buffer.read()
+        return given.buffer.read()
     try:
         return Path(file).read_bytes()
     except OSError as error:
         raise Failure(f"cannot read {file}: {reason(error)}") from error
+
+
+def _standard_input() -> TextIO:
+    # Python has none where it was closed by whoever started the command.
+    if sys.stdin is None:
+        raise Failure("standard input is closed: give a FILE, --hex or --base64")
+    return sys.stdin
 
 
 def reason(error: OSError) -> str:
@@ -100,6 +108,8 @@ def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise Failure(how_to_install("a Parquet file", "pyarrow", "'letterhead[arrow]'")) from error
+    if path.is_dir():
+        raise Failure(f"cannot read {path}: is a directory")
     try:
         parquet = pq.ParquetFile(path)
     except OSError as error:
@@ -128,7 +138,7 @@ def _text(given: str) -> str:
     if given != "-":
         return given
     try:
-        return sys.stdin.buffer.read().decode("ascii")
+        return _standard_input().buffer.read().decode("ascii")
     except UnicodeDecodeError as error:
         raise Failure(f"standard input is not text: byte {error.start} is not ASCII") from error
 
