@@ -14,11 +14,14 @@ import os
 import platform
 import re
 import statistics
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from benches import typed
+from benches import goal, typed
 from benches.direct import measure as direct
 from benches.limits import report
 from benches.machine import first_line, processor
@@ -67,7 +70,7 @@ class Bar:
     ours: str = OURS
 
 
-KEPT = ("python.json", "iggy-system.json", "iggy-mimalloc.json")
+KEPT = ("python.json", "iggy-system.json", "iggy-mimalloc.json", "jvm-stores.json")
 """Results of which the medians are kept: with every round they are large."""
 
 ROWS = RECORD / "rows.json"
@@ -108,7 +111,8 @@ def main() -> None:
         else:
             missing.append(name)
     if kept:
-        ROWS.write_text(json.dumps({"on": machine(), "rows": [asdict(row) for row in kept]}, indent=1) + "\n")
+        head = {"taken": days(RECORD / name for name in KEPT), "machine": ran_on()}
+        ROWS.write_text(json.dumps({**head, "rows": [asdict(row) for row in kept]}, indent=1) + "\n")
     absent = [f"not measured: {name}" for name in missing]
     text = "\n".join([machine(), "", *table(rows), *bars(rows), "", *limits(), *spark_bars(), NOTES, *absent])
     print(text)
@@ -136,16 +140,19 @@ def table(rows: list[Row]) -> Iterator[str]:
 def bars(rows: list[Row]) -> Iterator[str]:
     """Say of each ratio that is aimed at whether it is reached."""
     yield f"{'aimed at':{2 + LABEL}} {'at least':>9} {'x':>7}"
+    for bar, row, times in aimed_at(rows):
+        verdict = goal.verdict(times, bar.times, at_least=True)
+        against = "" if bar.ours == OURS else f", against `{bar.ours}`"
+        yield f"  {row.side:{LABEL}} {bar.times:9.2f} {times:7.2f}  {verdict}: {row.job}, {row.source}{against}"
+
+
+def aimed_at(rows: list[Row]) -> Iterator[tuple[Bar, Row, float]]:
+    """Give every row that there is a bar for, and its time as a multiple of ours."""
     for bar in BARS:
         base = {row.source: row.ns for row in rows if (row.job, row.side) == (bar.job, bar.ours)}
         for row in rows:
             if row.job == bar.job and row.source in base and re.fullmatch(bar.side, row.side):
-                times = row.ratio if row.ratio is not None else row.ns / base[row.source]
-                verdict = "reached" if times >= bar.times else "missed"
-                against = "" if bar.ours == OURS else f", against `{bar.ours}`"
-                yield (
-                    f"  {row.side:{LABEL}} {bar.times:9.2f} {times:7.2f}  {verdict}: {row.job}, {row.source}{against}"
-                )
+                yield bar, row, row.ratio if row.ratio is not None else row.ns / base[row.source]
 
 
 def limits() -> Iterator[str]:
@@ -328,6 +335,29 @@ def read_divan(path: Path) -> Iterator[Row]:
             buffers="reused" if work == "memcpy" else "released",
             memory="" if copy is None or work == "memcpy" else f"{ns_per_header / copy:.1f} x memcpy of this batch",
         )
+
+
+def days(paths: Iterable[Path]) -> list[str]:
+    """Give the days on which results were written."""
+    written = (path.stat().st_mtime for path in paths if path.exists())
+    return sorted({time.strftime("%Y-%m-%d", time.gmtime(seconds)) for seconds in written})
+
+
+def ran_on() -> dict[str, Any]:
+    """Say what this ran on, and what ran, for a record."""
+    git = ("git", "-C", str(RECORD.parents[1]))
+    sources = ("src", "python", "Cargo.toml", "Cargo.lock")
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *sources], capture_output=True, check=False)
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "rust": first_line("rustc", "--version"),
+        "java": first_line("java", "--version"),
+        "commit": first_line(*git, "rev-parse", "--short", "HEAD"),
+        "changed": changed.returncode == 1,
+    }
 
 
 def machine() -> str:

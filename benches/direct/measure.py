@@ -25,7 +25,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benches import data
+from benches import data, goal
 from benches.direct import in_spark, records
 from benches.spark.session import ROOT, start_spark
 
@@ -154,7 +154,7 @@ def show(found: dict[str, Any]) -> None:
                 f" {row['rows'] / median / 1e6:6.2f} M records/s {row['ratio']:7.2f} x {row['ratio_to_segments']:7.2f} x"
             )
             if bar is not None and not data.QUICK:
-                verdicts = ["reached" if row[ratio] >= bar else "missed" for ratio in ("ratio", "ratio_to_segments")]
+                verdicts = [goal.verdict(row[ratio], bar, at_least=True) for ratio in ("ratio", "ratio_to_segments")]
                 line += f"  aimed at {bar}: {', '.join(verdicts)}"
             print(line)
     print("  memory, MiB: before the first batch, the most, and the most without mapped files")
