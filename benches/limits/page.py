@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benches import goal, run, typed
-from benches.limits import plots
-from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Record
+from benches import goal, run
+from benches.limits import goals, plots
+from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Bar, Record
 from benches.spark import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,9 +29,6 @@ SECTION = re.compile(r"(<!-- record: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)",
 JOBS = ("decode", "encode", "select", "select from lists", "validate", "convert")
 GROWING = ("decode", "encode", "select", "validate")
 CORPORA = ("A", "B", "C")
-DIRECT = {OURS: "topic", f"{OURS}, segments": "segments"}
-CRATES = {("decode", "iggy"): 4.0, ("decode", "iggy-2023"): 6.0}
-ONE_MESSAGE = {"decode one message": 3.0, "one header of one message": 5.0}
 AXES = {
     "rows": ("rows in all, in batches of 64,000", "a row"),
     "headers": ("headers a row", "a header"),
@@ -111,14 +108,10 @@ def corpora() -> str:
 
 
 def losses() -> str:
-    """Say which of the goals are missed, and what else is slower than one may expect."""
+    """Say which goals are missed and which sides are faster, a line for each section, and what else one may not expect."""
     record = limits()
-    bars = record.bars()
-    missed = [f"{bar.what}: {digits(bar.figure)}" for bar in bars if bar.verdict == "missed"]
-    parts = [
-        f"Of {len(bars)} goals that we set ourselves for one core, {len(missed)} are **missed**: {'; '.join(missed)}."
-        if missed
-        else f"The {len(bars)} goals that we set ourselves for one core are reached.",
+    parts = [of_section(section) for section in goals.sections(record, kept_rows(), other)]
+    parts += [
         f"Against memory: in batches of {BATCH:,} rows, whose memory comes back, a decode takes "
         f"{of_each(lambda corpus: record.to_memcpy('decode', corpus, BATCH))} times as long as a copy of as many bytes; all "
         f"at once, a million rows take {of_each(lambda corpus: record.to_memcpy('decode', corpus, record.whole(corpus)))} "
@@ -126,12 +119,34 @@ def losses() -> str:
         f"Into memory that was never touched: all at once, a million rows take "
         f"{of_each(record.fresh)} times as long as in such batches.",
     ]
-    found = other("from-your-query.json")
-    slower = [result for result in found["results"] if result["ratio"] < 1] if found is not None else []
-    if slower:
-        named = " and ".join(f"{result['title']} ({digits(result['ratio'])} of our time)" for result in slower)
-        parts.append(f"In Spark: {named} are faster than we are, and check nothing.")
     return "\n".join(f"* {part}" for part in parts)
+
+
+def of_section(section: goals.Section) -> str:
+    """Say in one line where a section loses."""
+    if not section.is_measured:
+        return f"**{section.name}**: not measured."
+    missed = [bar for bar in section.bars if bar.verdict == "missed"]
+    within = sum(bar.verdict != "reached" for bar in section.bars) - len(missed)
+    parts = []
+    only = f", {within} of them only within 10 %" if within else ""
+    if missed:
+        named = "; ".join(f"{bar.what}: {digits(bar.figure)} ({sign(bar)})" for bar in missed)
+        verb = "is" if len(missed) == 1 else "are"
+        parts.append(
+            f"{len(missed)} of {len(section.bars)} goals {verb} **missed**: {named}. The others are reached{only}"
+        )
+    elif section.bars:
+        parts.append(f"All {len(section.bars)} goals are reached{only}")
+    if section.faster:
+        named = "; ".join(f"{what}: {digits(times)} of our time" for what, times in section.faster)
+        parts.append(f"**Faster than we are**: {named}")
+    return f"**{section.name}**: {'. '.join(parts)}."
+
+
+def sign(bar: Bar) -> str:
+    """Write what is aimed at."""
+    return f"{'≥' if bar.at_least else '≤'}\N{NO-BREAK SPACE}{bar.goal:.3g}"
 
 
 def of_each(figure: Callable[[str], float]) -> str:
@@ -141,11 +156,8 @@ def of_each(figure: Callable[[str], float]) -> str:
 
 def bars() -> str:
     """Give every goal of one core, and whether it is reached."""
-    rows = []
-    for bar in limits().bars():
-        sign = "≥" if bar.at_least else "≤"
-        rows.append([bar.what, f"{sign}\N{NO-BREAK SPACE}{bar.goal:g}", digits(bar.figure), marked(bar.verdict)])
-    return table(["ratio", "goal", "x", ""], rows)
+    lines = [[bar.what, sign(bar), digits(bar.figure), marked(bar.verdict)] for bar in limits().bars()]
+    return table(["ratio", "goal", "x", ""], lines)
 
 
 def batches() -> str:
@@ -237,57 +249,75 @@ def curves() -> str:
 # What other records say.
 
 
-def rows_of(job: str, source: str) -> dict[str, float]:
-    """Give the time of each side in a job; nothing where it was not measured."""
+def kept_rows() -> list[run.Row]:
+    """Give the rows of the table that are kept; none where they were not measured."""
     found = other(run.ROWS.name)
-    rows = [] if found is None else found["rows"]
-    return {row["side"]: row["ns"] for row in rows if (row["job"], row["source"]) == (job, source)}
+    return [] if found is None else [run.Row(**row) for row in found["rows"]]
+
+
+def head_of_rows() -> str:
+    """Say when and on what those were measured."""
+    found = other(run.ROWS.name)
+    on = found["machine"]
+    sources = f"sources `{on['commit']}`" + (", with changes that were not committed" if on["changed"] else "")
+    ran = f"{on['processor']}, {on['cores']} cores, of which one was used; {on['system']}"
+    return f"Taken {' and '.join(found['taken'])} on {ran}; Python {on['python']}; {on['rust']}; {on['java']}; {sources}.\n\n"
 
 
 def crates() -> str:
     """Compare with Iggy's own crates, once as anyone builds them and once with our allocator."""
-    rows = []
-    for job in ("decode", "encode", "select 3", "validate"):
-        for corpus in ("iggy", "iggy-2023", typed.SHUFFLED):
-            sides = rows_of(job, typed.source(corpus))
-            theirs = {side.endswith("mimalloc"): ns for side, ns in sides.items() if side.startswith("crate")}
-            if OURS not in sides or not theirs:
-                continue
-            aimed = CRATES.get((job, corpus))
-            cells = [digits(sides[OURS])]
-            for mimalloc in (False, True):
-                cells += [digits(theirs[mimalloc]), digits(theirs[mimalloc] / sides[OURS])]
-            rows.append([f"{job}, {corpus}", *cells, goal_of(aimed, theirs[False] / sides[OURS])])
-    if not rows:
+    lines = []
+    for (job, corpus), pair in goals.crates(kept_rows()).items():
+        ours = next(each.ns / each.times for each in pair.values())
+        cells = [digits(ours)]
+        for mimalloc in (False, True):
+            each = pair.get(mimalloc)
+            cells += ["", "", ""] if each is None else [digits(each.ns), digits(each.times), goal_of(each.bar)]
+        lines.append([f"{job}, {corpus}", *cells])
+    if not lines:
         return "Not measured: `make bench-iggy bench-python bench-table`."
-    head = ["", "`letterhead`", "the crate", "x", "the crate with mimalloc", "x", "goal, of the crate as it comes"]
-    return table(head, rows)
+    head = ["", "`letterhead`", "the crate", "x", "goal", "the crate with mimalloc", "x", "goal"]
+    return head_of_rows() + table(head, lines)
 
 
 def message() -> str:
-    """Compare what one message costs, called from Python."""
-    rows = []
-    for job, aimed_here in ONE_MESSAGE.items():
-        sides = rows_of(job, "store blocks (kafka), one call each")
-        plain = {side: ns for side, ns in sides.items() if side.startswith("plain Python")}
-        if not plain:
-            continue
-        fastest = min(plain, key=plain.__getitem__)
-        for side in sorted(sides.keys() - plain.keys(), key=sides.__getitem__):
-            times = plain[fastest] / sides[side]
-            aimed = aimed_here if side.startswith(OURS) and "reference" not in side else None
-            rows.append([job, side, digits(sides[side]), digits(plain[fastest]), digits(times), goal_of(aimed, times)])
-    if not rows:
+    """Compare what one message costs, called from Python: to read it, and to write it."""
+    reading = [
+        [ours.job, ours.side, digits(ours.ns), digits(each.ns), digits(each.times), goal_of(each.bar)]
+        for ours, each in goals.messages(kept_rows())
+    ]
+    if not reading:
         return "Not measured: `make bench-python bench-table`."
     head = ["", "side", "ns a header", "the fastest plain Python", "x", "goal"]
-    return table(head, rows, left=2)
+    return head_of_rows() + "\n\n".join([table(head, reading, left=2), sides_of(goals.ENCODE_ONE, "ns a header")])
 
 
-def goal_of(aimed: float | None, times: float) -> str:
+def stores() -> str:
+    """Compare a store that keeps headers with what is below it, and with Kafka Streams' own."""
+    if not any(row.job in goals.STORE_JOBS for row in kept_rows()):
+        return "Not measured: `make bench-python bench-jvm bench-table`."
+    return head_of_rows() + sides_of(goals.STORE_JOBS, "ns a row")
+
+
+def sides_of(jobs: Sequence[str], unit: str) -> str:
+    """Give every side of some jobs, ours first in each."""
+    times = {(each.what, each.side): each for each in goals.compared(kept_rows(), jobs)}
+    wanted = (row for row in kept_rows() if row.job in jobs)
+    lines = []
+    for row in sorted(wanted, key=lambda row: (jobs.index(row.job), row.source, row.side != OURS, row.ns)):
+        what = f"{row.job}, {row.source}"
+        each = times.get((what, row.side))
+        cells = ["", ""] if each is None else [digits(each.times), goal_of(each.bar)]
+        lines.append([what, row.side, digits(row.ns), *cells])
+    for each in times.values():
+        if each.what.startswith(tuple(f"{job} (" for job in jobs)):
+            lines.append([each.what, each.side, digits(each.ns), digits(each.times), goal_of(each.bar)])
+    return table(["", "side", unit, "x", "goal"], lines, left=2)
+
+
+def goal_of(bar: Bar | None) -> str:
     """Give a goal, and say whether it is reached."""
-    if aimed is None:
-        return ""
-    return f"≥\N{NO-BREAK SPACE}{aimed:g}: {marked(goal.verdict(times, aimed, at_least=True))}"
+    return "" if bar is None else f"{sign(bar)}: {marked(bar.verdict)}"
 
 
 def marked(verdict: str) -> str:
@@ -300,24 +330,21 @@ def direct() -> str:
     found = other("direct.json")
     if found is None:
         return "Not measured: `make bench-direct`."
-    jobs: dict[str, dict[str, dict[str, Any]]] = {}
-    for result in found["results"]:
-        jobs.setdefault(result["job"], {})[result["side"]] = result
-    rows = []
-    for job, sides in jobs.items():
-        ours = {name: sides[side]["seconds"] for side, name in DIRECT.items() if side in sides}
-        for side in sides.keys() - DIRECT.keys():
-            theirs = sides[side]["seconds"]
-            ratios = {name: times(theirs, taken) for name, taken in ours.items()}
-            rows.append([
-                job, side, *map(seconds, ours.values()), seconds(theirs), *map(spread, ratios.values()),
-                aimed_at(run.direct.BARS.get((job, side)), ratios),
-            ])  # fmt: skip
-    names = DIRECT.values()
+    taken = {(result["job"], result["side"]): result["seconds"] for result in found["results"]}
+    compared: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for job, side, name, ratios in goals.rounds(found):
+        compared.setdefault((job, side), {})[name] = ratios
+    lines = []
+    for (job, side), ratios in sorted(compared.items()):
+        times = [taken[job, ours] for ours in goals.DIRECT]
+        least = run.direct.BARS.get((job, side))
+        lines.append([
+            job, side, *map(seconds, times), seconds(taken[job, side]), *map(spread, ratios.values()),
+            aimed_at(least, ratios),
+        ])  # fmt: skip
+    names = goals.DIRECT.values()
     head = ["job", "the other side", *(f"our {name}" for name in names), "other", *(f"x {name}" for name in names), ""]
-    return (
-        f"{found['rows']:,} records, {found['stored'] / 1e6:.0f} MB as stored.\n\n{table(head, sorted(rows), left=2)}"
-    )
+    return f"{found['rows']:,} records, {found['stored'] / 1e6:.0f} MB as stored.\n\n{table(head, lines, left=2)}"
 
 
 def seconds(taken: Sequence[float]) -> str:
@@ -325,25 +352,20 @@ def seconds(taken: Sequence[float]) -> str:
     return f"{statistics.median(taken):.2f} s"
 
 
-def times(theirs: Sequence[float], ours: Sequence[float]) -> list[float]:
-    """Give the ratios within each round."""
-    return [one / another for one, another in zip(theirs, ours, strict=False)]
-
-
 def spread(ratios: Sequence[float]) -> str:
     """Give the median, the least and the greatest."""
     return f"{statistics.median(ratios):.1f} ({min(ratios):.1f}–{max(ratios):.1f})"
 
 
-def aimed_at(goal: float | None, ratios: dict[str, list[float]]) -> str:
+def aimed_at(least: float | None, ratios: dict[str, list[float]]) -> str:
     """Say of each of ours whether the other side takes as many times as long as we aim at."""
-    if goal is None:
+    if least is None:
         return ""
     verdicts = (
-        f"{'reached' if statistics.median(found) >= goal else '**missed**'} with {name}"
+        f"{name} {marked(goal.verdict(statistics.median(found), least, at_least=True))}"
         for name, found in ratios.items()
     )
-    return f"aimed at {goal:g}: {', '.join(verdicts)}"
+    return f"≥\N{NO-BREAK SPACE}{least:g}: {'; '.join(verdicts)}"
 
 
 def memory() -> str:
@@ -353,7 +375,7 @@ def memory() -> str:
         return "Not measured: `make bench-direct`."
     kinds: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for each in found["memory"]:
-        kinds.setdefault((DIRECT[each["side"]], each["job"]), {})[each["rows"]] = each
+        kinds.setdefault((goals.DIRECT[each["side"]], each["job"]), {})[each["rows"]] = each
     sizes = sorted({rows for taken in kinds.values() for rows in taken})
     head = ["", *(f"{rows:,}" for rows in sizes), *(f"own, {rows:,}" for rows in sizes)]
     rows = [
@@ -373,16 +395,16 @@ def spark() -> str:
         [f"{row.job}, {row.source}", row.side, digits(row.ns), "" if row.ratio is None else digits(row.ratio)]
         for row in run.read_spark(run.RECORD / "spark.json")
     ]
-    goals = []
+    aimed = []
     for bar in found["bars"]:
         ratio = pairs.Ratio(*bar["found"])
         verdict = marked(goal.verdict(ratio.median, bar["at_most"], at_least=False))
         interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        goals.append([bar["what"], f"≤\N{NO-BREAK SPACE}{bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
+        aimed.append([bar["what"], f"≤\N{NO-BREAK SPACE}{bar['at_most']:g}", f"{ratio.median:.2f}", interval, verdict])
     parts = [
         f"{found['rows']:,} rows, batches of {found['batch']:,}; load {load}.",
         table(["job", "side", "ns a header", "x"], rows, left=2),
-        table(["ratio", "goal", "median of pairs", "interval of 95 %", ""], goals),
+        table(["ratio", "goal", "median of pairs", "interval of 95 %", ""], aimed),
     ]
     return "\n\n".join(parts)
 
@@ -408,6 +430,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "curves": curves,
     "crates": crates,
     "message": message,
+    "stores": stores,
     "direct": direct,
     "memory": memory,
     "spark": spark,

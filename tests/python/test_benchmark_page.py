@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from benches import plain
-from benches.limits import corpus, page, plots
+from benches import plain, run, typed
+from benches.limits import corpus, goals, page, plots
 from benches.limits.report import Bar, Record
 
 AGAIN = "write them anew: python -m benches.limits.page"
@@ -50,6 +52,25 @@ def test_missed_goals_are_named_before_any_figure_that_is_good():
     assert next(iter(sections)) == "losses"
 
 
+def test_what_any_table_calls_missed_is_among_the_losses():
+    text = page.PAGE.read_text()
+    sections = {found["name"]: found[0] for found in page.SECTION.finditer(text)}
+    in_tables = sum(found.count("**missed**") for name, found in sections.items() if name != "losses")
+    listed = [int(number) for number in re.findall(r"(\d+) of \d+ goals (?:is|are) \*\*missed\*\*", sections["losses"])]
+    assert sum(listed) == in_tables > 0
+
+
+def test_whoever_is_faster_in_spark_is_among_the_losses():
+    found = page.other("spark.json")["results"]
+    faster = [row for row in found if row["ratio"] < 1 and row["side"] not in ("letterhead", "kernel taken out")]
+    queries = [row for row in page.other("from-your-query.json")["results"] if row["ratio"] < 1]
+    losses = page.losses()
+    for row in faster:
+        assert f"{row['side']}, {row['job']}, {row['source']}: {page.digits(row['ratio'])} of our time" in losses
+    for row in queries:
+        assert f"{row['title']} (which gets {row['differ']:,} rows of 10,000 wrong)" in losses
+
+
 @pytest.mark.parametrize(
     ("figure", "at_least", "verdict"),
     [
@@ -63,6 +84,114 @@ def test_missed_goals_are_named_before_any_figure_that_is_good():
 )
 def test_a_goal_is_missed_when_more_than_a_tenth_is_missing(figure: float, at_least: bool, verdict: str):
     assert Bar("", 5, figure, at_least).verdict == verdict
+
+
+SOURCE, MADE = "store blocks (kafka), one call each", "values made before (iggy), one call each"
+
+
+def row(job: str, source: str, side: str, ns: float, ratio: float | None = None) -> run.Row:
+    return run.Row(job, source, side, ns, 4_000, "objects", "", ratio)
+
+
+def sections_of(rows: list[run.Row]) -> dict[str, goals.Section]:
+    return {section.name: section for section in goals.sections(Record.read(), rows, lambda name: None)}
+
+
+def test_sections_that_were_not_measured_say_so():
+    found = sections_of([])
+    unmeasured = ["Iggy's crates", "One message at a time", "State stores", "Spark", "Reading directly"]
+    assert list(found) == ["One core", *unmeasured]
+    assert [name for name, section in found.items() if not section.is_measured] == unmeasured
+    assert page.of_section(found["Spark"]) == "**Spark**: not measured."
+
+
+def test_a_crate_is_held_to_the_goal_of_its_corpus_and_with_our_allocator_to_that_of_any():
+    source = typed.source("iggy-2023")
+    rows = [
+        row("decode", source, "letterhead", 10),
+        row("decode", source, "crate iggy 0.6.210", 50),
+        row("decode", source, "crate iggy 0.6.210, mimalloc", 29),
+        row("validate", source, "letterhead", 10),
+        row("validate", source, "crate iggy 0.6.210", 9),
+    ]
+    found = sections_of(rows)["Iggy's crates"]
+    assert [(bar.goal, bar.figure, bar.verdict) for bar in found.bars] == [
+        (6, 5, "missed"),
+        (3, pytest.approx(2.9), "reached, within 10 %"),
+    ]
+    assert found.faster == [("crate iggy 0.6.210, validate, iggy-2023", 0.9)]
+
+
+def test_one_message_is_compared_with_the_fastest_plain_python_and_with_iggys_package():
+    rows = [
+        row("decode one message", SOURCE, "letterhead", 100),
+        row("decode one message", SOURCE, "plain Python", 300),
+        row("decode one message", SOURCE, "plain Python, unrolled", 250),
+        row("decode one message", SOURCE, "letterhead.reference", 2_000),
+        row("encode one message", MADE, "letterhead", 200),
+        row("encode one message", MADE, "letterhead, from lh.Headers", 100),
+        row("encode one message", MADE, "apache-iggy 0.9.0 SendMessage", 150),
+        row("encode one message", MADE, "apache-iggy 0.9.0 SendMessage, no headers", 50),
+        row("encode one message", MADE, "letterhead, a column at once", 10),
+    ]
+    found = sections_of(rows)["One message at a time"]
+    assert [(bar.goal, bar.figure, bar.verdict) for bar in found.bars] == [
+        (3, 2.5, "missed"),
+        (3, 0.75, "missed"),
+        (3, 15, "reached"),
+    ]
+    assert found.faster == [(f"apache-iggy 0.9.0 SendMessage, encode one message, {MADE}", 0.75)]
+    assert page.of_section(found).startswith("**One message at a time**: 2 of 3 goals are **missed**: ")
+    assert page.of_section(found).endswith("0.750 of our time.")
+
+
+def test_a_store_is_held_to_three_times_what_is_below_it():
+    rows = [
+        row("put a row", "rows", "letterhead", 8_000),
+        row("put a row", "rows", "rocksdict 0.3.29 alone, the stored bytes", 2_000, ratio=0.2),
+        row("put a row", "rows", "Kafka Streams' Java store, metrics at INFO", 4_000),
+    ]
+    found = sections_of(rows)["State stores"]
+    assert [(bar.goal, bar.figure, bar.verdict) for bar in found.bars] == [(3, 5, "missed")]
+    assert found.faster == [("Kafka Streams' Java store, metrics at INFO, put a row, rows", 0.5)]
+
+
+def test_every_round_of_reading_directly_is_a_ratio():
+    def side(name: str, seconds: list[float]) -> dict:
+        return {"job": "offset and amount to Arrow, one core", "side": name, "seconds": seconds}
+
+    taken = [
+        side("letterhead", [1, 1, 2]),
+        side("letterhead, segments", [2, 2, 2]),
+        side("confluent-kafka", [24, 30, 1]),
+    ]
+    found = goals.directly({"results": taken})
+    assert [(bar.figure, bar.verdict) for bar in found.bars] == [(24, "reached, within 10 %"), (12, "missed")]
+
+
+def test_medians_are_kept_with_the_days_and_the_machine_that_they_come_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    result = {"job": "decode", "corpus": "iggy", "side": "crate iggy_common", "ns_per_header": [70.0, 90.0, 80.0]}
+    crate = {"allocator": "mimalloc", "results": [{**result, "reads": 1, "messages": 1}]}
+    path = tmp_path / "iggy-mimalloc.json"
+    path.write_text(json.dumps(crate))
+    os.utime(path, (0, 86_400))
+    monkeypatch.setattr(run, "RECORD", tmp_path)
+    monkeypatch.setattr(run, "ROWS", tmp_path / "rows.json")
+    run.main()
+    assert "crate iggy_common, mimalloc" in capsys.readouterr().out
+    kept = page.other("rows.json")
+    assert kept["taken"] == ["1970-01-02"]
+    assert {"processor", "cores", "system", "python", "rust", "commit", "changed"} < kept["machine"].keys()
+    (median,) = page.kept_rows()
+    assert (median.side, median.ns) == ("crate iggy_common, mimalloc", 80)
+
+    ours = {**kept["rows"][0], "side": "letterhead", "ns": 10.0}
+    (tmp_path / "rows.json").write_text(json.dumps({**kept, "rows": [*kept["rows"], ours]}))
+    said = page.crates()
+    assert said.startswith("Taken 1970-01-02 on ")
+    assert "| decode, iggy | 10.0 |  |  |  | 80.0 | 8.00 | ≥\N{NO-BREAK SPACE}3: reached |" in said
 
 
 def test_a_line_names_the_point_that_is_farthest_from_it():

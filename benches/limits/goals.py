@@ -1,0 +1,185 @@
+"""What is aimed at, section by section of the page, and which sides are faster than ours: from the records alone."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benches import run, typed
+from benches.limits.report import JAVA_BATCHES, OURS, Bar, Record
+from benches.spark import pairs
+
+CRATES = {("decode", "iggy"): 4.0, ("decode", "iggy-2023"): 6.0}
+"""Of the crate as it comes; what `benches.run` aims at is for any crate."""
+CRATE_JOBS = ("decode", "encode", "select 3", "validate")
+CRATE_CORPORA = ("iggy", "iggy-2023", typed.SHUFFLED)
+ONE_MESSAGE = {"decode one message": 3.0, "one header of one message": 5.0}
+ENCODE_ONE = ("encode one message",)
+STORE_JOBS = ("put a row", "get a row", "scan a store")
+DIRECT = {OURS: "topic", f"{OURS}, segments": "segments"}
+LESS = re.compile(rf"{OURS}.*|kernel taken out|rocksdict .*|.*, no headers")
+"""Not another way to do the work: one more of ours, or what does less of it and is beside us to say what the rest costs."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Another side beside ours, on the same work."""
+
+    what: str
+    side: str
+    ns: float
+    times: float  # its time as a multiple of ours
+    aimed: float | None = None  # at least, or nothing
+
+    @property
+    def bar(self) -> Bar | None:
+        """Give what is aimed at; of less than once our time, the other way round."""
+        if self.aimed is None:
+            return None
+        if self.aimed < 1:
+            return Bar(f"{self.what}, ours to {self.side}", 1 / self.aimed, 1 / self.times, False)
+        return Bar(f"{self.what}, {self.side} to ours", self.aimed, self.times, True)
+
+
+@dataclass(frozen=True)
+class Section:
+    """All bars of a section, and each side that is faster than ours with its time as a multiple of ours."""
+
+    name: str
+    bars: list[Bar]
+    faster: list[tuple[str, float]] = field(default_factory=list)
+    is_measured: bool = True
+
+
+def sections(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Section]:
+    """Give every section that aims at something."""
+    yield one_core(record)
+    yield of_rows("Iggy's crates", [each for pair in crates(rows).values() for each in pair.values()])
+    yield of_rows("One message at a time", [*(each for _, each in messages(rows)), *compared(rows, ENCODE_ONE)])
+    yield of_rows("State stores", compared(rows, STORE_JOBS))
+    yield in_spark(other("spark.json"), other("from-your-query.json"))
+    yield directly(other("direct.json"))
+
+
+def one_core(record: Record) -> Section:
+    """Give the goals of one core; Java is the only other side that could be faster."""
+    java = (
+        (f"Kafka's Java, {job} {corpus}, {batch:,} rows", record.java(job, corpus, batch))
+        for job in ("decode", "encode", "select")
+        for corpus in ("A", "B")
+        for batch in JAVA_BATCHES
+    )
+    return Section("One core", record.bars(), below_one(java))
+
+
+def of_rows(name: str, all_of_it: Sequence[Compared]) -> Section:
+    """Give a section whose figures are rows of the table."""
+    bars = [each.bar for each in all_of_it if each.bar is not None]
+    others = ((f"{each.side}, {each.what}", each.times) for each in all_of_it if not LESS.fullmatch(each.side))
+    faster = below_one(others)
+    return Section(name, bars, faster, is_measured=bool(all_of_it))
+
+
+def below_one(sides: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Keep those that are faster than ours."""
+    return [(what, times) for what, times in sides if times < 1]
+
+
+def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
+    """Give what Iggy's crates took, by job and corpus, as they come and with our allocator (mimalloc)."""
+    found: dict[tuple[str, str], dict[bool, Compared]] = {}
+    aimed = {(row.job, row.source, row.side): bar.times for bar, row, _ in run.aimed_at(rows)}
+    for job in CRATE_JOBS:
+        for corpus in CRATE_CORPORA:
+            source = typed.source(corpus)
+            sides = {row.side: row.ns for row in rows if (row.job, row.source) == (job, source)}
+            for side, ns in sides.items():
+                if side.startswith("crate") and OURS in sides:
+                    mimalloc = side.endswith("mimalloc")
+                    least = aimed.get((job, source, side))
+                    if not mimalloc:
+                        least = CRATES.get((job, corpus), least)
+                    pair = found.setdefault((job, corpus), {})
+                    pair[mimalloc] = Compared(f"{job}, {corpus}", side, ns, ns / sides[OURS], least)
+    return found
+
+
+def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
+    """Give each of our ways to read one message with the fastest plain Python beside it."""
+    for job, least in ONE_MESSAGE.items():
+        sides = {row.side: row for row in rows if row.job == job}
+        plain = [row for side, row in sides.items() if side.startswith("plain Python")]
+        if plain:
+            fastest = min(plain, key=lambda row: row.ns)
+            for side, ours in sorted(sides.items(), key=lambda each: each[1].ns):
+                if side == OURS or side.startswith(f"{OURS},"):
+                    times = fastest.ns / ours.ns
+                    yield ours, Compared(f"{job} (`{side}`)", fastest.side, fastest.ns, times, least)
+
+
+def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
+    """Give what each other side took as a multiple of ours, job by job and source by source."""
+    found = []
+    for job, source in dict.fromkeys((row.job, row.source) for row in rows if row.job in jobs):
+        group = [row for row in rows if (row.job, row.source) == (job, source)]
+        aimed = {row.side: (bar, times) for bar, row, times in run.aimed_at(group) if bar.ours == OURS}
+        ours = {row.side: row.ns for row in group if row.side == OURS}
+        for row in group:
+            if row.side in aimed:
+                bar, times = aimed[row.side]
+                found.append(Compared(f"{job}, {source}", row.side, row.ns, times, bar.times))
+            elif ours and row.side != OURS:
+                times = row.ratio if row.ratio is not None else row.ns / ours[OURS]
+                found.append(Compared(f"{job}, {source}", row.side, row.ns, times))
+        # What is aimed at for another of our sides.
+        for bar, row, times in run.aimed_at(group):
+            if bar.ours != OURS:
+                found.append(Compared(f"{job} (`{bar.ours}`), {source}", row.side, row.ns, times, bar.times))
+    return found
+
+
+def in_spark(found: Any, queries: Any) -> Section:
+    """Give the goals in Spark, and the functions and queries that are faster there."""
+    bars: list[Bar] = []
+    faster: list[tuple[str, float]] = []
+    if found is not None:
+        bars = [Bar(bar["what"], bar["at_most"], pairs.Ratio(*bar["found"]).median, False) for bar in found["bars"]]
+        faster = below_one(
+            (f"{result['side']}, {result['job']}, {result['source']}", result["ratio"])
+            for result in found["results"]
+            if not LESS.fullmatch(result["side"])
+        )
+    if queries is not None:
+        faster += below_one(
+            (f"{result['title']} (which gets {result['differ']:,} rows of 10,000 wrong)", result["ratio"])
+            for result in queries["results"]
+        )
+    return Section("Spark", bars, faster, is_measured=found is not None)
+
+
+def directly(found: Any) -> Section:
+    """Give the goals of reading topics and segments; every round is a ratio."""
+    if found is None:
+        return Section("Reading directly", [], is_measured=False)
+    bars, faster = [], []
+    for job, side, name, ratios in rounds(found):
+        times, what = statistics.median(ratios), f"{job}, {side} to our {name}"
+        least = run.direct.BARS.get((job, side))
+        if least is not None:
+            bars.append(Bar(what, least, times, True))
+        faster += below_one([(what, times)])
+    return Section("Reading directly", bars, faster)
+
+
+def rounds(found: Any) -> Iterator[tuple[str, str, str, list[float]]]:
+    """Give a job, another side, which of our two it is compared with, and the ratios within each round."""
+    taken = {(result["job"], result["side"]): result["seconds"] for result in found["results"]}
+    for (job, side), theirs in taken.items():
+        if side not in DIRECT:
+            for our_side, name in DIRECT.items():
+                if (job, our_side) in taken:
+                    ours = taken[job, our_side]
+                    yield job, side, name, [one / another for one, another in zip(theirs, ours, strict=False)]
