@@ -314,7 +314,7 @@ bench-rust:
 
 .PHONY: bench-limits
 bench-limits: target/jvm/.built $(VENV)/.wheel ## Measure the core against memcpy, Java and Python, and write docs/benchmarks.md (10 minutes)
-	cargo bench --quiet --locked --no-default-features --bench limits --no-run
+	$(BIN)/python -m benches.limits.measure --build
 	$(PIN) $(BIN)/python -m benches.limits.measure $(RECORD)/limits.json
 	$(BIN)/python -m benches.limits.report
 	$(BIN)/python -m benches.limits.page

@@ -1,11 +1,12 @@
 """How far the kernels are from the limits of one core: the Rust core, Kafka's Java, and Python, on the same corpora.
 
 The sides take turns, so that a slow minute of the machine meets all of them: three turns, in each of which every job of
-the core and of Python is timed in three rounds (two where outputs are kept, and of the curves) and every job of Java in
-one fork, warmed up for two seconds. Run it on one core (`make bench-limits` does); what else runs there is in the times,
-and the load is in the record.
+the core and of Python is timed in three rounds and every job of Java in one fork, warmed up for two seconds. Where the
+processor has AVX-512, the core is there a second time, compiled for it, on what Java is compared with. Run it on one core
+(`make bench-limits` does); what else runs there is in the times, and the load is in the record.
 
     python -m benches.limits.measure RECORD      LETTERHEAD_BENCH=quick: small corpora, answers checked, nothing to record
+    python -m benches.limits.measure --build     compiles the core, with all cores, and measures nothing
 """
 
 from __future__ import annotations
@@ -16,23 +17,27 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benches import data
 from benches.jvm import export
 from benches.limits import corpus, from_python
-from benches.machine import first_line, processor
+from benches.limits.report import WIDE
+from benches.machine import features, first_line, processor
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = data.QUICK
 FOLDER = ROOT / "target" / "limits" / ("quick" if QUICK else "full")
-TURNS, ROUNDS, FEWER_ROUNDS = (1, 1, 1) if QUICK else (3, 3, 2)
+TURNS, ROUNDS = (1, 1) if QUICK else (3, 3)
 
 JAVA_CORPORA = ("A",) if QUICK else ("A", "B")
 JAVA_ROWS = (500,) if QUICK else (16_000, 64_000)
 JAVA = "Kafka's Java"
+WIDE_TARGET = "x86-64-v4"
+WIDE_NEEDS = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 DIGITS = 5  # of a time, which is more than it is worth
 
 LIMIT_SECONDS = 900  # for any one program
@@ -72,21 +77,44 @@ def main(record: Path | None) -> None:
 def one_turn(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Give what all sides took."""
     yield from core("batches", ROUNDS)
-    # Each in a process of its own, as memory that was freed is no longer fresh.
-    for _ in range(FEWER_ROUNDS):
-        yield from core("fresh", 1)
+    if has_avx512():
+        yield from core("java", ROUNDS, wide=True)
     yield from java(corpora)
-    yield from core("curves", FEWER_ROUNDS)
+    # Each in a process of its own, as memory that was freed is no longer fresh.
+    for _ in range(ROUNDS):
+        yield from core("fresh", 1)
+    yield from core("curves", ROUNDS)
     yield from from_python.measure(FOLDER, corpora, ROUNDS, quick=QUICK)
 
 
-def core(what: str, rounds: int) -> Iterator[dict[str, Any]]:
-    """Run the Rust side, which `cargo test` builds in seconds and `cargo bench` with all optimisations."""
+# `cargo test` builds in seconds, `cargo bench` with all optimisations.
+CARGO = ("cargo", "test" if QUICK else "bench", "--quiet", "--locked", "--no-default-features", "--bench", "limits")
+
+
+def build() -> None:
+    """Compile the core, where it is not there yet."""
+    run(*CARGO, "--no-run")
+    if has_avx512():
+        run(*CARGO, "--no-run", environment=wide_environment())
+
+
+def has_avx512() -> bool:
+    """Say whether this processor runs what is compiled for AVX-512."""
+    return WIDE_NEEDS.issubset(features())
+
+
+def wide_environment() -> dict[str, str]:
+    """Say what compiles the same sources for AVX-512, into a folder of their own."""
+    return {"RUSTFLAGS": f"-C target-cpu={WIDE_TARGET}", "CARGO_TARGET_DIR": str(ROOT / "target" / WIDE_TARGET)}
+
+
+def core(what: str, rounds: int, *, wide: bool = False) -> Iterator[dict[str, Any]]:
+    """Run the Rust side."""
     result = FOLDER / f"{what}.json"
-    cargo = ["cargo", "test" if QUICK else "bench", "--quiet", "--locked", "--no-default-features", "--bench", "limits"]
-    run(*cargo, "--", what, str(FOLDER), str(result), str(rounds))
+    environment = wide_environment() if wide else {}
+    run(*CARGO, "--", what, str(FOLDER), str(result), str(rounds), environment=environment)
     for row in json.loads(result.read_text()):
-        yield {"side": "memcpy" if row["job"] == "memcpy" else "letterhead", **row}
+        yield {"side": "memcpy" if row["job"] == "memcpy" else WIDE if wide else "letterhead", **row}
 
 
 def java(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -112,19 +140,21 @@ def java(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
-def run(*command: str) -> None:
+def run(*command: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
     """Run a program, and show what it said if it failed."""
-    done = run_in_root(*command)
+    done = run_in_root(*command, environment=environment)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stdout}\nexit code {done.returncode}")
 
 
-def run_in_root(*command: str) -> subprocess.CompletedProcess[str]:
+def run_in_root(
+    *command: str, environment: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command,
         cwd=ROOT,
         # What the module tells the allocator when it is imported.
-        env={**os.environ, "MIMALLOC_PURGE_DELAY": "10000"},
+        env={**os.environ, "MIMALLOC_PURGE_DELAY": "10000", **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -144,6 +174,7 @@ def machine() -> dict[str, Any]:
         "huge_pages": pages.read_text().partition("[")[2].partition("]")[0] if pages.exists() else "unknown",
         "python": platform.python_version(),
         "rust": first_line("rustc", "--version"),
+        "wide": WIDE_TARGET if has_avx512() else None,
         "java": first_line("java", "--version"),
         "kafka": kafka.stem.removeprefix("kafka-clients-"),
         "allocator": "mimalloc, which keeps pages for ten seconds",
@@ -168,4 +199,7 @@ def one_row_a_line(made: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)
+    if sys.argv[1:] == ["--build"]:
+        build()
+    else:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else None)

@@ -18,7 +18,7 @@ from typing import Any
 
 from benches import goal, run
 from benches.limits import goals, plots
-from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, Bar, Record
+from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, WIDE, Bar, Record
 from benches.spark import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,15 +86,33 @@ def machine() -> str:
         [
             ["processor", f"{on['processor']}, {on['cores']} cores, of which one was used"],
             ["features found at run time", features or "none"],
+            ["built for", built(on)],
             ["system", f"{on['system']}, transparent huge pages: {on['huge_pages']}"],
             ["versions", f"{on['rust']}; Python {on['python']}; {on['java']}; Kafka {on['kafka']}"],
             ["allocator", f"{on['allocator']}, as in the wheel"],
             ["sources", sources],
+            ["rounds of a figure", rounds_of(made["results"])],
             ["taken", f"{made['taken']}, in {made['minutes']:.0f} minutes"],
             ["load at the start of each turn", ", ".join(map(str, made["load"]))],
         ],
         left=2,
     )
+
+
+def rounds_of(results: Sequence[dict[str, Any]]) -> str:
+    """Say how often everything was timed."""
+    least, most = (choose(len(row["ns"]) for row in results) for choose in (min, max))
+    return f"{least}" if least == most else f"{least} to {most}"
+
+
+def built(on: dict[str, Any]) -> str:
+    """Say for which processors the core was compiled."""
+    portable = "any processor of its architecture, as in the wheel"
+    if "wide" not in on:
+        return f"{portable}; not a second time for AVX-512"
+    if on["wide"] is None:
+        return f"{portable}; not a second time for AVX-512, which this one does not have"
+    return f"{portable}; beside Java a second time for AVX-512 (`{on['wide']}`)"
 
 
 def corpora() -> str:
@@ -133,15 +151,14 @@ def of_section(section: goals.Section) -> str:
     if missed:
         named = "; ".join(f"{bar.what}: {digits(bar.figure)} ({sign(bar)})" for bar in missed)
         verb = "is" if len(missed) == 1 else "are"
-        parts.append(
-            f"{len(missed)} of {len(section.bars)} goals {verb} **missed**: {named}. The others are reached{only}"
-        )
-    elif section.bars:
-        parts.append(f"All {len(section.bars)} goals are reached{only}")
+        parts.append(f"{len(missed)} of {len(section.bars)} goals {verb} **missed**: {named}")
+    if reached := len(section.bars) - len(missed):
+        which = f"{reached} {'is' if reached == 1 else 'are'}" if missed else f"All {reached} goals are"
+        parts.append(f"{which} reached{only}")
     if section.faster:
         named = "; ".join(f"{what}: {digits(times)} of our time" for what, times in section.faster)
         parts.append(f"**Faster than we are**: {named}")
-    return f"**{section.name}**: {'. '.join(parts)}."
+    return f"**{section.name}**: {'. '.join(parts) or 'no goal'}."
 
 
 def sign(bar: Bar) -> str:
@@ -207,16 +224,28 @@ def fresh() -> str:
 
 
 def java() -> str:
-    """Compare with Kafka's Java."""
+    """Compare with Kafka's Java, and where it was measured, with ours compiled for AVX-512."""
     record = limits()
     rows = []
+    to_portable = []
     for job in ("decode", "encode", "select"):
         for corpus in ("A", "B"):
             for batch in JAVA_BATCHES:
                 ours, theirs = record.ns(job, corpus, batch), record.ns(job, corpus, batch, "garbage", "Kafka's Java")
                 cells = [f"{batch:,}", digits(ours), digits(theirs), digits(record.java(job, corpus, batch))]
+                if (WIDE, corpus, job, batch, "released") in record.rows:
+                    wide = record.ns(job, corpus, batch, side=WIDE)
+                    to_portable.append(wide / ours)
+                    cells += [digits(wide), digits(record.java(job, corpus, batch, WIDE))]
+                elif record.has_wide:
+                    cells += ["", ""]
                 rows.append([f"{job} {corpus}", *cells])
-    return table(["", "rows", "`letterhead`", "Kafka's Java", "x"], rows)
+    head = ["", "rows", "`letterhead`", "Kafka's Java", "x"]
+    if not to_portable:
+        return table(head, rows)
+    least, most = (f"{times:.2f}" for times in (min(to_portable), max(to_portable)))
+    said = f"Compiled for AVX-512, the same sources take {least} to {most} times as long as built for any processor."
+    return f"{table([*head, 'compiled for AVX-512', 'x'], rows)}\n\n{said}"
 
 
 def python() -> str:

@@ -21,6 +21,7 @@ from benches.goal import verdict
 
 RECORD = Path(__file__).resolve().parents[1] / "record" / "limits.json"
 OURS, MEMCPY, JAVA, PYTHON, PLAIN = "letterhead", "memcpy", "Kafka's Java", "letterhead, from Python", "plain Python"
+WIDE = "letterhead, compiled for AVX-512"
 
 BATCH = 64_000  # rows: the size at which verbs are compared with each other
 JAVA_BATCHES = (16_000, 64_000)
@@ -104,9 +105,14 @@ class Record:
         """Give the time of a job as a multiple of decode's."""
         return within(self.taken(job, corpus, BATCH), self.taken("decode", corpus, BATCH))
 
-    def java(self, job: str, corpus: str, batch: int) -> float:
+    def java(self, job: str, corpus: str, batch: int, side: str = OURS) -> float:
         """Give Java's time as a multiple of ours."""
-        return self.ns(job, corpus, batch, "garbage", JAVA) / self.ns(job, corpus, batch)
+        return self.ns(job, corpus, batch, "garbage", JAVA) / self.ns(job, corpus, batch, side=side)
+
+    @property
+    def has_wide(self) -> bool:
+        """Say whether the core was there a second time, compiled for AVX-512."""
+        return any(side == WIDE for side, *_ in self.rows)
 
     def plain(self, job: str, corpus: str) -> float:
         """Give plain Python's time as a multiple of ours, both called from Python."""
@@ -142,6 +148,17 @@ class Record:
             for job, corpus, goal in (("decode", "A", 5), ("decode", "B", 5.5), ("encode", "A", 5.5))
             for batch in JAVA_BATCHES
         ]
+        if self.has_wide:
+            bars += [
+                Bar(
+                    f"{job} {corpus}, Kafka's Java to ours compiled for AVX-512, {batch:,} rows",
+                    goal,
+                    self.java(job, corpus, batch, WIDE),
+                    True,
+                )
+                for job, corpus, goal in (("decode", "A", 6), ("decode", "B", 6.5), ("encode", "A", 6.3))
+                for batch in JAVA_BATCHES
+            ]
         for job, corpus, goal in (("decode", "A", 3.2), ("decode", "C", 3.2), ("encode", "A", 2.2)):
             whole = self.whole(corpus)
             bars.append(

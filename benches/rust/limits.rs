@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! limits batches FOLDER RESULT ROUNDS    every job on every corpus, in batches of several sizes
+//! limits java    FOLDER RESULT ROUNDS    decode and encode, on the corpora and in the batches that Java is compared in
 //! limits fresh   FOLDER RESULT ROUNDS    decode and encode where every output is kept
 //! limits curves  FOLDER RESULT ROUNDS    the cost as rows, headers a row and bytes a value grow
 //! ```
@@ -46,6 +47,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Rows of a batch; the whole corpus is one more size.
 const BATCHES: [usize; 5] = [1_000, 4_000, 16_000, 64_000, 256_000];
+/// Of these, those in which Java is measured too.
+const JAVA_BATCHES: [usize; 2] = [16_000, 64_000];
 /// The size of a batch where only one is measured.
 const BATCH: usize = 64_000;
 
@@ -64,7 +67,7 @@ fn main() -> Outcome<()> {
     // `cargo bench` adds an argument of its own.
     let arguments: Vec<String> = env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let [what, folder, result, rounds] = arguments.as_slice() else {
-        return Err("batches, fresh or curves, then FOLDER RESULT ROUNDS".into());
+        return Err("batches, java, fresh or curves, then FOLDER RESULT ROUNDS".into());
     };
     let index: Value = serde_json::from_str(&fs::read_to_string(format!("{folder}/corpora.json"))?)?;
     let rounds = rounds.parse()?;
@@ -76,13 +79,18 @@ fn main() -> Outcome<()> {
                 found.extend(batches(&read(name)?, rounds));
             }
         }
+        "java" => {
+            for name in ["A", "B"] {
+                found.extend(java_batches(&read(name)?, rounds));
+            }
+        }
         "fresh" => {
             for name in ["A", "B", "C"] {
                 found.extend(fresh(&read(name)?, rounds));
             }
         }
         "curves" => found = curves(&read("A")?, rounds, index["quick"] == true),
-        _ => return Err(format!("batches, fresh or curves, not {what}").into()),
+        _ => return Err(format!("batches, java, fresh or curves, not {what}").into()),
     }
     for row in &mut found {
         row["features"] = json!(features());
@@ -281,8 +289,23 @@ fn cut(column: &ArrayRef, rows: usize) -> Vec<ArrayRef> {
 
 fn batches(corpus: &Corpus, rounds: usize) -> Vec<Value> {
     let rows = corpus.cells.len();
-    let sizes = BATCHES.into_iter().filter(|size| *size < rows).chain([rows]);
+    timed_in(corpus, BATCHES.into_iter().filter(|size| *size < rows).chain([rows]), rounds, |_| true)
+}
+
+fn java_batches(corpus: &Corpus, rounds: usize) -> Vec<Value> {
+    // A small corpus is one batch.
+    let sizes = JAVA_BATCHES.map(|size| size.min(corpus.cells.len()));
+    timed_in(corpus, sizes, rounds, |job| matches!(job, "decode" | "encode"))
+}
+
+fn timed_in(
+    corpus: &Corpus,
+    sizes: impl IntoIterator<Item = usize>,
+    rounds: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> Vec<Value> {
     let sets: Vec<_> = sizes
+        .into_iter()
         .map(|size| {
             let cells = cut(&corpus.cells, size);
             let lists = apply_all(&Decode::default(), &cells);
@@ -293,6 +316,7 @@ fn batches(corpus: &Corpus, rounds: usize) -> Vec<Value> {
     let most = sets.iter().map(|(cells, lists)| weight(cells) + weight(lists)).max();
     let from = vec![1; most.unwrap_or_default() / 2];
     let mut jobs: Vec<_> = sets.iter().flat_map(|(cells, lists)| jobs(corpus, cells, lists, &from)).collect();
+    jobs.retain(|job| wanted(job.name));
     for _ in 0..rounds {
         jobs.iter_mut().for_each(Job::time);
     }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from benches import plain, run, typed
-from benches.limits import corpus, goals, page, plots
+from benches.limits import corpus, goals, page, plots, report
 from benches.limits.report import Bar, Record
 
 AGAIN = "write them anew: python -m benches.limits.page"
@@ -214,6 +215,54 @@ def test_ratios_to_memcpy_are_those_within_a_round():
 
     record = Record({"results": [row("memcpy", "memcpy", [1, 4, 2]), row("letterhead", "decode", [3, 8, 6])]})
     assert record.to_memcpy("decode", "A", 1) == 3
+
+
+@pytest.fixture
+def limits_with(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict], Record]:
+    """Give the record with what a machine with AVX-512 adds: the core, compiled for it, in 5 ns a header."""
+
+    def use(machine: dict) -> Record:
+        made = json.loads(report.RECORD.read_text())
+        rest = [row for row in made["results"] if row["side"] != report.WIDE]
+        wide = [
+            {**found, "side": report.WIDE, "ns": [5.0]}
+            for found in rest
+            if found["side"] == "letterhead" and "curve" not in found and found["buffers"] == "released"
+            if found["job"] in ("decode", "encode")
+            and found["corpus"] in "AB"
+            and found["batch"] in report.JAVA_BATCHES
+        ]
+        record = Record({
+            **made, "machine": {**made["machine"], **machine}, "results": [*rest, *(wide if machine["wide"] else [])],
+        })  # fmt: skip
+        monkeypatch.setattr(page, "limits", lambda: record)
+        return record
+
+    return use
+
+
+def test_bars_with_avx512_are_held_by_the_core_compiled_for_it(limits_with: Callable[[dict], Record]):
+    record = limits_with({"wide": "x86-64-v4"})
+    wide = [bar for bar in record.bars() if "compiled for AVX-512" in bar.what]
+    assert [bar.goal for bar in wide] == [6, 6, 6.5, 6.5, 6.3, 6.3]
+    java = record.ns("encode", "A", 64_000, "garbage", report.JAVA)
+    assert (wide[-1].figure, wide[-1].what) == (
+        java / 5,
+        "encode A, Kafka's Java to ours compiled for AVX-512, 64,000 rows",
+    )
+    assert f"| 5.00 | {page.digits(java / 5)} |" in page.java()
+    ours = [
+        record.ns(job, corpus, batch) for job in ("decode", "encode") for corpus in "AB" for batch in (16_000, 64_000)
+    ]
+    assert f"take {5 / max(ours):.2f} to {5 / min(ours):.2f} times as long" in page.java()
+    assert "a second time for AVX-512 (`x86-64-v4`)" in page.machine()
+
+
+def test_without_avx512_the_page_says_so_and_has_no_bars_for_it(limits_with: Callable[[dict], Record]):
+    record = limits_with({"wide": None})
+    assert not any("AVX-512" in bar.what for bar in record.bars())
+    assert "AVX-512" not in page.java()
+    assert "AVX-512, which this one does not have" in page.machine()
 
 
 def test_numbers_of_an_axis_end_where_the_largest_fits():
