@@ -17,6 +17,7 @@ CRATES = {("decode", "iggy"): 4.0, ("decode", "iggy-2023"): 6.0}
 CRATE_JOBS = ("decode", "encode", "select 3", "validate")
 CRATE_CORPORA = ("iggy", "iggy-2023", typed.SHUFFLED)
 ONE_MESSAGE = {"decode one message": 3.0, "one header of one message": 5.0}
+ONE_MESSAGE_SOURCE = "store blocks (kafka), one call each"
 ENCODE_ONE = ("encode one message",)
 STORE_JOBS = ("put a row", "get a row", "scan a store")
 DIRECT = {OURS: "topic", f"{OURS}, segments": "segments"}
@@ -110,7 +111,7 @@ def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
 def messages(rows: list[run.Row]) -> Iterator[tuple[run.Row, Compared]]:
     """Give each of our ways to read one message with the fastest plain Python beside it."""
     for job, least in ONE_MESSAGE.items():
-        sides = {row.side: row for row in rows if row.job == job}
+        sides = {row.side: row for row in rows if (row.job, row.source) == (job, ONE_MESSAGE_SOURCE)}
         plain = [row for side, row in sides.items() if side.startswith("plain Python")]
         if plain:
             fastest = min(plain, key=lambda row: row.ns)

@@ -345,8 +345,11 @@ def sides_of(jobs: Sequence[str], unit: str) -> str:
 
 
 def goal_of(bar: Bar | None) -> str:
-    """Give a goal, and say whether it is reached."""
-    return "" if bar is None else f"{sign(bar)}: {marked(bar.verdict)}"
+    """Give a goal, and say whether it is reached; one for the ratio the other way round has its figure with it."""
+    if bar is None:
+        return ""
+    other_way = "" if bar.at_least else f"ours to it {digits(bar.figure)}, "
+    return f"{other_way}{sign(bar)}: {marked(bar.verdict)}"
 
 
 def marked(verdict: str) -> str:

@@ -87,7 +87,7 @@ def test_a_goal_is_missed_when_more_than_a_tenth_is_missing(figure: float, at_le
     assert Bar("", 5, figure, at_least).verdict == verdict
 
 
-SOURCE, MADE = "store blocks (kafka), one call each", "values made before (iggy), one call each"
+SOURCE, MADE = goals.ONE_MESSAGE_SOURCE, "values made before (iggy), one call each"
 
 
 def row(job: str, source: str, side: str, ns: float, ratio: float | None = None) -> run.Row:
@@ -155,6 +155,7 @@ def test_a_store_is_held_to_three_times_what_is_below_it():
     found = sections_of(rows)["State stores"]
     assert [(bar.goal, bar.figure, bar.verdict) for bar in found.bars] == [(3, 5, "missed")]
     assert found.faster == [("Kafka Streams' Java store, metrics at INFO, put a row, rows", 0.5)]
+    assert page.goal_of(found.bars[0]) == "ours to it 5.00, ≤\N{NO-BREAK SPACE}3: **missed**"
 
 
 def test_every_round_of_reading_directly_is_a_ratio():
