@@ -151,14 +151,14 @@ def in_spark(found: Any, queries: Any) -> Section:
         faster = below_one(
             (f"{result['side']}, {result['job']}, {result['source']}", result["ratio"])
             for result in found["results"]
-            if not LESS.fullmatch(result["side"])
+            if result["ratio"] is not None and not LESS.fullmatch(result["side"])
         )
     if queries is not None:
         faster += below_one(
             (f"{result['title']} (which gets {result['differ']:,} rows of 10,000 wrong)", result["ratio"])
             for result in queries["results"]
         )
-    return Section("Spark", bars, faster, is_measured=found is not None)
+    return Section("Spark", bars, faster, is_measured=found is not None or queries is not None)
 
 
 def directly(found: Any) -> Section:
