@@ -8,7 +8,7 @@ difference is one job without what prepares it.
     python -m benches.instructions --record   write the record
 
 Without valgrind nothing is held to anything. That is said, and is no failure on the machine of a contributor; it is one where
-the variable `CI` is set, and for a record.
+the variable `LETTERHEAD_INSTRUCTIONS` is `required`, and for a record.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
             "NO INSTRUCTIONS ARE COUNTED, AND NOTHING IS HELD TO THE RECORD: valgrind is not installed (apt install valgrind)",
             file=sys.stderr,
         )
-        return 1 if "CI" in os.environ or "--record" in arguments else 0
+        return 1 if os.environ.get("LETTERHEAD_INSTRUCTIONS") == "required" or "--record" in arguments else 0
     binary = program()
     counts = {f"{job}, {batch}": per_header(binary, job, batch) for job in JOBS for batch in BATCHES}
     if arguments == ["--record"]:

@@ -95,7 +95,8 @@ def test_the_comparison_with_iggys_client_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("variables", "arguments", "code"), [({}, [], 0), ({"CI": "true"}, [], 1), ({}, ["--record"], 1)]
+    ("variables", "arguments", "code"),
+    [({}, [], 0), ({"LETTERHEAD_INSTRUCTIONS": "required"}, [], 1), ({}, ["--record"], 1)],
 )
 def test_instructions_that_nobody_counted_pass_at_home_alone(
     monkeypatch: pytest.MonkeyPatch,
@@ -104,7 +105,7 @@ def test_instructions_that_nobody_counted_pass_at_home_alone(
     arguments: list[str],
     code: int,
 ) -> None:
-    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("LETTERHEAD_INSTRUCTIONS", raising=False)
     monkeypatch.setenv("PATH", "")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
