@@ -19,7 +19,7 @@ from letterhead.arrays import ArrowStream as ArrowStream
 from letterhead.arrays import Column as Column
 from letterhead.arrays import OnError as OnError
 from letterhead.arrays import to_pyarrow
-from letterhead.columns import Columns, normalise
+from letterhead.columns import Columns, check_distinct, normalise
 from letterhead.limits import Limits
 from letterhead.losses import Kinds, plain_kinds
 from letterhead.parts.columns import amqp, rfc3339, schema_id, traceparent
@@ -312,11 +312,14 @@ def messages(
     """
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
+    fields = None if columns is None else list(columns)
+    wanted = [] if headers is None else normalise(headers)
+    check_distinct([*(fields or ()), *(name for name, *_ in wanted)], errors)
     made = _native.messages_column(
         column,
         format,
-        columns=None if columns is None else list(columns),
-        headers=[] if headers is None else normalise(headers),
+        columns=fields,
+        headers=wanted,
         errors=errors,
         lenient=lenient,
         strict_kinds=strict_kinds,
@@ -384,10 +387,12 @@ def select(
     >>> lha.select(cells, "kafka", {"retry": "int32", "route": lh.All("string"), "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
+    wanted = normalise(columns)
+    check_distinct([name for name, *_ in wanted], errors)
     made = _native.select_column(
         column,
         format,
-        normalise(columns),
+        wanted,
         errors=errors,
         lenient=lenient,
         strict_kinds=strict_kinds,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
@@ -18,6 +18,7 @@ __all__ = [
     "ColumnSpec",
     "Columns",
     "Field",
+    "check_distinct",
     "field",
     "normalise",
 ]
@@ -194,6 +195,30 @@ def normalise(columns: Columns) -> list[ColumnSpec]:
     if not columns:
         raise ValueError("no columns were asked for")
     return [_spec(name, wanted) for name, wanted in columns.items()]
+
+
+def check_distinct(names: Sequence[str], errors: str) -> None:
+    """Refuse two columns of one name: neither could be asked for.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The columns that are asked for.
+    errors : str
+        With ``"column"`` there is one more, ``error``.
+
+    Raises
+    ------
+    ValueError
+        If a name stands twice.
+    """
+    if errors == "column" and "error" in names:
+        raise ValueError(
+            "two columns would be named 'error', of which errors='column' adds one: name yours differently"
+        )
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two columns would be named {name!r}: name one of them differently")
 
 
 def _spec(name: object, wanted: object) -> ColumnSpec:

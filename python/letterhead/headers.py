@@ -87,7 +87,7 @@ class Headers(Sequence[Header]):
         if isinstance(headers, Headers):
             self._items = headers._list().copy()
             return
-        if isinstance(headers, str | bytes | bytearray | memoryview):
+        if isinstance(headers, str | bytes | bytearray | memoryview) or not isinstance(headers, Iterable):
             raise TypeError(f"headers must be pairs of key and value, not {type(headers).__name__}")
         pairs = headers.items() if isinstance(headers, Mapping) else headers
         self._items = [_header(*(pair if type(pair) is tuple and len(pair) == 2 else _pair(pair))) for pair in pairs]

@@ -181,6 +181,8 @@ def batch(
         is_read = "read only" if row["is_"] == "batch" else f"no batch but {_A[row['is_']]}: write it with encode"
         raise ValueError(f"{format} is {is_read}")
     types = dict(row["fields"])
+    if not isinstance(messages, Iterable):
+        raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
     given = [fields_of(message, format, types) for message in messages]
     written: bytes = native.record_batch(
         given, codec, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers

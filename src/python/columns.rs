@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::capsule::{Of, Schema, Work, apply};
 use super::errors::to_exception;
-use super::given::{GivenKey, GivenKinds, named, read_options, write_options};
+use super::given::{GivenKey, GivenKinds, argument, named, read_options, write_options};
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::OnError;
@@ -49,11 +49,11 @@ fn or_raise<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
 pub fn decode_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: &str,
-    errors: &str,
-    lenient: bool,
-    strict_kinds: bool,
-    text_keys: bool,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::errors)] errors: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
     limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -72,11 +72,11 @@ pub fn decode_column<'py>(
 pub fn encode_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: &str,
-    on_loss: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     kinds: Option<GivenKinds>,
-    null_headers: &str,
-    canonical: bool,
+    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
+    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = or_raise(py, Format::named(format))?;
@@ -94,15 +94,15 @@ pub fn encode_column<'py>(
 pub fn convert_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: &str,
-    target: &str,
-    on_loss: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::target)] target: &str,
+    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     kinds: Option<GivenKinds>,
-    null_headers: &str,
-    canonical: bool,
-    errors: &str,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
+    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
+    #[pyo3(from_py_with = argument::errors)] errors: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -126,14 +126,14 @@ pub fn convert_column<'py>(
 pub fn messages_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
     columns: Option<Vec<String>>,
     headers: Vec<Spec>,
-    errors: &str,
-    lenient: bool,
-    strict_kinds: bool,
-    text_keys: bool,
-    dialect: &str,
+    #[pyo3(from_py_with = argument::errors)] errors: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
+    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
     limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -158,12 +158,12 @@ pub fn messages_column<'py>(
 pub fn select_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
     columns: Vec<Spec>,
-    errors: &str,
-    lenient: bool,
-    strict_kinds: bool,
-    dialect: &str,
+    #[pyo3(from_py_with = argument::errors)] errors: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
     limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -183,9 +183,9 @@ pub fn select_column<'py>(
 pub fn validate_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
-    format: &str,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -201,8 +201,8 @@ pub fn amqp_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     of: &str,
-    errors: &str,
-    dialect: &str,
+    #[pyo3(from_py_with = argument::errors)] errors: &str,
+    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
     max_offset: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let work = ReadAmqp {
@@ -224,14 +224,14 @@ pub fn amqp_column<'py>(
 pub fn schema(
     py: Python<'_>,
     verb: &str,
-    format: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
     target: Option<&str>,
     columns: Option<Vec<Spec>>,
     fields: Option<Vec<String>>,
-    errors: &str,
-    dialect: &str,
-    on_loss: &str,
-    text_keys: bool,
+    #[pyo3(from_py_with = argument::errors)] errors: &str,
+    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
+    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
+    #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
 ) -> PyResult<Schema> {
     let format = or_raise(py, Format::named(format))?;
     let wants = or_raise(py, wants(columns.unwrap_or_default()))?;

@@ -171,6 +171,49 @@ impl GivenTimes {
     }
 }
 
+/// Arguments that PyO3 would refuse without their name.
+pub mod argument {
+    use super::*;
+
+    macro_rules! arguments {
+        ($($name:ident: $take:ident -> $type:ty)*) => {$(
+            pub fn $name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<$type> {
+                $take(given, stringify!($name))
+            }
+        )*};
+    }
+
+    arguments! {
+        format: text -> &'a str
+        target: text -> &'a str
+        errors: text -> &'a str
+        on_loss: text -> &'a str
+        null_headers: text -> &'a str
+        dialect: text -> &'a str
+        codec: text -> &'a str
+        lenient: flag -> bool
+        strict_kinds: flag -> bool
+        text_keys: flag -> bool
+        canonical: flag -> bool
+    }
+
+    fn text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {
+        given.cast::<PyString>().map_err(|_| refused(given, name, "str"))?.to_str()
+    }
+
+    fn flag(given: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
+        given.extract().map_err(|_| refused(given, name, "bool"))
+    }
+
+    #[cold]
+    fn refused(given: &Bound<'_, PyAny>, name: &str, wanted: &str) -> PyErr {
+        match given.get_type().name() {
+            Ok(of) => PyTypeError::new_err(format!("{name} must be {wanted}, not {of}")),
+            Err(error) => error,
+        }
+    }
+}
+
 /// Finds a value by the name a user gave.
 pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T, Error> {
     let found = known.iter().find(|(text, _)| *text == name).map(|(_, value)| *value);

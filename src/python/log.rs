@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 
 use super::errors::to_exception;
 use super::gate::{held, released_if_long};
-use super::given::{GivenKinds, GivenMessage, named, write_options};
+use super::given::{GivenKinds, GivenMessage, argument, named, write_options};
 use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
@@ -41,10 +41,10 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
 pub fn record_batch<'py>(
     py: Python<'py>,
     messages: Vec<Bound<'py, PyAny>>,
-    codec: &str,
-    on_loss: &str,
+    #[pyo3(from_py_with = argument::codec)] codec: &str,
+    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     kinds: Option<GivenKinds>,
-    null_headers: &str,
+    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let or_raise = |error| to_exception(py, error);
     let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec))).map_err(or_raise)?;

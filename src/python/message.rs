@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use super::columns::{Spec, wants};
 use super::errors::{FaultTuple, LossTuple, fault_tuple, loss_tuple, to_exception};
 use super::gate::{held, released, released_if_long};
-use super::given::{GivenKinds, GivenMessage, given_pairs, plain_headers, read_options, write_options};
+use super::given::{GivenKinds, GivenMessage, argument, given_pairs, plain_headers, read_options, write_options};
 use super::made::{fields_dict, headers_object, headers_of, wanted_object};
 use super::packed::Packed;
 use super::scalar::to_object;
@@ -34,9 +34,9 @@ fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
 pub fn decode<'py>(
     py: Python<'py>,
     data: Bound<'py, PyBytes>,
-    format: &str,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = named(py, format)?;
@@ -59,9 +59,9 @@ pub fn decode<'py>(
 pub fn messages<'py>(
     py: Python<'py>,
     data: &[u8],
-    format: &str,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
     struct Dicts<'py> {
@@ -103,11 +103,11 @@ pub fn messages<'py>(
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,
-    format: &str,
-    on_loss: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     kinds: Option<GivenKinds>,
-    null_headers: &str,
-    canonical: bool,
+    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
+    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let format = named(py, format)?;
     let options = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
@@ -141,14 +141,14 @@ pub fn encode<'py>(
 pub fn convert<'py>(
     py: Python<'py>,
     data: &[u8],
-    format: &str,
-    target: &str,
-    on_loss: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::target)] target: &str,
+    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     kinds: Option<GivenKinds>,
-    null_headers: &str,
-    canonical: bool,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
+    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<ConvertedTuple<'py>> {
     let (format, target) = (named(py, format)?, named(py, target)?);
@@ -173,10 +173,10 @@ type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<Bac
 pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
-    format: &str,
+    #[pyo3(from_py_with = argument::format)] format: &str,
     columns: Vec<Spec>,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let format = named(py, format)?;
@@ -215,9 +215,9 @@ fn without_row(error: Error) -> Error {
 pub fn validate<'py>(
     py: Python<'py>,
     data: &[u8],
-    format: &str,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Vec<FaultTuple>> {
     let found = take_apart(py, data, format, read_options(py, lenient, strict_kinds, false, limits)?)?;
@@ -230,9 +230,9 @@ pub fn validate<'py>(
 pub fn inspect<'py>(
     py: Python<'py>,
     data: &[u8],
-    format: &str,
-    lenient: bool,
-    strict_kinds: bool,
+    #[pyo3(from_py_with = argument::format)] format: &str,
+    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
+    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let found = take_apart(py, data, format, read_options(py, lenient, strict_kinds, false, limits)?)?;

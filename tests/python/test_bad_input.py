@@ -484,8 +484,49 @@ def test_a_misspelt_format_gets_a_suggestion(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError) as caught:
         VERBS[verb](format=1)
+    if not verb.startswith("reference"):
+        assert str(caught.value) in ("format must be str, not int", "target must be str, not int")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: lh.decode(3, "kafka"), "data must be bytes, not int"),
+        (lambda: lh.decode(b"\0", None), "format must be str, not NoneType"),
+        (lambda: lh.decode(b"\0", "kafka", lenient="yes"), "lenient must be bool, not str"),
+        (lambda: lh.decode(b"\0", "kafka", strict_kinds=1), "strict_kinds must be bool, not int"),
+        (lambda: lh.encode([], "iggy", canonical="yes"), "canonical must be bool, not str"),
+        (lambda: lh.encode([], "kafka", null_headers=3), "null_headers must be str, not int"),
+        (lambda: lh.encode(3, "kafka"), "headers must be pairs of key and value, not int"),
+        (lambda: lh.convert(b"\0", "kafka", target=3), "target must be str, not int"),
+        (lambda: lh.convert(b"\0", "kafka", target="iggy", on_loss=3), "on_loss must be str, not int"),
+        (lambda: lh.batch([], codec=3), "codec must be str, not int"),
+        (lambda: lh.batch(3), "messages must be an iterable of messages, not int"),
+        (lambda: lha.decode(pa.array([b"\0"]), "kafka", errors=3), "errors must be str, not int"),
+        (lambda: lha.decode(pa.array([b"\0"]), "kafka", text_keys="yes"), "text_keys must be bool, not str"),
+        (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, dialect=3), "dialect must be str, not int"),
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        call()
+    assert str(caught.value) == said
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    cells, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
+    said = "two columns would be named 'error', of which errors='column' adds one: name yours differently"
+    with pytest.raises(ValueError, match=said):
+        lha.select(cells, "kafka", {"error": "string"}, errors="column")
+    with pytest.raises(ValueError, match=said):
+        lha.messages(batches, "record-batch", headers={"error": "string"}, errors="column")
+    with pytest.raises(ValueError, match="two columns would be named 'offset': name one of them differently"):
+        lha.messages(batches, "record-batch", columns=["offset"], headers={"offset": "string"})
+    assert lha.select(cells, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
+    wanted = {"why": lh.field("string", key="error")}
+    assert lha.select(cells, "kafka", wanted, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
 @pytest.mark.parametrize(
