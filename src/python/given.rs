@@ -177,6 +177,7 @@ pub mod argument {
 
     macro_rules! arguments {
         ($($name:ident: $take:ident -> $type:ty)*) => {$(
+            #[allow(clippy::needless_lifetimes, reason = "texts live as long as what was given, flags need not")]
             pub fn $name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<$type> {
                 $take(given, stringify!($name))
             }
