@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -149,16 +149,28 @@ def of_section(section: goals.Section) -> str:
     parts = []
     only = f", {within} of them only within 10 %" if within else ""
     if missed:
-        named = "; ".join(f"{bar.what}: {digits(bar.figure)} ({sign(bar)})" for bar in missed)
         verb = "is" if len(missed) == 1 else "are"
-        parts.append(f"{len(missed)} of {len(section.bars)} goals {verb} **missed**: {named}")
+        parts.append(f"{len(missed)} of {len(section.bars)} goals {verb} **missed**: {'; '.join(named(missed))}")
     if reached := len(section.bars) - len(missed):
         which = f"{reached} {'is' if reached == 1 else 'are'}" if missed else f"All {reached} goals are"
         parts.append(f"{which} reached{only}")
     if section.faster:
-        named = "; ".join(f"{what}: {digits(times)} of our time" for what, times in section.faster)
-        parts.append(f"**Faster than we are**: {named}")
+        sides = "; ".join(f"{what}: {digits(times)} of our time" for what, times in section.faster)
+        parts.append(f"**Faster than we are**: {sides}")
     return f"**{section.name}**: {'. '.join(parts) or 'no goal'}."
+
+
+def named(bars: Sequence[Bar]) -> Iterator[str]:
+    """Name bars with their figures, those together that differ in nothing but the rows."""
+    figures: dict[tuple[str, str], list[str]] = {}
+    for bar in bars:
+        what, _, rows = bar.what.rpartition(", ")
+        if what and rows.endswith(" rows"):
+            figures.setdefault((what, sign(bar)), []).append(f"{digits(bar.figure)} with {rows}")
+        else:
+            figures.setdefault((bar.what, sign(bar)), []).append(digits(bar.figure))
+    for (what, goal_of_it), found in figures.items():
+        yield f"{what} ({goal_of_it}): {', '.join(found)}"
 
 
 def sign(bar: Bar) -> str:
