@@ -92,10 +92,9 @@ CARGO = ("cargo", "test" if QUICK else "bench", "--quiet", "--locked", "--no-def
 
 
 def build() -> None:
-    """Compile the core, where it is not there yet."""
-    run(*CARGO, "--no-run")
-    if has_avx512():
-        run(*CARGO, "--no-run", environment=wide_environment())
+    """Compile the core, where it is not there yet, however long that takes."""
+    for environment in [{}, *([wide_environment()] if has_avx512() else [])]:
+        subprocess.run([*CARGO, "--no-run"], cwd=ROOT, env={**os.environ, **environment}, check=True)
 
 
 def has_avx512() -> bool:
