@@ -120,7 +120,7 @@ def lazy(*headers: tuple[str, bytes | None]) -> LazyHeaders:
 def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) -> None:
     data = VALUES.serialize(TOPIC, NONE, ValueTimestampHeaders(b"v", 5, {"tenant": b"acme"}))
 
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a header was parsed")
 
     monkeypatch.setattr("letterhead.state.values.decode", refuse)

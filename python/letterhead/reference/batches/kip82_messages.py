@@ -73,10 +73,13 @@ class MessageSet:
             try:
                 fields, block, value_at = self.layout.read(offset, message)
                 codec = fields["attributes"] & CODEC_BITS
-                if codec and value_at is None:  # nowhere in the cell, and that was noted
+                if not codec:
+                    inside = None
+                elif value_at is None:  # Nowhere in the cell, and that was noted.
                     yield Opened({}, None, cursor.faults, broken=True)
                     continue
-                inside = _decompress(cursor, codec, fields, attributes_at, value_at) if codec else None
+                else:
+                    inside = _decompress(cursor, codec, fields, attributes_at, value_at)
             except Broken as end:
                 yield unreadable(cursor, end)
                 continue
