@@ -77,7 +77,7 @@ def main(record: Path | None) -> None:
 def one_turn(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Give what all sides took."""
     yield from core("batches", ROUNDS)
-    if has_avx512():
+    if is_wide_measured():
         yield from core("java", ROUNDS, wide=True)
     yield from java(corpora)
     # Each in a process of its own, as memory that was freed is no longer fresh.
@@ -93,8 +93,13 @@ CARGO = ("cargo", "test" if QUICK else "bench", "--quiet", "--locked", "--no-def
 
 def build() -> None:
     """Compile the core, where it is not there yet, however long that takes."""
-    for environment in [{}, *([wide_environment()] if has_avx512() else [])]:
+    for environment in [{}, *([wide_environment()] if is_wide_measured() else [])]:
         subprocess.run([*CARGO, "--no-run"], cwd=ROOT, env={**os.environ, **environment}, check=True)
+
+
+def is_wide_measured() -> bool:
+    """Say whether what is compiled for AVX-512 runs, too: to try it once, nothing is compiled a second time."""
+    return has_avx512() and not QUICK
 
 
 def has_avx512() -> bool:
