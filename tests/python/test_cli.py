@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -825,6 +826,21 @@ def test_help_keeps_its_lines_on_a_screen_of_80_columns(run, monkeypatch, path, 
     for line in "\n".join(part for part in paragraphs if "\n" in part).replace("\b", "").splitlines():
         assert line.strip() in printed
     assert max(map(len, printed)) <= 80
+
+
+def examples_that_bring_their_bytes():
+    for _, text in helps(typer.main.get_command(app)):
+        lines = (line.strip() for line in text.replace("\\\n", " ").splitlines())
+        for line in lines:
+            words = shlex.split(line) if line.startswith("letterhead ") else []
+            if {"--hex", "--base64"} & set(words) and "|" not in words:
+                yield words[1:]
+
+
+@pytest.mark.parametrize("args", [*examples_that_bring_their_bytes()], ids=" ".join)
+def test_examples_of_the_help_that_bring_their_bytes_work(run, args):
+    result = run(*args)
+    assert (result.code, bool(result.out)) == (0, True), result.err
 
 
 def test_help_names_every_command(run):

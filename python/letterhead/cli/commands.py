@@ -45,7 +45,7 @@ app = typer.Typer(
     help="Message headers of Kafka, Kafka Streams and Iggy: look at the bytes, decode, encode and convert them, and look "
     "into the stores that keep them.\n\n\b\nExamples:\n"
     "  letterhead inspect cell.bin --format kafka\n"
-    "  letterhead decode --hex 02026102 --format auto\n"
+    "  letterhead decode --hex 0202610276 --format auto\n"
     "  letterhead scan topic.parquet",
     epilog=EXIT_CODES,
     add_completion=False,
