@@ -314,7 +314,8 @@ def messages(
         raise TypeError("columns must be a list of column names, not str")
     fields = None if columns is None else list(columns)
     wanted = [] if headers is None else normalise(headers)
-    check_distinct([*(fields or ()), *(name for name, *_ in wanted)], errors)
+    # A field that is asked for twice is given twice.
+    check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors)
     made = _native.messages_column(
         column,
         format,

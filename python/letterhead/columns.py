@@ -213,12 +213,10 @@ def check_distinct(names: Sequence[str], errors: str) -> None:
         If a name stands twice.
     """
     if errors == "column" and "error" in names:
-        raise ValueError(
-            "two columns would be named 'error', of which errors='column' adds one: name yours differently"
-        )
+        raise ValueError("two columns 'error' would be made, one by errors='column': rename yours")
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"two columns would be named {name!r}: name one of them differently")
+            raise ValueError(f"two columns {name!r} would be made: rename one of them")
 
 
 def _spec(name: object, wanted: object) -> ColumnSpec:

@@ -517,12 +517,12 @@ def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, sa
 
 def test_two_columns_of_one_name_are_refused() -> None:
     cells, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
-    said = "two columns would be named 'error', of which errors='column' adds one: name yours differently"
+    said = "two columns 'error' would be made, one by errors='column': rename yours"
     with pytest.raises(ValueError, match=said):
         lha.select(cells, "kafka", {"error": "string"}, errors="column")
     with pytest.raises(ValueError, match=said):
         lha.messages(batches, "record-batch", headers={"error": "string"}, errors="column")
-    with pytest.raises(ValueError, match="two columns would be named 'offset': name one of them differently"):
+    with pytest.raises(ValueError, match="two columns 'offset' would be made: rename one of them"):
         lha.messages(batches, "record-batch", columns=["offset"], headers={"offset": "string"})
     assert lha.select(cells, "kafka", {"error": "string"}).to_pylist() == [{"error": None}]
     wanted = {"why": lh.field("string", key="error")}

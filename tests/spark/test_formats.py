@@ -272,7 +272,9 @@ def test_fields_of_an_envelope_can_be_null(spark):
         lhs.decode_headers("cell", "kip82-int", keep=["number"])
     )
     frame = df.selectExpr("headers", "cast('v' as binary) body", "1767225600000L as at", "41L as offset")
-    with pytest.raises(ValueError, match=re.escape("unknown column 'crc': ")) as raised:
+    with pytest.raises(
+        ValueError, match=re.escape("unknown column 'crc' (columns: headers, body, at, offset): ")
+    ) as raised:
         frame.transform(lhs.encode_headers("headers", "kip82-message-int"))
     assert str(raised.value).endswith("fields={'crc': …} names another, or None for null")
     fields = {"value": "body", "timestamp": "at", "key": None} | dict.fromkeys(
