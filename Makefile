@@ -31,7 +31,7 @@ export PROPTEST_RNG_SEED ?= 82
 
 # Benchmarks of one core run on one core: the last one, where there is taskset.
 PIN ?= $(shell command -v taskset >/dev/null 2>&1 && echo taskset -c $$(( $$(nproc) - 1 )))
-LONG_EXAMPLES ?= 150
+LONG_EXAMPLES ?= 100
 FUZZ_EXAMPLES ?= 20000
 FUZZ_TIME ?= 60
 FUZZ_TARGETS ?=
