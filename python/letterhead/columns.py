@@ -197,14 +197,14 @@ def normalise(columns: Columns) -> list[ColumnSpec]:
     return [_spec(name, wanted) for name, wanted in columns.items()]
 
 
-def check_distinct(names: Sequence[str], errors: str) -> None:
+def check_distinct(names: Sequence[str], errors: str = "raise") -> None:
     """Refuse two columns of one name: neither could be asked for.
 
     Parameters
     ----------
     names : sequence of str
         The columns that are asked for.
-    errors : str
+    errors : str, default "raise"
         With ``"column"`` there is one more, ``error``.
 
     Raises

@@ -73,13 +73,13 @@ impl<'a> Names<'a> {
     /// The names at some places; `None` when too few bytes lie behind them.
     #[inline(always)]
     fn at(self, places: &Range<usize>) -> Option<InNames<'a>> {
-        Some(InNames { all: self, first: places.start, parts: self.names.at(places)? })
+        Some(InNames { has_kind: self.has_kind, first: places.start, parts: self.names.at(places)? })
     }
 }
 
 /// The kinds of a row.
 struct InNames<'a> {
-    all: Names<'a>,
+    has_kind: Option<Bits<'a>>,
     first: usize,
     parts: InParts<'a>,
 }
@@ -89,7 +89,7 @@ impl InNames<'_> {
     #[inline(always)]
     fn get(&self, index: usize) -> Result<Option<Kind>, Stop> {
         let Some(&[start, end]) = self.parts.offsets.get(index..index + 2) else { return Err(Stop) };
-        if self.all.has_kind.is_some_and(|bits| !bits.get(self.first + index)) {
+        if self.has_kind.is_some_and(|bits| !bits.get(self.first + index)) {
             return Ok(None);
         }
         // Both as numbers without a sign, which the last is: of names before this one nobody may have seen where they end.

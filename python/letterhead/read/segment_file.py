@@ -35,9 +35,6 @@ _FRAMING = ("bad_crc", "bad_magic", "wrong_size")
 """What is wrong with a batch as a whole; any other fault is one of a record."""
 
 
-_NO_SEGMENT = "no log segment: its first bytes are no batch of magic 0, 1 or 2"
-
-
 class Flaw(NamedTuple):
     """What is wrong with a batch as a whole.
 
@@ -47,11 +44,14 @@ class Flaw(NamedTuple):
         In a word and in words.
     beyond : int, optional
         Nothing before this byte can be believed, either.
+    of_file : bool, default False
+        The file is no segment at all.
     """
 
     code: str
     why: str
     beyond: int = 0
+    of_file: bool = False
 
 
 class Damage(NamedTuple):
@@ -132,8 +132,8 @@ class SegmentFile:
         """Say how far the bytes from a position on cannot be believed."""
         after = self._next_sound(position, least, flaw.beyond)
         # Whole batches in a wrong order are not what a broker leaves, and neither is another file.
-        torn = after is None and self.segment.next_offset is None and flaw.code != "not_in_order"
-        torn = torn and flaw.why != _NO_SEGMENT
+        left_so = flaw.code != "not_in_order" and not flaw.of_file
+        torn = after is None and self.segment.next_offset is None and left_so
         return Damage(position, len(self.data) if after is None else after, torn)
 
     def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
@@ -163,7 +163,7 @@ class SegmentFile:
         """Say why no batch begins at a position."""
         left = len(self.data) - position
         if position == 0 and not self._begins_as_a_batch():
-            return Flaw("bad_magic", _NO_SEGMENT)
+            return Flaw("bad_magic", "no log segment: its first bytes are no batch of magic 0, 1 or 2", of_file=True)
         if not self._has_more_than_zeros(position):
             return Flaw("truncated", f"{counted(left, 'byte')} of zeros are left")
         if left < _FRAME_LEN:
@@ -219,6 +219,6 @@ class SegmentFile:
 
     def error(self, position: int, offset: int, flaw: Flaw) -> DecodeError:
         """Make the error that names the file, the offset and the place."""
-        of = "" if flaw.why == _NO_SEGMENT else f"the batch at offset {offset}: "
+        of = "" if flaw.of_file else f"the batch at offset {offset}: "
         message = f"{self.segment.path}: {of}{flaw.why}"
         return DecodeError(message, format="record-batch", code=flaw.code, offset=position)

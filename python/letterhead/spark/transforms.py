@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from letterhead.columns import check_distinct
 from letterhead.errors import check_name
 from letterhead.losses import plain_kinds
 from letterhead.spark.frame import Input, check_no_collision, check_types, crossing_columns, fields_of, kept_names
@@ -461,9 +462,7 @@ class Transform:
     fields: Mapping[str, str | None] | None = None
 
     def __post_init__(self) -> None:
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise ValueError(f"two columns {name!r} would be made: rename one of them")
+        check_distinct(self.names)
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Plan the work on a frame.
