@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def processor() -> str:
@@ -22,6 +27,22 @@ def features() -> list[str]:
     flags = re.search(r"^(?:flags|Features)\s*: (.*)$", lines.read_text() if lines.exists() else "", re.MULTILINE)
     named = flags[1].split() if flags else []
     return [flag for flag in named if flag.startswith(("avx2", "bmi", "avx512", "asimd", "sve"))]
+
+
+def ran_on(*sources: str) -> dict[str, Any]:
+    """Say for a record what this ran on, what ran, and whether these files and folders are those of the commit."""
+    git = ("git", "-C", str(ROOT))
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *sources], capture_output=True, check=False)
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "rust": first_line("rustc", "--version"),
+        "java": first_line("java", "--version"),
+        "commit": first_line(*git, "rev-parse", "--short", "HEAD"),
+        "changed": changed.returncode == 1,
+    }
 
 
 def first_line(*command: str) -> str:

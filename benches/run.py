@@ -14,17 +14,15 @@ import os
 import platform
 import re
 import statistics
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from benches import goal, typed
 from benches.direct import measure as direct
 from benches.limits import report
-from benches.machine import first_line, processor
+from benches.machine import first_line, processor, ran_on
 from benches.spark import pairs
 
 RECORD = Path(__file__).resolve().parent / "record"
@@ -111,7 +109,10 @@ def main() -> None:
         else:
             missing.append(name)
     if kept:
-        head = {"taken": days(RECORD / name for name in KEPT), "machine": ran_on()}
+        head = {
+            "taken": days(RECORD / name for name in KEPT),
+            "machine": ran_on("src", "python", "Cargo.toml", "Cargo.lock"),
+        }
         ROWS.write_text(json.dumps({**head, "rows": [asdict(row) for row in kept]}, indent=1) + "\n")
     absent = [f"not measured: {name}" for name in missing]
     text = "\n".join([machine(), "", *table(rows), *bars(rows), "", *limits(), *spark_bars(), NOTES, *absent])
@@ -341,23 +342,6 @@ def days(paths: Iterable[Path]) -> list[str]:
     """Give the days on which results were written."""
     written = (path.stat().st_mtime for path in paths if path.exists())
     return sorted({time.strftime("%Y-%m-%d", time.gmtime(seconds)) for seconds in written})
-
-
-def ran_on() -> dict[str, Any]:
-    """Say what this ran on, and what ran, for a record."""
-    git = ("git", "-C", str(RECORD.parents[1]))
-    sources = ("src", "python", "Cargo.toml", "Cargo.lock")
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *sources], capture_output=True, check=False)
-    return {
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "rust": first_line("rustc", "--version"),
-        "java": first_line("java", "--version"),
-        "commit": first_line(*git, "rev-parse", "--short", "HEAD"),
-        "changed": changed.returncode == 1,
-    }
 
 
 def machine() -> str:

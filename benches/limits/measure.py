@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -26,7 +25,7 @@ from benches import data
 from benches.jvm import export
 from benches.limits import corpus, from_python
 from benches.limits.report import WIDE
-from benches.machine import features, first_line, processor
+from benches.machine import features, ran_on
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = data.QUICK
@@ -146,15 +145,7 @@ def java(corpora: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def run(*command: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
     """Run a program, and show what it said if it failed."""
-    done = run_in_root(*command, environment=environment)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}\n{done.stdout}\nexit code {done.returncode}")
-
-
-def run_in_root(
-    *command: str, environment: Mapping[str, str] = MappingProxyType({})
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    done = subprocess.run(
         command,
         cwd=ROOT,
         # What the module tells the allocator when it is imported.
@@ -165,6 +156,8 @@ def run_in_root(
         timeout=LIMIT_SECONDS,
         check=False,
     )
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}\nexit code {done.returncode}")
 
 
 def machine() -> dict[str, Any]:
@@ -172,19 +165,11 @@ def machine() -> dict[str, Any]:
     (kafka,) = (ROOT / "target" / "jvm" / "lib").glob("kafka-clients-*[0-9].jar")
     pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
     return {
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.release()}",
+        **ran_on("src", "Cargo.toml", "Cargo.lock"),
         "huge_pages": pages.read_text().partition("[")[2].partition("]")[0] if pages.exists() else "unknown",
-        "python": platform.python_version(),
-        "rust": first_line("rustc", "--version"),
         "wide": WIDE_TARGET if has_avx512() else None,
-        "java": first_line("java", "--version"),
         "kafka": kafka.stem.removeprefix("kafka-clients-"),
         "allocator": "mimalloc, which keeps pages for ten seconds",
-        "commit": first_line("git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"),
-        "changed": run_in_root("git", "diff", "--quiet", "HEAD", "--", "src", "Cargo.toml", "Cargo.lock").returncode
-        == 1,
     }
 
 

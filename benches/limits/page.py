@@ -80,7 +80,6 @@ def machine() -> str:
     """Say on what, when, and with what the limits were measured."""
     made, on = limits().made, limits().made["machine"]
     (features,) = {" ".join(row["features"]) for row in made["results"] if "features" in row}
-    sources = f"`{on['commit']}`" + (", with changes that were not committed" if on["changed"] else "")
     return table(
         ["", ""],
         [
@@ -90,13 +89,18 @@ def machine() -> str:
             ["system", f"{on['system']}, transparent huge pages: {on['huge_pages']}"],
             ["versions", f"{on['rust']}; Python {on['python']}; {on['java']}; Kafka {on['kafka']}"],
             ["allocator", f"{on['allocator']}, as in the wheel"],
-            ["sources", sources],
+            ["sources", sources(on)],
             ["rounds of a figure", rounds_of(made["results"])],
             ["taken", f"{made['taken']}, in {made['minutes']:.0f} minutes"],
             ["load at the start of each turn", ", ".join(map(str, made["load"]))],
         ],
         left=2,
     )
+
+
+def sources(on: dict[str, Any]) -> str:
+    """Say what was compiled."""
+    return f"`{on['commit']}`" + (", with changes that were not committed" if on["changed"] else "")
 
 
 def rounds_of(results: Sequence[dict[str, Any]]) -> str:
@@ -300,9 +304,8 @@ def head_of_rows() -> str:
     """Say when and on what those were measured."""
     found = other(run.ROWS.name)
     on = found["machine"]
-    sources = f"sources `{on['commit']}`" + (", with changes that were not committed" if on["changed"] else "")
     ran = f"{on['processor']}, {on['cores']} cores, of which one was used; {on['system']}"
-    return f"Taken {' and '.join(found['taken'])} on {ran}; Python {on['python']}; {on['rust']}; {on['java']}; {sources}.\n\n"
+    return f"Taken {' and '.join(found['taken'])} on {ran}; Python {on['python']}; {on['rust']}; {on['java']}; sources {sources(on)}.\n\n"
 
 
 def crates() -> str:
