@@ -8,8 +8,11 @@ import zlib
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import letterhead as lh
+import strategies
 from letterhead.errors import ConversionError, DecodeError, EncodeError
 from letterhead.iggy import (
     HeaderKey,
@@ -238,8 +241,8 @@ def test_requests_that_servers_refuse_are_refused() -> None:
         (request(Message(1, b"x"), topic=0), "2023", "out_of_range", 6),
     ]
     layout: Any
-    for given, layout, code, number in cases:
-        for call in (given.validate, given.to_bytes):
+    for sent, layout, code, number in cases:
+        for call in (sent.validate, sent.to_bytes):
             with pytest.raises(EncodeError) as raised:
                 call(layout)
             assert (raised.value.code, iggy_code(raised.value, layout)) == (code, number)
@@ -366,11 +369,49 @@ def test_polled_messages_of_every_release_of_the_older_layout_are_read() -> None
             PolledMessages.from_bytes(bytes(end))
 
 
-def test_a_fault_in_a_reply_is_counted_from_its_first_byte() -> None:
-    body = bytearray(struct.pack("<IQI", 3, 6, 1) + polled(state=MessageState.AVAILABLE).to_bytes())
+@pytest.mark.parametrize("prefix", [struct.pack("<I", 2), struct.pack("<IQI", 3, 6, 2)])
+@pytest.mark.parametrize("state", [None, MessageState.POISONED])
+def test_polled_messages_with_or_without_state_are_read_without_validation(
+    prefix: bytes, state: MessageState | None
+) -> None:
+    checksum = None if state is None else zlib.crc32(b"hello")
+    messages = [polled(state=state, checksum=checksum), polled(offset=6, headers=None, state=state, checksum=checksum)]
+    body = b"".join(message.to_bytes() for message in messages)
+    assert PolledMessages.from_bytes(prefix + body, validate=False) == PolledMessages.from_bytes(prefix + body)
+    assert PolledMessages.from_bytes(prefix + body, validate=False).messages == messages
+    assert PolledMessage.from_bytes(messages[0].to_bytes(), validate=False) == messages[0]
+
+
+def test_a_wrong_checksum_is_kept_without_validation_in_every_message() -> None:
+    messages = [polled(state=MessageState.AVAILABLE, checksum=number, headers=None) for number in (1, 2)]
+    body = struct.pack("<I", 2) + b"".join(message.to_bytes() for message in messages)
+    assert PolledMessages.from_bytes(body, validate=False).messages == messages
+
+
+def test_a_message_that_could_have_a_state_has_one_only_if_its_checksum_is_right() -> None:
+    without = polled(timestamp=MessageState.AVAILABLE.as_code(), headers=None, payload=bytes(5))
+    for validate in (True, False):
+        assert PolledMessage.from_bytes(without.to_bytes(), validate=validate) == without
+
+
+@settings(max_examples=20)
+@given(strategies.polls(), st.sampled_from(["<I", "<IQI"]))
+def test_replies_are_read_alike_with_and_without_validation(data: bytes, prefix: str) -> None:
+    count = sum(1 for _ in lh.messages(data, "iggy-polled-2023"))
+    body = struct.pack(prefix, *[count] * (len(prefix) - 1)) + data
+    assert PolledMessages.from_bytes(body, validate=False) == PolledMessages.from_bytes(body)
+
+
+@pytest.mark.parametrize("validate", [True, False])
+@pytest.mark.parametrize("prefix", [struct.pack("<I", 1), struct.pack("<IQI", 3, 6, 1)])
+@pytest.mark.parametrize("state", [None, MessageState.AVAILABLE])
+def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
+    state: MessageState | None, prefix: bytes, validate: bool
+) -> None:
+    body = bytearray(prefix + polled(state=state).to_bytes())
     body[body.index(b"key 1") + 5] = 99
     with pytest.raises(DecodeError) as raised:
-        PolledMessages.from_bytes(bytes(body), validate=False)
+        PolledMessages.from_bytes(bytes(body), validate=validate)
     assert raised.value.offset == body.index(b"key 1") + 5
     assert raised.value.message == "message 0: value kind code 99 is unknown"
 
@@ -468,11 +509,29 @@ def test_polled_messages_survive_json() -> None:
     ):
         reply = PolledMessages(messages, 3, 6)
         assert PolledMessages.from_json(reply.to_json(layout)) == reply
-    for text in ("[]", "{}", '{"partition_id":1,"current_offset":1,"messages":[{"offset":-1}]}'):
+    for text in (
+        "{}",
+        "null",
+        "[1]",
+        '{"messages":{}}',
+        '{"partition_id":"1","messages":[]}',
+        '{"messages":[{"offset":-1}]}',
+    ):
         with pytest.raises(DecodeError):
             PolledMessages.from_json(text)
     with pytest.raises(DecodeError, match="none of available"):
         PolledMessage.from_json('{"offset":1,"state":"gone","timestamp":1,"id":1,"checksum":1,"payload":""}')
+
+
+def test_polled_json_without_a_partition_is_read() -> None:
+    messages = [polled(), polled(offset=6, headers=None)]
+    objects = ",".join(message.to_json() for message in messages)
+    assert PolledMessages.from_json(f"[{objects}]") == PolledMessages(messages)
+    assert PolledMessages.from_json(f'{{"messages":[{objects}]}}') == PolledMessages(messages)
+    assert PolledMessages.from_json(f'{{"partition_id":3,"messages":[{objects}]}}') == PolledMessages(messages, 3)
+    nulls = f'{{"partition_id":null,"current_offset":null,"messages":[{objects}]}}'
+    assert PolledMessages.from_json(nulls) == PolledMessages(messages)
+    assert PolledMessages.from_json("[]", "tlv") == PolledMessages([])
 
 
 def test_numbers_that_do_not_fit_their_field_are_refused() -> None:

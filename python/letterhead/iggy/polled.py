@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import DecodeError
@@ -31,11 +30,14 @@ class MessageState(Enum):
     MARKED_FOR_DELETION = "marked_for_deletion"
 
     def as_code(self) -> int:
-        """Give the byte on the wire."""
+        """Return the byte on the wire."""
         return {"available": 1, "unavailable": 10, "poisoned": 20, "marked_for_deletion": 30}[self._value_]
 
     def __str__(self) -> str:
         return self._value_
+
+
+_STATES = {state.as_code(): state for state in MessageState}
 
 
 @dataclass
@@ -96,13 +98,13 @@ class PolledMessage:
         Parameters
         ----------
         data : bytes-like
-            In ``2023`` a message as it is in a reply; in ``tlv`` one with the header of 64 bytes, as it was in a reply
-            from 0.8.3 to 0.10.
+            In ``2023`` a message of a reply, with or without state and checksum; in ``tlv`` one with the header of 64
+            bytes, as in replies of 0.8.3 to 0.10.
         layout : {"2023", "tlv"}, default "2023"
-            Which.
+            The layout of the message.
         validate : bool, default True
-            Whether a wrong checksum is refused. Without, a message of ``2023`` is taken to have a state and a checksum,
-            which is handed on as Iggy's library does; in ``tlv`` it always is.
+            Whether a wrong CRC-32 raises. If False, it is returned as it is, as Iggy's library does. The checksum of
+            ``tlv`` is never verified here.
 
         Returns
         -------
@@ -239,13 +241,15 @@ class PolledMessage:
         return zlib.crc32(self.payload) if self.checksum is None else self.checksum
 
     @classmethod
-    def _read_unverified(cls, cursor: Cursor) -> PolledMessage:
-        offset, code = cursor.number(8, "offset"), cursor.number(1, "state")
-        state = next((state for state in MessageState if state.as_code() == code), None)
-        if state is None:
-            cursor.refuse("bad_attributes", f"state {code} is unknown", back=1)
+    def _read_unverified(cls, cursor: Cursor, *, with_state: bool) -> PolledMessage:
+        offset, state = cursor.number(8, "offset"), None
+        if with_state:
+            code = cursor.number(1, "state")
+            state = _STATES.get(code)
+            if state is None:
+                cursor.refuse("bad_attributes", f"state {code} is unknown", back=1)
         timestamp, identity = cursor.number(8, "timestamp"), cursor.number(16, "id")
-        checksum = cursor.number(4, "checksum")
+        checksum = cursor.number(4, "checksum") if with_state else None
         headers = read_block(cursor)
         payload = cursor.take(cursor.number(4, "payload length"), "payload")
         return cls(offset, timestamp, identity, payload, headers, state, checksum)
@@ -312,9 +316,9 @@ class PolledMessages:
     messages : list of PolledMessage
         The messages.
     partition_id : int, optional
-        The partition they are from; ``None`` in replies before 0.6.
+        The partition of the messages; ``None`` in replies of the first releases with headers, which do not name it.
     current_offset : int, optional
-        The last offset of the partition; ``None`` in replies before 0.6.
+        The last offset of the partition; ``None`` in the same replies.
     """
 
     messages: list[PolledMessage] = field(default_factory=list)
@@ -328,14 +332,15 @@ class PolledMessages:
         Parameters
         ----------
         data : bytes-like
-            The body, without the frame of the protocol around it. In ``2023`` it begins with the number of messages,
-            or from 0.6 on with partition, last offset and number; in ``tlv`` with these three, and in the newest
-            releases 24 bytes more. Which of them is there is seen from what follows.
+            The body, without the frame of the protocol around it. A reply of ``2023`` begins with the number of
+            messages (the first releases) or with partition, last offset and number of messages. A reply of ``tlv``
+            begins with these three; the newest releases add 24 bytes. The layout of the prefix, and in ``2023``
+            whether messages have a state and a checksum, is detected.
         layout : {"2023", "tlv"}, default "2023"
             How it is written: ``2023`` up to 0.6, ``tlv`` since 0.11.
         validate : bool, default True
-            Whether wrong checksums are refused, see :meth:`PolledMessage.from_bytes`, and in ``tlv`` headers that
-            cannot be read. Without, such headers are given as bytes.
+            Whether a wrong checksum raises, and in ``tlv`` headers that cannot be read. If False, checksums are
+            returned as they are and such headers as bytes.
 
         Returns
         -------
@@ -357,23 +362,17 @@ class PolledMessages:
         data = need_bytes(data, "a reply")
         if layout == "tlv":
             return cls._read_tlv(data, validate=validate)
-        if len(data) < 16:
-            return cls._read_2023(data, 4, validate=validate)
-        try:
-            return cls._read_2023(data, 16, validate=validate)
-        except DecodeError:
-            with suppress(DecodeError):
-                return cls._read_2023(data, 4, validate=validate)
-            raise
+        return cls._read_2023(data, validate=validate)
 
     @classmethod
     def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> PolledMessages:
-        """Read a reply as JSON has it.
+        """Read a reply of the HTTP interface.
 
         Parameters
         ----------
         text : str or bytes
-            An object with ``partition_id``, ``current_offset`` and ``messages``.
+            An object with ``messages`` and, where the reply has them, ``partition_id`` and ``current_offset``; or a
+            list of messages, as the first releases with headers return it.
         layout : {"auto", "2023", "tlv"}, default "auto"
             Which layout the messages have to have.
         validate : bool, default True
@@ -391,13 +390,17 @@ class PolledMessages:
         """
         check_read_layout(layout)
         format = BLOCKS[layout]
-        names = ("partition_id", "current_offset", "messages")
-        fields = transport.fields_of(transport.load(text), "the reply", names, format)
+        tree = transport.load(text)
+        if isinstance(tree, list) and not isinstance(tree, transport.Pairs):
+            tree = transport.Pairs([("messages", tree)])
+        fields = transport.fields_of(tree, "the reply", ("partition_id", "current_offset", "messages"), format)
         messages = []
-        for index, tree in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
+        for index, each in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
             with placed(0, f"message {index}: "):
-                messages.append(PolledMessage._from_tree(tree, layout, validate=validate))
-        return cls(messages, fields.number("partition_id", 32), fields.number("current_offset", 64))
+                messages.append(PolledMessage._from_tree(each, layout, validate=validate))
+        partition = None if fields.get("partition_id") is None else fields.number("partition_id", 32)
+        current = None if fields.get("current_offset") is None else fields.number("current_offset", 64)
+        return cls(messages, partition, current)
 
     def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
         """Write the reply as a server gives it in JSON.
@@ -421,8 +424,8 @@ class PolledMessages:
         return transport.dump({**front, "messages": messages})
 
     @classmethod
-    def _read_2023(cls, data: bytes, start: int, *, validate: bool) -> PolledMessages:
-        cursor = Cursor(data, POLLED["2023"])
+    def _read_2023(cls, data: bytes, *, validate: bool) -> PolledMessages:
+        cursor, start = Cursor(data, POLLED["2023"]), _prefix_bytes(data)
         partition = None if start == 4 else cursor.number(4, "partition")
         current = None if start == 4 else cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
@@ -451,11 +454,57 @@ def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
     if validate:
         return [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["2023"])]
     cursor = Cursor(data, POLLED["2023"])
+    with_state = _has_state(data)
     messages: list[PolledMessage] = []
     while cursor.left:
         cursor.what = f"message {len(messages)}: "
-        messages.append(PolledMessage._read_unverified(cursor))
+        messages.append(PolledMessage._read_unverified(cursor, with_state=with_state))
     return messages
+
+
+class _Framing(NamedTuple):
+    """How the messages of ``2023`` divide bytes, read with or without state and checksum."""
+
+    messages: int
+    to_the_end: bool
+    plausible: bool
+    """Whether every state is known and every checksum is right."""
+
+
+def _framing(data: bytes, *, with_state: bool) -> _Framing:
+    cursor = Cursor(data, POLLED["2023"])
+    count, plausible = 0, True
+    try:
+        while cursor.left:
+            head = cursor.take(37 if with_state else 32, "message")
+            cursor.take(cursor.number(4, "headers length"), "headers block")
+            payload = cursor.take(cursor.number(4, "payload length"), "payload")
+            count += 1
+            if with_state:
+                checksum = int.from_bytes(head[33:], "little")
+                plausible = plausible and head[8] in _STATES and checksum == zlib.crc32(payload)
+    except DecodeError:
+        return _Framing(count, False, plausible)
+    return _Framing(count, True, plausible)
+
+
+def _has_state(data: bytes) -> bool:
+    """Return whether messages of ``2023`` have a state and a checksum, by the rule of ``iggy-polled-2023``."""
+    given, without = _framing(data, with_state=True), _framing(data, with_state=False)
+    if without.to_the_end:
+        return given.to_the_end and given.plausible
+    return given.to_the_end or (given.messages > 0 and given.plausible)
+
+
+def _prefix_bytes(data: bytes) -> int:
+    """Return how many bytes of a reply precede its messages: 16, or 4 before replies named the partition."""
+    sizes = (16, 4) if len(data) >= 16 else (4,)
+    for size in sizes:
+        announced = int.from_bytes(data[size - 4 : size], "little")
+        framings = [_framing(data[size:], with_state=with_state) for with_state in (True, False)]
+        if any(framing.to_the_end and framing.messages == announced for framing in framings):
+            return size
+    return sizes[0]
 
 
 def _check_count(cursor: Cursor, announced: int, found: int) -> None:
