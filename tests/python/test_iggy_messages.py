@@ -399,7 +399,9 @@ def test_a_message_that_could_have_a_state_has_one_only_if_its_checksum_is_right
 def test_replies_are_read_alike_with_and_without_validation(data: bytes, prefix: str) -> None:
     count = sum(1 for _ in lh.messages(data, "iggy-polled-2023"))
     body = struct.pack(prefix, *[count] * (len(prefix) - 1)) + data
-    assert PolledMessages.from_bytes(body, validate=False) == PolledMessages.from_bytes(body)
+    reply = PolledMessages.from_bytes(body)
+    assert PolledMessages.from_bytes(body, validate=False) == reply
+    assert PolledMessages.from_bytes(reply.to_bytes()) == reply
 
 
 @pytest.mark.parametrize("validate", [True, False])
@@ -438,6 +440,75 @@ def test_one_message_is_one() -> None:
     for data in (b"", polled().to_bytes() * 2):
         with pytest.raises(DecodeError, match="messages where one was expected"):
             PolledMessage.from_bytes(data)
+
+
+def test_replies_survive_bytes() -> None:
+    state, checksum = MessageState.AVAILABLE, zlib.crc32(b"hello")
+    for messages in (
+        [],
+        [polled(), polled(offset=6, headers=None)],
+        [polled(state=state, checksum=checksum), polled(offset=6, headers=None, state=state, checksum=checksum)],
+    ):
+        for reply in (PolledMessages(messages), PolledMessages(messages, 3, 6)):
+            for validate in (True, False):
+                assert PolledMessages.from_bytes(reply.to_bytes(), validate=validate) == reply
+            assert PolledMessages.from_json(reply.to_json()) == reply
+    assert PolledMessages([], None, 6).to_bytes() == PolledMessages([], 0, 6).to_bytes()
+
+
+def test_a_reply_of_2023_without_a_partition_begins_with_the_number_of_messages() -> None:
+    first, second = polled(), polled(offset=6)
+    assert PolledMessages([first, second]).to_bytes() == struct.pack("<I", 2) + first.to_bytes() + second.to_bytes()
+    assert PolledMessages([first, second]).to_json() == f"[{first.to_json()},{second.to_json()}]"
+
+
+def test_messages_of_one_time_and_consecutive_offsets_share_a_batch() -> None:
+    def at(offset: int, timestamp: int, origin: int | None = None) -> PolledMessage:
+        return polled(offset=offset, timestamp=timestamp, origin_timestamp=origin, headers=TYPED)
+
+    for messages, batches in (
+        ([], 0),
+        ([at(5, 100), at(6, 100), at(7, 100)], 1),
+        ([at(5, 100), at(6, 101)], 2),
+        ([at(5, 100), at(7, 100)], 2),
+        ([at(6, 100), at(5, 100)], 2),
+        ([at(5, 100, 1 << 32), at(6, 100, 1), at(7, 100, (1 << 32) + 1)], 2),
+        ([at(5, 100, 1 << 32), at(6, 100, 0)], 2),
+    ):
+        body = PolledMessages(messages, 3, 9).to_bytes("tlv")
+        frames = sum(48 + len(message.payload) + TYPED.size_bytes("tlv") for message in messages)
+        assert len(body) == 16 + 256 * batches + frames
+        for validate in (True, False):
+            reply = PolledMessages.from_bytes(body, "tlv", validate=validate)
+            assert (reply.partition_id, reply.current_offset) == (3, 9)
+            assert [(m.offset, m.timestamp, m.origin_timestamp, m.headers) for m in reply.messages] == [
+                (m.offset, m.timestamp, m.origin_timestamp or 0, TYPED) for m in messages
+            ]
+            assert reply.to_bytes("tlv") == body
+
+
+def test_a_reply_with_headers_as_bytes_is_rewritten_byte_for_byte() -> None:
+    for data in (stored(), stored(ENCRYPTED)):
+        assert PolledMessages.from_bytes(data, "tlv", validate=False).to_bytes("tlv") == data
+
+
+@pytest.mark.parametrize("layout", ["2023", "tlv"])
+@pytest.mark.parametrize("field", ["offset", "timestamp", "origin_timestamp"])
+def test_a_number_that_readers_refuse_is_not_written(field: str, layout: Any) -> None:
+    reply = PolledMessages([polled(), polled(**{field: 1 << 63})])
+    with pytest.raises(EncodeError, match=r"message 1: the .* does not fit int64") as raised:
+        reply.to_bytes(layout)
+    assert raised.value.code == "out_of_range"
+    for wrong in (PolledMessages([], 1 << 32, 0), PolledMessages([], 0, 1 << 64), PolledMessages([], -1, 0)):
+        with pytest.raises(EncodeError):
+            wrong.to_bytes(layout)
+
+
+def test_a_reply_in_which_only_some_messages_have_a_state_is_refused() -> None:
+    reply = PolledMessages([polled(state=MessageState.AVAILABLE), polled()])
+    with pytest.raises(EncodeError, match="all or none") as raised:
+        reply.to_bytes()
+    assert raised.value.code == "bad_attributes"
 
 
 def stored(headers: Any = TYPED, *, prefix: int = 16) -> bytes:

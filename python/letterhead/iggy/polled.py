@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
 import letterhead.iggy.json_transport as transport
-from letterhead.errors import DecodeError
+from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map_or_bytes, read_block, read_headers_tree
-from letterhead.iggy.faults import need_bytes, need_unsigned, placed
+from letterhead.iggy.faults import need_bytes, need_unsigned, placed, refuse_value
 from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout, check_read_layout
-from letterhead.iggy.wire import Cursor, StoredFrame, begins_batch, read_batches
+from letterhead.iggy.wire import Cursor, Frame, StoredFrame, begins_batch, read_batches, write_batch
 from letterhead.message import decode
 from letterhead.message import messages as messages_of
 
@@ -319,6 +321,14 @@ class PolledMessages:
         The partition of the messages; ``None`` in replies of the first releases with headers, which do not name it.
     current_offset : int, optional
         The last offset of the partition; ``None`` in the same replies.
+
+    Examples
+    --------
+    >>> from letterhead.iggy import PolledMessage, PolledMessages
+    >>> message = PolledMessage(offset=6, timestamp=1767225600000000, id=7, payload=b"hello")
+    >>> reply = PolledMessages([message], partition_id=1, current_offset=6)
+    >>> PolledMessages.from_bytes(reply.to_bytes()) == reply
+    True
     """
 
     messages: list[PolledMessage] = field(default_factory=list)
@@ -402,13 +412,59 @@ class PolledMessages:
         current = None if fields.get("current_offset") is None else fields.number("current_offset", 64)
         return cls(messages, partition, current)
 
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
-        """Write the reply as a server gives it in JSON.
+    def to_bytes(self, layout: Layout = "2023") -> bytes:
+        """Write the body of the reply as a server does.
 
         Parameters
         ----------
         layout : {"2023", "tlv"}, default "2023"
-            How.
+            How: ``2023`` up to 0.6, ``tlv`` since 0.11. A reply of ``2023`` without partition and current offset
+            begins with the number of messages; otherwise a missing one is written as 0. In ``tlv`` messages of one
+            time with consecutive offsets share a batch, and all checksums are computed.
+
+        Returns
+        -------
+        bytes
+            The body, without the frame of the protocol around it.
+
+        Raises
+        ------
+        EncodeError
+            If a number does not fit its field (``out_of_range``), only some messages have a state
+            (``bad_attributes``), or headers are too large (``too_large``).
+        ConversionError
+            If the layout has no place for a key or a kind.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import PolledMessage, PolledMessages
+        >>> message = PolledMessage(offset=5, timestamp=1767225600000000, id=7, payload=b"hello")
+        >>> len(PolledMessages([message]).to_bytes()), len(PolledMessages([message], 1, 5).to_bytes())
+        (49, 61)
+        >>> len(PolledMessages([message], 0, 5).to_bytes("tlv"))
+        325
+        """
+        check_layout(layout)
+        self._check_numbers()
+        prefix = struct.pack("<IQ", self.partition_id or 0, self.current_offset or 0)
+        if layout == "tlv":
+            messages = b"".join(map(self._write_batch, self._batches()))
+        else:
+            prefix = b"" if self._is_unplaced else prefix
+            if len({message.state is None for message in self.messages}) > 1:
+                message = "some messages have a state and some have none; in one reply all or none must have it"
+                raise EncodeError(message, format=POLLED["2023"], code="bad_attributes")
+            messages = b"".join(message.to_bytes() for message in self.messages)
+        return prefix + len(self.messages).to_bytes(4, "little") + messages
+
+    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+        """Write the reply as the HTTP interface of a server does.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How. A reply of ``2023`` without partition and current offset is a list of messages; otherwise a missing
+            one is written as 0.
         canonical : bool, default False
             Whether headers are written in canonical order.
 
@@ -421,7 +477,52 @@ class PolledMessages:
         count = {"count": len(self.messages)} if layout == "tlv" else {}
         front = {"partition_id": self.partition_id or 0, "current_offset": self.current_offset or 0, **count}
         messages = [message._to_tree(layout, canonical=canonical) for message in self.messages]
+        if layout == "2023" and self._is_unplaced:
+            return transport.dump(messages)
         return transport.dump({**front, "messages": messages})
+
+    @property
+    def _is_unplaced(self) -> bool:
+        """Whether this is a reply of the first releases, which name neither partition nor current offset."""
+        return self.partition_id is None and self.current_offset is None
+
+    def _check_numbers(self) -> None:
+        need_unsigned(self.partition_id or 0, 32, "the partition")
+        need_unsigned(self.current_offset or 0, 64, "the current offset")
+        for index, message in enumerate(self.messages):
+            for what, number in (
+                ("offset", message.offset),
+                ("timestamp", message.timestamp),
+                ("origin timestamp", message.origin_timestamp or 0),
+            ):
+                if number >= 1 << 63:  # readers refuse it: Arrow and Spark have no column for it
+                    refuse_value("out_of_range", f"message {index}: the {what} {number} does not fit int64")
+
+    def _batches(self) -> Iterator[list[PolledMessage]]:
+        """Divide the messages into those that a batch of ``tlv`` can hold."""
+        batch: list[PolledMessage] = []
+        low = high = 0
+        for message in self.messages:
+            origin = message.origin_timestamp or 0
+            low, high = (min(low, origin), max(high, origin)) if batch else (origin, origin)
+            if batch and (
+                message.timestamp != batch[0].timestamp
+                or message.offset != batch[-1].offset + 1
+                or high - low >= 1 << 32
+            ):
+                yield batch
+                batch, low, high = [], origin, origin
+            batch.append(message)
+        if batch:
+            yield batch
+
+    def _write_batch(self, messages: list[PolledMessage]) -> bytes:
+        frames = [
+            Frame(message.id, message.origin_timestamp or 0, block_of(message.headers, "tlv"), message.payload)
+            for message in messages
+        ]
+        partition, first = self.partition_id or 0, messages[0]
+        return write_batch(frames, partition=partition, offset=first.offset, timestamp=first.timestamp)
 
     @classmethod
     def _read_2023(cls, data: bytes, *, validate: bool) -> PolledMessages:

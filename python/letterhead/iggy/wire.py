@@ -69,7 +69,7 @@ class Cursor:
 
 
 class Frame(NamedTuple):
-    """One message of a batch that is to be written."""
+    """One message of a batch to write."""
 
     id: int
     origin_timestamp: int
@@ -145,13 +145,15 @@ def begins_batch(data: bytes, at: int) -> bool:
     return _BATCH_HEADER_BYTES <= int.from_bytes(head[32:40], "little") <= len(data) - at
 
 
-def write_batch(frames: Sequence[Frame]) -> bytes:
-    """Write the batch of a request.
+def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:
+    """Write a batch with its checksums.
 
     Parameters
     ----------
     frames : sequence of Frame
         The messages, at least one.
+    partition, offset, timestamp : int, default 0
+        The partition, the offset of the first message, and the time of all of them: 0 in a request.
 
     Returns
     -------
@@ -176,7 +178,7 @@ def write_batch(frames: Sequence[Frame]) -> bytes:
         body = head + frame.payload + frame.headers
         written.append(checksum(body).to_bytes(8, "little") + body)
     length = _BATCH_HEADER_BYTES + sum(map(len, written))
-    head = _BATCH.pack(0, 0, 0, origin, length)
+    head = _BATCH.pack(partition, offset, timestamp, origin, length)
     count = len(frames).to_bytes(4, "little")
     sums = b"".join(frame[:8] for frame in written)
     head += checksum(head + count + sums).to_bytes(8, "little") + count
