@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import uuid
 import zlib
@@ -15,6 +16,7 @@ import letterhead as lh
 import strategies
 from letterhead.errors import ConversionError, DecodeError, EncodeError
 from letterhead.iggy import (
+    Consumer,
     HeaderKey,
     HeaderMap,
     HeaderValue,
@@ -24,6 +26,8 @@ from letterhead.iggy import (
     Partitioning,
     PolledMessage,
     PolledMessages,
+    PollingStrategy,
+    PollMessages,
     SendMessages,
     iggy_code,
 )
@@ -623,3 +627,155 @@ def test_unnamed_kinds_of_a_message_go_as_base64_in_json() -> None:
     message = Message(1, b"x", headers)
     assert '"user_headers":"AgEAAABhyAEAAABi"' in message.to_json("tlv")
     assert Message.from_json(message.to_json("tlv")) == message
+
+
+CONSUMERS = [Consumer.new(1), Consumer.new("app"), Consumer.group(4294967295), Consumer.group("é")]
+STRATEGIES = [
+    PollingStrategy.offset(5),
+    PollingStrategy.timestamp((1 << 64) - 1),
+    PollingStrategy.first(),
+    PollingStrategy.last(),
+    PollingStrategy.next(),
+]
+
+
+@pytest.mark.parametrize("layout", ["2023", "tlv"])
+def test_requests_to_poll_survive_bytes(layout: Any) -> None:
+    for consumer, strategy, partition, commit in itertools.product(CONSUMERS, STRATEGIES, (None, 7), (True, False)):
+        request = PollMessages(consumer, 1, "sample", partition, strategy, 100, auto_commit=commit)
+        assert PollMessages.from_bytes(request.to_bytes(layout), layout) == request
+
+
+@pytest.mark.parametrize("layout", ["2023", "tlv"])
+def test_requests_of_single_consumers_survive_json(layout: Any) -> None:
+    for consumer, strategy, partition in itertools.product(CONSUMERS[:2], STRATEGIES, (None, 7)):
+        request = PollMessages(consumer, 1, "sample", partition, strategy, 100, auto_commit=True)
+        text = request.to_json(layout)
+        for reading in (layout, "auto"):
+            assert PollMessages.from_json(text, stream_id=1, topic_id="sample", layout=reading) == request
+
+
+def test_requests_to_poll_are_written_as_each_release_reads_them() -> None:
+    # Bytes that client 0.9.0 sent to server 0.9.0-edge.5, and which the server answered.
+    request = PollMessages(Consumer.new("c1"), "s", "t", 1, PollingStrategy.offset(2), 10, auto_commit=True)
+    assert request.to_bytes("tlv").hex() == "010202633102017302017401010000000102000000000000000a00000001"
+    none = PollMessages(Consumer.new("c1"), "s", "t", None, PollingStrategy.last(), 10)
+    assert none.to_bytes("tlv").hex() == "010202633102017302017400000000000400000000000000000a00000000"
+    # Until 0.7 there is no flag before the partition, and 0 is none.
+    assert none.to_bytes().hex() == "0102026331020173020174000000000400000000000000000a00000000"
+    assert none.to_json() == '{"id":"c1","partition_id":null,"kind":"last","value":"0","count":10,"auto_commit":false}'
+    assert none.to_json("tlv") == none.to_json().replace('"id"', '"consumer_id"', 1)
+
+
+def test_partition_0_is_none_before_partitions_were_counted_from_0() -> None:
+    first = PollMessages(1, 1, 1, 0)
+    assert PollMessages.from_bytes(first.to_bytes("tlv"), "tlv") == first
+    for request in (first, PollMessages(0, 1, 1), PollMessages(1, 0, 1), PollMessages(1, 1, 0)):
+        for write in (request.to_bytes, request.to_json):
+            with pytest.raises(EncodeError) as raised:
+                write()
+            assert raised.value.code == "out_of_range"
+        request.to_bytes("tlv")
+
+
+def test_fields_that_json_of_a_request_to_poll_leaves_out_have_the_defaults_of_iggy() -> None:
+    where = {"stream_id": "s", "topic_id": "t"}
+    for layout, partition in (("2023", 1), ("tlv", 0)):
+        assert PollMessages.from_json("{}", layout=layout, **where) == PollMessages(1, "s", "t", partition)
+    assert PollMessages.from_json("{}", **where).partition_id == 1
+    assert PollMessages.from_json('{"consumer_id":7}', **where) == PollMessages(7, "s", "t", 0)
+    assert PollMessages.from_json('{"kind":"n","value":"+07"}', **where).strategy == PollingStrategy("next", 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("[]", "auto"),
+        ('{"id":""}', "auto"),
+        ('{"id":"1"}', "tlv"),
+        ('{"consumer_id":"1"}', "2023"),
+        ('{"id":"1","consumer_id":"1"}', "auto"),
+        ('{"partition_id":-1}', "auto"),
+        ('{"partition_id":"1"}', "auto"),
+        ('{"kind":"middle"}', "auto"),
+        ('{"kind":1}', "auto"),
+        ('{"value":5}', "auto"),
+        ('{"value":"18446744073709551616"}', "auto"),
+        ('{"value":"-1"}', "auto"),
+        ('{"count":4294967296}', "auto"),
+        ('{"count":null}', "auto"),
+        ('{"auto_commit":1}', "auto"),
+        ('{"count":1,"count":1}', "auto"),
+    ],
+)
+def test_json_that_is_not_a_request_to_poll_is_refused(text: str, layout: Any) -> None:
+    with pytest.raises(DecodeError) as raised:
+        PollMessages.from_json(text, stream_id=1, topic_id=1, layout=layout)
+    assert raised.value.code in ("bad_text", "out_of_range")
+
+
+@pytest.mark.parametrize("consumer", [Consumer.group(1), Consumer.new("7"), Consumer.new("+7")])
+def test_a_consumer_that_json_cannot_name_is_refused(consumer: Consumer) -> None:
+    for layout in ("2023", "tlv"):
+        with pytest.raises(ConversionError, match="is not carried") as raised:
+            PollMessages(consumer, 1, 1).to_json(layout)
+        assert raised.value.code == "field_not_carried"
+
+
+POLL = "0101040100000002017302017401070000000100000000000000000a00000000"
+
+
+@pytest.mark.parametrize(
+    ("at", "byte", "code", "iggy", "message"),
+    [
+        (0, 3, "unknown_kind", 3, "consumer kind 3 is unknown"),
+        (0, 0, "unknown_kind", 3, "consumer kind 0 is unknown"),
+        (1, 3, "unknown_kind", 6, "identifier kind 3 is unknown"),
+        (13, 2, "bad_attributes", None, "partition flag 2 is neither 0 nor 1"),
+        (13, 0, "bad_attributes", None, "partition 7 has a flag that says there is none"),
+        (18, 0, "unknown_kind", 3, "polling kind 0 is unknown"),
+        (18, 6, "unknown_kind", 3, "polling kind 6 is unknown"),
+        (31, 2, "bad_attributes", None, "auto-commit flag 2 is neither 0 nor 1"),
+    ],
+)
+def test_a_request_to_poll_with_an_unknown_code_is_refused(
+    at: int, byte: int, code: str, iggy: int | None, message: str
+) -> None:
+    data = bytearray.fromhex(POLL)
+    data[at] = byte
+    with pytest.raises(DecodeError) as raised:
+        PollMessages.from_bytes(bytes(data), "tlv")
+    error = raised.value
+    assert (error.code, error.offset, error.message, iggy_code(error, "tlv")) == (code, at, message, iggy)
+
+
+@pytest.mark.parametrize("layout", ["2023", "tlv"])
+def test_a_request_to_poll_ends_where_its_last_field_does(layout: Any) -> None:
+    data = PollMessages(1, "s", "t", 7).to_bytes(layout)
+    for end in range(len(data)):
+        with pytest.raises(DecodeError) as raised:
+            PollMessages.from_bytes(data[:end], layout)
+        assert raised.value.code == "truncated"
+    with pytest.raises(DecodeError) as raised:
+        PollMessages.from_bytes(data + b"\0", layout)
+    assert (raised.value.code, raised.value.offset) == ("trailing_bytes", len(data))
+
+
+def test_arguments_of_a_request_to_poll_are_checked() -> None:
+    wrong: Any
+    for wrong in ("other", None):
+        for kind in (Consumer, PollingStrategy):
+            with pytest.raises(EncodeError) as raised:
+                kind(wrong, Identifier(1) if kind is Consumer else 0)
+            assert (raised.value.code, iggy_code(raised.value)) == ("unknown_kind", 3)
+    for make in (
+        lambda: PollingStrategy.offset(1 << 64),
+        lambda: PollMessages(1, 1, 1, 1 << 32),
+        lambda: PollMessages(1, 1, 1, count=-1),
+    ):
+        with pytest.raises(EncodeError) as raised:
+            make()
+        assert raised.value.code == "out_of_range"
+    for wrong in (1.0, "1", True):
+        with pytest.raises(TypeError):
+            PollMessages(1, 1, 1, wrong)

@@ -29,6 +29,8 @@ from letterhead.iggy import (
     Partitioning,
     PolledMessage,
     PolledMessages,
+    PollingStrategy,
+    PollMessages,
     SendMessages,
     iggy_code,
 )
@@ -451,12 +453,17 @@ def check_poll_messages_tcp(line: Line) -> None:
     reply = PolledMessages.from_bytes(body, layout)
     assert [message.offset for message in reply.messages] == list(range(len(reply.messages)))
     assert PolledMessages.from_json(reply.to_json(layout)) == reply
+    assert reply.to_bytes(layout) == body
+    _, sent = body_of(line, "request")
+    request = PollMessages.from_bytes(sent, layout)
+    assert request.to_bytes(layout) == sent
     if layout == "2023":
+        assert request == PollMessages(1, 1, "sample", 1, PollingStrategy.offset(0), 5)
         assert (reply.partition_id, reply.current_offset, len(reply.messages)) == (1, 6, 5)
-        assert b"".join(message.to_bytes() for message in reply.messages) == body[16:]
         assert all(message.state is MessageState.AVAILABLE for message in reply.messages)
         assert PolledMessages.from_bytes(body, validate=False) == reply
         return
+    assert request == PollMessages(1, "s1", "t1", 0, PollingStrategy.first(), 10)
     assert (reply.partition_id, reply.current_offset, len(reply.messages)) == (0, 5, 6)
     first, second = reply.messages[:3], reply.messages[3:]
     assert [m.headers for m in first] == [m.headers for m in second]

@@ -31,11 +31,13 @@ from letterhead.iggy.fields import HeaderKey, HeaderValue
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.message import Message
+from letterhead.iggy.poll import Consumer, PollingStrategy, PollMessages
 from letterhead.iggy.polled import MessageState, PolledMessage, PolledMessages
 from letterhead.iggy.request import SendMessages
 from letterhead.iggy.routing import Identifier, Partitioning
 
 __all__ = [
+    "Consumer",
     "HeaderKey",
     "HeaderKind",
     "HeaderMap",
@@ -44,8 +46,10 @@ __all__ = [
     "Message",
     "MessageState",
     "Partitioning",
+    "PollMessages",
     "PolledMessage",
     "PolledMessages",
+    "PollingStrategy",
     "SendMessages",
     "iggy_code",
 ]

@@ -35,6 +35,8 @@ _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
     ("bad_bool", "", 4019, 4019),
     ("unknown_kind", "a kind of this name", 209, 209),
     ("unknown_kind", "partitioning", 3, 3),
+    ("unknown_kind", "consumer", 3, 3),
+    ("unknown_kind", "polling", 3, 3),
     ("unknown_kind", "identifier", 6, 6),
     ("unknown_kind", "", 3, 4040),
     ("bad_text", "the text does not spell bool", 83, 83),

@@ -25,6 +25,7 @@ __all__ = [
     "list_of",
     "load",
     "read_base64",
+    "read_digits",
     "read_entries",
     "refuse",
     "text_of",
@@ -76,12 +77,21 @@ class Fields(dict[str, Any]):
         given = self.get(name, 0)
         if not isinstance(given, str):
             return self.number(name, 128, 0)
-        if _DIGITS.fullmatch(given) and int(given) < 1 << 128:
-            return int(given)
+        number = read_digits(given, 128)
+        if number is not None:
+            return number
         digits = given.replace("-", "")
         if not _UUID.fullmatch(digits):
             refuse(f"the field {name} of {self.what} is neither digits nor a UUID", self.format)
         return uuid.UUID(digits).int
+
+    def digits(self, name: str, bits: int, default: int) -> int:
+        """Return an unsigned number that is written as text."""
+        given = self.get(name, str(default))
+        number = read_digits(given, bits) if isinstance(given, str) else None
+        if number is None:
+            refuse(f"the field {name} of {self.what} is not a text of digits that fits {bits} bits", self.format)
+        return number
 
     def base64(self, name: str, *, padded: bool = False) -> bytes:
         """Give bytes."""
@@ -247,6 +257,12 @@ def read_base64(given: Any, what: str, format: str | None, *, padded: bool) -> b
     if text_of(data).rstrip("=") != body:
         refuse(f"{what} is no base64: bits are left over", format)
     return data
+
+
+def read_digits(text: str, bits: int) -> int | None:
+    """Return the unsigned number that a text spells, or None if it spells none that fits."""
+    number = int(text) if _DIGITS.fullmatch(text) else None
+    return number if number is not None and number < 1 << bits else None
 
 
 def refuse(message: str, format: str | None) -> NoReturn:

@@ -15,7 +15,7 @@ from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.layouts import BLOCKS, MESSAGES, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.message import Message
-from letterhead.iggy.routing import Identifier, Partitioning
+from letterhead.iggy.routing import Identifier, Partitioning, as_identifier
 from letterhead.iggy.wire import Cursor, read_batches, write_batch
 from letterhead.message import messages as messages_of
 
@@ -55,8 +55,8 @@ class SendMessages:
         partitioning: Partitioning,
         messages: Iterable[Message],
     ) -> None:
-        self.stream_id = stream_id if isinstance(stream_id, Identifier) else Identifier(stream_id)
-        self.topic_id = topic_id if isinstance(topic_id, Identifier) else Identifier(topic_id)
+        self.stream_id = as_identifier(stream_id)
+        self.topic_id = as_identifier(topic_id)
         self.partitioning = partitioning
         self.messages = list(messages)
 
@@ -209,10 +209,8 @@ class SendMessages:
                 message.validate(layout)
 
     def _validate_2023(self) -> None:
-        for which, identifier in (("stream", self.stream_id), ("topic", self.topic_id)):
-            if identifier.value == 0:
-                message = f"the identifier of the {which} is 0, which names none before 0.7"
-                raise EncodeError(message, format=MESSAGES["2023"], code="out_of_range")
+        self.stream_id._check_2023("stream", MESSAGES["2023"])
+        self.topic_id._check_2023("topic", MESSAGES["2023"])
         maps = [message.headers for message in self.messages if isinstance(message.headers, HeaderMap)]
         check_header_bytes(sum(headers.value_bytes() for headers in maps), "2023")
         check_payload(sum(message.length for message in self.messages), "2023")

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import letterhead.iggy.json_transport as transport
+from letterhead.errors import EncodeError
 from letterhead.iggy.faults import need_bytes, need_unsigned, refuse_value
 from letterhead.iggy.limits import LONGEST
 from letterhead.iggy.wire import Cursor
 from letterhead.values import utf8
 
-__all__ = ["Identifier", "Partitioning"]
+__all__ = ["Identifier", "Partitioning", "as_identifier"]
 
 PartitioningKind: TypeAlias = Literal["balanced", "partition_id", "messages_key"]
 
@@ -76,6 +77,11 @@ class Identifier:
             return bytes((_NAMED, len(name))) + name
         return bytes((_NUMERIC, 4)) + self.value.to_bytes(4, "little")
 
+    def _check_2023(self, which: str, format: str) -> None:
+        if self.value == 0:
+            message = f"the identifier of the {which} is 0, which names none before 0.7"
+            raise EncodeError(message, format=format, code="out_of_range")
+
     @classmethod
     def _read(cls, cursor: Cursor, which: str) -> Identifier:
         kind = cursor.number(1, f"{which} kind")
@@ -94,6 +100,11 @@ class Identifier:
         except UnicodeDecodeError as error:
             cursor.refuse("value_not_utf8", "the name is not UTF-8", back=size - error.start)
             raise
+
+
+def as_identifier(given: Identifier | int | str) -> Identifier:
+    """Return an identifier for a number or name."""
+    return given if isinstance(given, Identifier) else Identifier(given)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,419 @@
+"""The request to read messages of a topic: :class:`PollMessages`, for whom it reads, and where it begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import letterhead.iggy.json_transport as transport
+from letterhead.errors import ConversionError, EncodeError
+from letterhead.iggy.faults import need_bytes, need_unsigned, refuse_value
+from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
+from letterhead.iggy.routing import Identifier, as_identifier
+from letterhead.iggy.wire import Cursor
+
+__all__ = ["Consumer", "PollMessages", "PollingStrategy"]
+
+ConsumerKind: TypeAlias = Literal["consumer", "consumer_group"]
+PollingKind: TypeAlias = Literal["offset", "timestamp", "first", "last", "next"]
+
+# The code on the wire is the place in the tuple, counted from 1.
+_CONSUMERS: tuple[ConsumerKind, ...] = ("consumer", "consumer_group")
+_STRATEGIES: tuple[PollingKind, ...] = ("offset", "timestamp", "first", "last", "next")
+
+_FIRST_PARTITION = {"2023": 1, "tlv": 0}
+_CONSUMER_FIELD = {"2023": "id", "tlv": "consumer_id"}
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Who polls: a single consumer, or a consumer group.
+
+    Made by :meth:`new` or :meth:`group`.
+
+    Parameters
+    ----------
+    kind : {"consumer", "consumer_group"}
+        Which of them.
+    id : Identifier
+        Its number or name, under which the server stores offsets.
+
+    Raises
+    ------
+    EncodeError
+        If the kind has another name (``unknown_kind``).
+
+    Examples
+    --------
+    >>> from letterhead.iggy import Consumer
+    >>> Consumer.new(1).to_bytes().hex(), Consumer.group("billing").to_bytes().hex()
+    ('01010401000000', '02020762696c6c696e67')
+    """
+
+    kind: ConsumerKind
+    id: Identifier
+
+    def __post_init__(self) -> None:
+        if self.kind not in _CONSUMERS:
+            refuse_value("unknown_kind", "consumer of this kind is unknown")
+
+    @classmethod
+    def new(cls, id: Identifier | int | str) -> Consumer:
+        """Identify a single consumer."""
+        return cls("consumer", as_identifier(id))
+
+    @classmethod
+    def group(cls, id: Identifier | int | str) -> Consumer:
+        """Identify a consumer group."""
+        return cls("consumer_group", as_identifier(id))
+
+    def to_bytes(self) -> bytes:
+        """Return the kind and the identifier as bytes."""
+        return bytes((1 + _CONSUMERS.index(self.kind),)) + self.id.to_bytes()
+
+    @classmethod
+    def _read(cls, cursor: Cursor) -> Consumer:
+        code = cursor.number(1, "consumer kind")
+        if not 1 <= code <= len(_CONSUMERS):
+            cursor.refuse("unknown_kind", f"consumer kind {code} is unknown", back=1)
+        return cls(_CONSUMERS[code - 1], Identifier._read(cursor, "consumer id"))
+
+
+@dataclass(frozen=True)
+class PollingStrategy:
+    """Where in the partition a poll begins.
+
+    Made by :meth:`offset`, :meth:`timestamp`, :meth:`first`, :meth:`last` or :meth:`next`.
+
+    Parameters
+    ----------
+    kind : {"offset", "timestamp", "first", "last", "next"}
+        How the first message is chosen.
+    value : int, default 0
+        The offset, or the time in microseconds since 1970; without meaning for the other kinds.
+
+    Raises
+    ------
+    EncodeError
+        If the kind has another name (``unknown_kind``), or the value does not fit 64 bits (``out_of_range``).
+
+    Examples
+    --------
+    >>> from letterhead.iggy import PollingStrategy
+    >>> PollingStrategy.offset(5).to_bytes().hex(), PollingStrategy.next().to_bytes().hex()
+    ('010500000000000000', '050000000000000000')
+    """
+
+    kind: PollingKind
+    value: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in _STRATEGIES:
+            refuse_value("unknown_kind", "polling strategy of this kind is unknown")
+        need_unsigned(self.value, 64, "the value of the polling strategy")
+
+    @classmethod
+    def offset(cls, value: int) -> PollingStrategy:
+        """Begin at an offset."""
+        return cls("offset", value)
+
+    @classmethod
+    def timestamp(cls, value: int) -> PollingStrategy:
+        """Begin at a time, in microseconds since 1970."""
+        return cls("timestamp", value)
+
+    @classmethod
+    def first(cls) -> PollingStrategy:
+        """Begin at the first message of the partition."""
+        return cls("first")
+
+    @classmethod
+    def last(cls) -> PollingStrategy:
+        """Read the last messages of the partition."""
+        return cls("last")
+
+    @classmethod
+    def next(cls) -> PollingStrategy:
+        """Begin after the offset that the server has stored for the consumer."""
+        return cls("next")
+
+    def to_bytes(self) -> bytes:
+        """Return the kind and the value as bytes."""
+        return bytes((1 + _STRATEGIES.index(self.kind),)) + self.value.to_bytes(8, "little")
+
+    @classmethod
+    def _read(cls, cursor: Cursor) -> PollingStrategy:
+        code = cursor.number(1, "polling kind")
+        if not 1 <= code <= len(_STRATEGIES):
+            cursor.refuse("unknown_kind", f"polling kind {code} is unknown", back=1)
+        return cls(_STRATEGIES[code - 1], cursor.number(8, "polling value"))
+
+
+@dataclass(init=False)
+class PollMessages:
+    """A request to read messages of a topic. The reply is :class:`PolledMessages`.
+
+    Parameters
+    ----------
+    consumer : Consumer, Identifier, int or str
+        Who polls; an identifier, number or name is that of a single consumer.
+    stream_id, topic_id : Identifier, int or str
+        The topic.
+    partition_id : int, optional
+        The partition. If None, the server reads the first one for a single consumer. For a consumer group, most
+        releases choose one that the member has been assigned; server 0.9.0-edge.5 returns no messages.
+    strategy : PollingStrategy, optional
+        Where to begin; by default at offset 0.
+    count : int, default 10
+        The number of messages to read at most.
+    auto_commit : bool, default False
+        Whether the server stores the offset of the last message for the consumer.
+
+    Raises
+    ------
+    EncodeError
+        If a number does not fit its field (``out_of_range``).
+
+    Examples
+    --------
+    >>> from letterhead.iggy import Consumer, PollingStrategy, PollMessages
+    >>> request = PollMessages(Consumer.new(1), "orders", "placed", 1, PollingStrategy.next(), 100, auto_commit=True)
+    >>> PollMessages.from_bytes(request.to_bytes("tlv"), "tlv") == request
+    True
+    >>> print(request.to_json())
+    {"id":"1","partition_id":1,"kind":"next","value":"0","count":100,"auto_commit":true}
+    """
+
+    consumer: Consumer
+    stream_id: Identifier
+    topic_id: Identifier
+    partition_id: int | None
+    strategy: PollingStrategy
+    count: int
+    auto_commit: bool
+
+    def __init__(
+        self,
+        consumer: Consumer | Identifier | int | str,
+        stream_id: Identifier | int | str,
+        topic_id: Identifier | int | str,
+        partition_id: int | None = None,
+        strategy: PollingStrategy | None = None,
+        count: int = 10,
+        *,
+        auto_commit: bool = False,
+    ) -> None:
+        self.consumer = consumer if isinstance(consumer, Consumer) else Consumer.new(consumer)
+        self.stream_id = as_identifier(stream_id)
+        self.topic_id = as_identifier(topic_id)
+        self.partition_id = None if partition_id is None else need_unsigned(partition_id, 32, "the partition")
+        self.strategy = PollingStrategy.offset(0) if strategy is None else strategy
+        self.count = need_unsigned(count, 32, "the count")
+        self.auto_commit = auto_commit
+
+    @classmethod
+    def from_bytes(cls, data: bytes, layout: Layout = "2023") -> PollMessages:
+        """Read the body of a request.
+
+        Parameters
+        ----------
+        data : bytes-like
+            The body, without the frame of the protocol around it.
+        layout : {"2023", "tlv"}, default "2023"
+            How it is written: ``2023`` up to 0.7, ``tlv`` since 0.8.
+
+        Returns
+        -------
+        PollMessages
+            The request.
+
+        Raises
+        ------
+        DecodeError
+            If the bytes are not a request in this layout.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import PollMessages
+        >>> data = bytes.fromhex("01010401000000" "020173" "020174" "00000000" "030000000000000000" "0a000000" "00")
+        >>> request = PollMessages.from_bytes(data)
+        >>> request.strategy, request.partition_id, request.count
+        (PollingStrategy(kind='first', value=0), None, 10)
+        """
+        check_layout(layout)
+        cursor = Cursor(need_bytes(data, "a request"), BLOCKS[layout])
+        consumer = Consumer._read(cursor)
+        stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
+        flag = _read_flag(cursor, "partition flag") if layout == "tlv" else True
+        partition = cursor.number(4, "partition id")
+        if partition and not flag:
+            cursor.refuse("bad_attributes", f"partition {partition} has a flag that says there is none", back=5)
+        is_none = not flag or (layout == "2023" and partition == 0)
+        strategy, count = PollingStrategy._read(cursor), cursor.number(4, "count")
+        auto_commit = _read_flag(cursor, "auto-commit flag")
+        cursor.end("auto-commit flag")
+        return cls(consumer, stream, topic, None if is_none else partition, strategy, count, auto_commit=auto_commit)
+
+    @classmethod
+    def from_json(
+        cls,
+        text: str | bytes,
+        *,
+        stream_id: Identifier | int | str,
+        topic_id: Identifier | int | str,
+        layout: ReadLayout = "auto",
+    ) -> PollMessages:
+        """Read the fields of a request of the HTTP interface.
+
+        Parameters
+        ----------
+        text : str or bytes
+            An object. All fields may be absent: ``id`` (``2023``) or ``consumer_id`` (``tlv``), by default 1;
+            ``partition_id``, by default the first one, which is 1 in ``2023`` and 0 in ``tlv``; ``kind`` and ``value``
+            of the strategy, by default offset 0; ``count``, by default 10; ``auto_commit``, by default false.
+        stream_id, topic_id : Identifier, int or str
+            The topic, which is in the path of the request.
+        layout : {"auto", "2023", "tlv"}, default "auto"
+            The layout of the fields; ``auto`` is ``tlv`` if there is a ``consumer_id``.
+
+        Returns
+        -------
+        PollMessages
+            The request, of a single consumer.
+
+        Raises
+        ------
+        DecodeError
+            If the text is not such an object (``bad_text``), or a number does not fit its field (``out_of_range``).
+
+        Examples
+        --------
+        >>> from letterhead.iggy import PollMessages
+        >>> text = '{"consumer_id": "billing", "partition_id": 0, "kind": "offset", "value": "5"}'
+        >>> PollMessages.from_json(text, stream_id="orders", topic_id="placed").strategy
+        PollingStrategy(kind='offset', value=5)
+        """
+        check_read_layout(layout)
+        format = BLOCKS[layout]
+        names = ("id", "consumer_id", "partition_id", "kind", "value", "count", "auto_commit")
+        fields = transport.fields_of(transport.load(text), "the request", names, format)
+        found: Layout = "tlv" if layout == "tlv" or (layout == "auto" and "consumer_id" in fields) else "2023"
+        if set(fields) & set(_CONSUMER_FIELD.values()) - {_CONSUMER_FIELD[found]}:
+            transport.refuse(f"the consumer of this layout is the field {_CONSUMER_FIELD[found]}", format)
+        consumer = Consumer.new(_read_identifier(fields, _CONSUMER_FIELD[found]))
+        partition = fields.get("partition_id", _FIRST_PARTITION[found])
+        if partition is not None:
+            partition = fields.number("partition_id", 32, _FIRST_PARTITION[found])
+        kinds = {name: kind for kind in _STRATEGIES for name in (kind, kind[0])}
+        kind = kinds[fields.one_of("kind", kinds) if "kind" in fields else "offset"]
+        strategy = PollingStrategy(kind, fields.digits("value", 64, 0))
+        auto_commit = fields.get("auto_commit", False)
+        if not isinstance(auto_commit, bool):
+            transport.refuse("the field auto_commit of the request is not a boolean", format)
+        count = fields.number("count", 32, 10)
+        return cls(consumer, stream_id, topic_id, partition, strategy, count, auto_commit=auto_commit)
+
+    def to_bytes(self, layout: Layout = "2023") -> bytes:
+        """Write the body of the request.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How: ``2023`` up to 0.7, ``tlv`` since 0.8.
+
+        Returns
+        -------
+        bytes
+            The body, without the frame of the protocol around it.
+
+        Raises
+        ------
+        EncodeError
+            If a stream, topic, consumer or partition is 0 in ``2023``, which has no such number (``out_of_range``).
+        """
+        check_layout(layout)
+        self._check(layout)
+        partition = (self.partition_id or 0).to_bytes(4, "little")
+        if layout == "tlv":
+            partition = bytes((self.partition_id is not None,)) + partition
+        topic = self.consumer.to_bytes() + self.stream_id.to_bytes() + self.topic_id.to_bytes() + partition
+        return topic + self.strategy.to_bytes() + self.count.to_bytes(4, "little") + bytes((self.auto_commit,))
+
+    def to_json(self, layout: Layout = "2023") -> str:
+        """Write the fields of the request, which the HTTP interface takes as the query of a GET.
+
+        Stream and topic belong into its path. A field that is null is left out of a query.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            How: ``2023`` up to 0.7, ``tlv`` since 0.8.
+
+        Returns
+        -------
+        str
+            The text, without spaces.
+
+        Raises
+        ------
+        EncodeError
+            As in :meth:`to_bytes`.
+        ConversionError
+            If a consumer group polls, or the name of the consumer would be read as a number (``field_not_carried``).
+
+        Examples
+        --------
+        >>> from urllib.parse import urlencode
+        >>> import json
+        >>> from letterhead.iggy import PollMessages
+        >>> request = PollMessages(1, "orders", "placed", 0)
+        >>> urlencode(json.loads(request.to_json("tlv")) | {"auto_commit": "false"})
+        'consumer_id=1&partition_id=0&kind=offset&value=0&count=10&auto_commit=false'
+        """
+        check_layout(layout)
+        self._check(layout)
+        identifier = self.consumer.id.value
+        if self.consumer.kind != "consumer":
+            message = "a consumer group is not carried: the HTTP interface reads for single consumers"
+            raise ConversionError(message, format=BLOCKS[layout], code="field_not_carried")
+        if isinstance(identifier, str) and transport.read_digits(identifier, 32) is not None:
+            message = "the name of the consumer is not carried: it would be read as a number"
+            raise ConversionError(message, format=BLOCKS[layout], code="field_not_carried")
+        tree = {
+            _CONSUMER_FIELD[layout]: str(identifier),
+            "partition_id": self.partition_id,
+            "kind": self.strategy.kind,
+            "value": str(self.strategy.value),
+            "count": self.count,
+            "auto_commit": self.auto_commit,
+        }
+        return transport.dump(tree)
+
+    def _check(self, layout: Layout) -> None:
+        if layout == "2023":
+            self.consumer.id._check_2023("consumer", BLOCKS["2023"])
+            self.stream_id._check_2023("stream", BLOCKS["2023"])
+            self.topic_id._check_2023("topic", BLOCKS["2023"])
+            if self.partition_id == 0:
+                message = (
+                    "partition 0 does not exist before 0.8: the first partition is 1, and None lets the server choose"
+                )
+                raise EncodeError(message, format=BLOCKS["2023"], code="out_of_range")
+
+
+def _read_flag(cursor: Cursor, field: str) -> bool:
+    code = cursor.number(1, field)
+    if code > 1:
+        cursor.refuse("bad_attributes", f"{field} {code} is neither 0 nor 1", back=1)
+    return code == 1
+
+
+def _read_identifier(fields: transport.Fields, name: str) -> Identifier:
+    given = fields.get(name, "1")
+    if not isinstance(given, str):
+        return Identifier(fields.number(name, 32))
+    number = transport.read_digits(given, 32)
+    try:
+        return Identifier(given if number is None else number)
+    except EncodeError as error:
+        transport.refuse(f"the field {name} of {fields.what}: {error.message}", fields.format)
