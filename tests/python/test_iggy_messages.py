@@ -661,8 +661,10 @@ def test_requests_to_poll_are_written_as_each_release_reads_them() -> None:
     assert request.to_bytes("tlv").hex() == "010202633102017302017401010000000102000000000000000a00000001"
     none = PollMessages(Consumer.new("c1"), "s", "t", None, PollingStrategy.last(), 10)
     assert none.to_bytes("tlv").hex() == "010202633102017302017400000000000400000000000000000a00000000"
-    # Until 0.7 there is no flag before the partition, and 0 is none.
+    # What the crate 0.6.210 writes: there is no flag before the partition, and 0 is none.
     assert none.to_bytes().hex() == "0102026331020173020174000000000400000000000000000a00000000"
+    group = PollMessages(Consumer.group("app"), 3, "t", 7, PollingStrategy.next(), 9, auto_commit=True)
+    assert group.to_bytes().hex() == "020203617070010403000000020174070000000500000000000000000900000001"
     assert none.to_json() == '{"id":"c1","partition_id":null,"kind":"last","value":"0","count":10,"auto_commit":false}'
     assert none.to_json("tlv") == none.to_json().replace('"id"', '"consumer_id"', 1)
 
@@ -692,6 +694,7 @@ def test_fields_that_json_of_a_request_to_poll_leaves_out_have_the_defaults_of_i
     [
         ("[]", "auto"),
         ('{"id":""}', "auto"),
+        ('{"id":1}', "auto"),
         ('{"id":"1"}', "tlv"),
         ('{"consumer_id":"1"}', "2023"),
         ('{"id":"1","consumer_id":"1"}', "auto"),

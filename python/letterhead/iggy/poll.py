@@ -411,6 +411,8 @@ def _read_flag(cursor: Cursor, field: str) -> bool:
 def _read_identifier(fields: transport.Fields, name: str) -> Identifier:
     given = fields.get(name, "1")
     if not isinstance(given, str):
+        if name == "id":
+            transport.refuse(f"the field {name} of {fields.what} is not text", fields.format)
         return Identifier(fields.number(name, 32))
     number = transport.read_digits(given, 32)
     try:
