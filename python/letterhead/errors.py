@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["CODES", "ConversionError", "DecodeError", "EncodeError", "Fault", "HeaderError"]
+__all__ = ["CODES", "ConversionError", "DecodeError", "EncodeError", "Fault", "HeaderError", "TornTailWarning"]
 
 CODES: dict[str, str] = {
     "truncated": "the bytes end inside a field",
@@ -140,6 +140,21 @@ class EncodeError(HeaderError):
 
 class ConversionError(HeaderError):
     """Something the target format cannot carry, where losses are raised."""
+
+
+class TornTailWarning(UserWarning):
+    """Warn that a log ends in bytes that are not a whole batch or message.
+
+    A broker or a :class:`~letterhead.kip82.MessageLog` leaves them when it stops while it writes. Everything before them
+    was read. :func:`letterhead.read.segments` leaves the file as it is; a ``MessageLog`` opened for writing cuts them off.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from letterhead.errors import TornTailWarning
+    >>> with warnings.catch_warnings(action="error", category=TornTailWarning):
+    ...     pass  # read here: a torn tail is now an error
+    """
 
 
 _Error = TypeVar("_Error", bound=HeaderError)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import letterhead as lh
-from letterhead.kip82 import Damage, DamagedLogError, MessageLog, TornTailWarning
+from letterhead.errors import TornTailWarning
+from letterhead.kip82 import Damage, DamagedLogError, MessageLog
 from letterhead.kip82.layouts import MESSAGES
 from log_samples import LAYOUTS, cells, sample, samples
 

@@ -123,7 +123,33 @@ def test_a_torn_end_is_said_and_the_exit_code_is_1(run: Run, folder: Callable[[b
     result = run("dump", folder(FIRST + SECOND[:-3]), "--json")
     assert result.code == 1
     assert len(result.lines) == 2
-    assert f"{LOG}: torn at byte {len(FIRST)}, {len(SECOND) - 3} bytes before its end: the batch takes" in result.err
+    [line] = result.err.splitlines()
+    assert f"{LOG}: torn at byte {len(FIRST)}, {len(SECOND) - 3} bytes before its end: the batch takes" in line
+
+
+def test_a_truncated_batch_before_the_last_segment_stops_it_or_is_a_row(
+    run: Run, folder: Callable[[bytes], Path]
+) -> None:
+    path = folder(FIRST + SECOND[:-3])
+    (path / f"{120:020}.log").write_bytes(batch(record(), base_offset=120))
+    for given in (path, path / LOG):
+        result = run("dump", given, "--json")
+        assert (result.code, len(result.lines)) == (1, 2)
+        assert f"{LOG}: the batch at offset 102: the batch takes " in result.err
+        result = run("dump", given, "--json", "--errors", "column")
+        assert result.code == 1
+        errors = [row["error"][0]["code"] for row in map(json.loads, result.lines) if row["error"]]
+        assert errors == ["truncated"]
+
+
+def test_a_file_too_short_to_be_a_segment_is_an_error(run: Run, folder: Callable[[bytes], Path]) -> None:
+    path = folder(b"abc")
+    result = run("dump", path / LOG, "--json")
+    assert (result.code, result.out) == (1, "")
+    assert f"{LOG}: not a log segment: its 3 bytes end before the magic byte of a batch" in result.err
+    assert run("dump", path / LOG, "--errors", "column").code == 1
+    (path / LOG).write_bytes(b"")
+    assert run("dump", path / LOG).code == 0
 
 
 def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes], Path]) -> None:

@@ -7,6 +7,7 @@ import importlib
 import json
 import random
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from letterhead.errors import DecodeError
+from letterhead.errors import DecodeError, TornTailWarning
 from letterhead.read import segment_file
 from letterhead.read.segments_reader import COLUMNS, OpenTransaction
 from log_bytes import TRANSACTIONAL, batch, mark, record, write_index, write_time_index, write_transaction_index
@@ -273,14 +274,17 @@ def check_cut(samples: Path, folder: Callable[..., Path], *, full: bool) -> None
     expected = list(range(before[1], before[2] + 1))
     for cut in cuts(len(last[0]), full=full):
         path = folder(before[0] + last[0][:cut], bases=(before[1],))
-        with lh.read.segments(path, columns=["offset"]) as reader:
-            assert reader.read_all().column("offset").to_pylist() == expected
-            [torn] = reader.torn
+        reader = lh.read.segments(path, columns=["offset"])
+        with pytest.warns(TornTailWarning) as warned:
+            table = reader.read_all()
+        assert table.column("offset").to_pylist() == expected
+        [torn] = reader.torn
         assert (torn.file, torn.position, torn.left) == (str(path / f"{before[1]:020}.log"), len(before[0]), cut)
         assert torn.why
+        assert [str(each.message) for each in warned] == [str(torn)]
 
 
-def test_a_torn_tail_is_told_and_what_is_whole_is_read(samples: Path, folder: Callable[..., Path]) -> None:
+def test_a_truncated_last_batch_warns_and_whole_batches_are_read(samples: Path, folder: Callable[..., Path]) -> None:
     check_cut(samples, folder, full=False)
 
 
@@ -369,8 +373,64 @@ def test_a_damaged_end_of_a_segment_that_has_a_next_one_is_an_error(folder: Call
     with pytest.raises(DecodeError, match="the batch at offset 10: the batch takes "):
         read(path)
     assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
+    rows = read(path, columns=["offset"], errors="column").to_pylist()
+    assert [fault["code"] for row in rows for fault in row["error"] or ()] == ["truncated"]
+    assert offsets(path, end=10) == list(range(10))
 
 
+def test_a_truncated_segment_read_alone_is_an_error_unless_it_is_the_last_of_its_folder(
+    folder: Callable[..., Path],
+) -> None:
+    path = folder(ten(0)[:-3], ten(10)[:-3], ten(20), bases=(0, 10, 20))
+    first, second, last = sorted(path.glob("*.log"))
+    for given in (first, second, [first, second], [second]):
+        with pytest.raises(DecodeError, match="the batch takes "):
+            read(given)
+        assert None in offsets(given, errors="null")
+    assert offsets([second, last], errors="null") == [None, *range(20, 30)]
+    last.unlink()
+    with pytest.warns(TornTailWarning, match=f"{second.name}: torn at byte 0, "):
+        assert offsets(second) == []
+
+
+def test_a_torn_last_segment_warns_once_and_can_be_made_an_error(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0), ten(10) + ten(20)[:-1], bases=(0, 10))
+    for errors in ("raise", "null", "column"):
+        with pytest.warns(TornTailWarning, match=f"{10:020}.log: torn at byte {len(ten(10))}, ") as warned:
+            assert offsets(path, errors=errors) == list(range(20))
+        assert [each.filename for each in warned] == [str(Path(lh.read.reader.__file__))]  # read_all
+    with lh.read.segments(path) as reader, pytest.warns(TornTailWarning) as warned:
+        for _ in reader:
+            pass
+    assert [each.filename for each in warned] == [__file__]
+    with (
+        warnings.catch_warnings(action="error", category=TornTailWarning),
+        pytest.raises(TornTailWarning, match="torn at byte"),
+    ):
+        read(path)
+
+
+def test_an_empty_last_segment_is_valid(folder: Callable[..., Path]) -> None:
+    path = folder(ten(0), b"", bases=(0, 10))
+    with warnings.catch_warnings(action="error"):
+        assert offsets(path) == list(range(10))
+        assert offsets(path / f"{10:020}.log") == []
+
+
+@pytest.mark.parametrize("data", [b"abc", bytes(3), bytes(16), ten(0)[:1], ten(0)[:16]])
+def test_a_file_too_short_to_be_a_segment_is_an_error(data: bytes, folder: Callable[..., Path]) -> None:
+    alone = folder(data, name="orders-1")
+    for path in (alone, alone / NAME, folder(ten(0), data, bases=(0, 10))):
+        with pytest.raises(DecodeError, match=f"not a log segment: its {len(data)} byte") as caught:
+            read(path)
+        assert (caught.value.code, caught.value.offset) == ("truncated", 0)
+        with lh.read.segments(path, columns=["offset"], errors="column") as reader:
+            assert [row["error"][0]["code"] for row in reader.read_all().to_pylist() if row["error"]] == ["truncated"]
+            assert reader.torn == []
+        assert offsets(path, errors="null")[-1] is None
+
+
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
 def test_a_tail_that_was_never_written_is_torn(folder: Callable[..., Path]) -> None:
     last = ten(10)
     for tail, why in (
@@ -400,11 +460,12 @@ def test_a_file_that_is_no_segment_is_an_error_that_names_it(name: str, samples:
     assert (row["offset"], [fault["message"] for fault in row["error"]]) == (None, [f"{path}: {said}"])
 
 
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
 def test_a_first_batch_that_is_not_whole_is_torn_and_no_other_file(folder: Callable[..., Path]) -> None:
     first = ten(0)
-    ends = [first[:cut] for cut in range(1, len(first))]
+    ends = [first[:cut] for cut in range(17, len(first))]
     # Behind the place of its magic, zeros may stand where the rest was not written.
-    ends += {end + bytes(len(first) - len(end)) for end in ends if len(end) > 16} - {first}
+    ends += {end + bytes(len(first) - len(end)) for end in ends} - {first}
     for data in ends:
         with lh.read.segments(folder(data), columns=["offset"]) as reader:
             assert reader.read_all().num_rows == 0
@@ -563,6 +624,7 @@ def test_older_formats_are_bounded_inside_their_sets(vectors: Path, folder: Call
 # --- what is said of it ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
 def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     page = doctest.testfile(str(ROOT / "docs/segments.md"), module_relative=False)

@@ -118,6 +118,35 @@ def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: 
     assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
 
 
+def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(tmp_path: Path, samples: Path) -> None:
+    from letterhead.errors import DecodeError, TornTailWarning
+    from letterhead.read.segments_reader import Bounds
+    from letterhead.spark.sources import segments as source
+
+    data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    log = folder / f"{0:020}.log"
+
+    def rows(**options: str) -> list[Any]:
+        wanted = source.SegmentsSource({"columns": '["offset"]', **options})._wanted()
+        reader = source.SegmentsSourceReader(str(log), wanted, Bounds(), committed=False)
+        return [row for part in reader.partitions() for made in reader.read(part) for row in made.to_pylist()]
+
+    log.write_bytes(data[:-100])
+    with pytest.warns(TornTailWarning, match=f"{log.name}: torn at byte ") as warned:
+        found = rows()
+    assert len(warned) == 1
+    assert 9_000 < len(found) < 10_000
+    (folder / f"{10_000:020}.log").write_bytes(b"")
+    with pytest.raises(DecodeError, match="the batch takes "):
+        rows()
+    assert rows(errors="column")[-1]["error"][0]["code"] == "truncated"
+    log.write_bytes(data[:3])
+    with pytest.raises(DecodeError, match="not a log segment"):
+        rows()
+
+
 def test_limits_are_options_and_hold_on_workers(sources: Any, samples: Path) -> None:
     with lh.read.segments(samples / "orders-0", columns=["headers"]) as reader:
         counts = [len(headers) for headers in reader.read_all().column("headers").to_pylist()]

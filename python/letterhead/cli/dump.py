@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from letterhead.cli.exits import FAULTS, Failure
 from letterhead.cli.progress import progress
 from letterhead.cli.render import counted, moment
 from letterhead.cli.source import reason
+from letterhead.errors import TornTailWarning
 from letterhead.extras import how_to_install
 from letterhead.shown import printable
 
@@ -63,7 +65,9 @@ def run_dump(
     tally = _Records()
     records = _records(reader, tally, limit, errors, on_screen=on_screen)
     document = functools.partial(to_json, format=FORMAT) if json else None
-    deliver(records, tally, paths[0], len(found), out=parquet, document=document, everything=everything)
+    # It is printed below, as the command prints everything else.
+    with warnings.catch_warnings(action="ignore", category=TornTailWarning):
+        deliver(records, tally, paths[0], len(found), out=parquet, document=document, everything=everything)
     return max(tally.report("decode"), _told(reader))
 
 
@@ -120,7 +124,7 @@ def _told(reader: SegmentsReader) -> int:
         place = f"{one.topic}-{one.partition}: " if one.topic is not None else ""
         _say(f"{place}read up to offset {one.first_offset}, where a transaction of producer {one.producer_id} is open")
     for torn in reader.torn:
-        _say(f"{torn.file}: torn at byte {torn.position}, {counted(torn.left, 'byte')} before its end: {torn.why}")
+        _say(str(torn))
     return FAULTS if reader.torn else 0
 
 

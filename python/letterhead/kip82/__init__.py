@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from letterhead.kip82.log_errors import LogClosedError as LogClosedError
     from letterhead.kip82.log_errors import LogLockedError as LogLockedError
     from letterhead.kip82.log_errors import MessageLogError as MessageLogError
-    from letterhead.kip82.log_errors import TornTailWarning as TornTailWarning
     from letterhead.kip82.produce import ProducedPartition as ProducedPartition
     from letterhead.kip82.produce import ProduceRequest as ProduceRequest
     from letterhead.kip82.produce import ProduceResponse as ProduceResponse
@@ -108,7 +107,6 @@ __all__ = [
     "SentPartition",
     "Topic",
     "TopicPartition",
-    "TornTailWarning",
     "TransactionIds",
     "Typed",
     "convert_down",
@@ -126,14 +124,7 @@ _LAZY = {
         "compaction": ("DELETE_RETENTION_MS", "delete_horizon", "is_delete", "latest_offsets", "should_retain"),
         "fetch": ("AskedPartition", "FetchRequest", "FetchResponse", "FetchedPartition"),
         "log": ("Compacted", "MessageLog"),
-        "log_errors": (
-            "Damage",
-            "DamagedLogError",
-            "LogClosedError",
-            "LogLockedError",
-            "MessageLogError",
-            "TornTailWarning",
-        ),
+        "log_errors": ("Damage", "DamagedLogError", "LogClosedError", "LogLockedError", "MessageLogError"),
         "produce": ("ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition"),
         "requests": ("ErrorCode", "RequestError", "Topic"),
         "versions": ("convert_down", "convert_up"),

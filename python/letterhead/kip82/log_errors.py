@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Damage", "DamagedLogError", "LogClosedError", "LogLockedError", "MessageLogError", "TornTailWarning"]
+__all__ = ["Damage", "DamagedLogError", "LogClosedError", "LogLockedError", "MessageLogError"]
 
 
 class MessageLogError(RuntimeError):
@@ -17,10 +17,6 @@ class LogClosedError(MessageLogError):
 
 class LogLockedError(MessageLogError):
     """The files of a log are being written by another process, or by another object of this one."""
-
-
-class TornTailWarning(UserWarning):
-    """What a crash left of an append that was never acknowledged was cut off when the log was opened."""
 
 
 class Damage(NamedTuple):

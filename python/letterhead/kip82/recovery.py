@@ -7,9 +7,10 @@ import os
 import warnings
 from typing import NamedTuple
 
+from letterhead.errors import TornTailWarning
 from letterhead.kip82.files import replace_file
 from letterhead.kip82.layouts import MESSAGES
-from letterhead.kip82.log_errors import Damage, DamagedLogError, TornTailWarning
+from letterhead.kip82.log_errors import Damage, DamagedLogError
 from letterhead.kip82.segment import Segment, Stored
 from letterhead.message import validate
 

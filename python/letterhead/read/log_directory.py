@@ -31,7 +31,7 @@ class Segment(NamedTuple):
     base_offset : int
         No record in it is before this one, by the name of the file, or by its first batch where the name says nothing.
     next_offset : int or None
-        Where the next segment of the partition begins; ``None`` for the last one, which alone may be torn.
+        Where the next segment of the partition begins; ``None`` for the last one, the only one that may be torn.
     """
 
     path: Path
@@ -71,7 +71,7 @@ def partitions(path: Paths) -> list[list[Segment]]:
         only = Path(path)
         if not only.exists():
             raise FileNotFoundError(f"{only}: there is no such file or folder")
-        return _in_folder(only) if only.is_dir() else [[_alone(only)]]
+        return _in_folder(only) if only.is_dir() else [_in_order([only])]
     files = [Path(each) for each in path]
     for file in files:
         if not file.is_file():
@@ -79,7 +79,7 @@ def partitions(path: Paths) -> list[list[Segment]]:
     together: dict[Path, list[Path]] = {}
     for file in files:
         together.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
-    return [_in_order(group) if _LOG.fullmatch(group[0].name) else [_alone(group[0])] for group in together.values()]
+    return [_in_order(group) for group in together.values()]
 
 
 def _in_folder(folder: Path) -> list[list[Segment]]:
@@ -112,8 +112,16 @@ def _in_order(files: Iterable[Path]) -> list[Segment]:
     ordered = sorted(map(_alone, files), key=lambda segment: (segment.base_offset, segment.path))
     return [
         *(one._replace(next_offset=following.base_offset) for one, following in pairwise(ordered)),
-        *ordered[-1:],  # nothing follows the last one
+        *(last._replace(next_offset=_next_offset(last)) for last in ordered[-1:]),
     ]
+
+
+def _next_offset(last: Segment) -> int | None:
+    """Find the base offset of the next segment in the folder of a partition, be it read or not."""
+    if last.topic is None or not _LOG.fullmatch(last.path.name):
+        return None
+    names = (_LOG.fullmatch(name) for name in os.listdir(last.path.parent))
+    return min((after for name in names if name and (after := int(name[1])) > last.base_offset), default=None)
 
 
 def _alone(file: Path) -> Segment:

@@ -61,23 +61,24 @@ def segments(
         ``"read_committed"`` leaves out the records of aborted transactions, and reads a partition up to where the first
         transaction begins that is not at its end: ``open_transactions`` of the reader tells of it.
     errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`. Of a batch that is not
-        whole, and has whole ones behind it, one row tells.
+        What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`. A batch that is not whole
+        becomes one such row, unless it ends the last segment of its partition.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
     Returns
     -------
     SegmentsReader
-        A stream of record batches. Bytes at the end of the last segment that are no whole batch are no error: ``torn``
-        tells of them.
+        A stream of record batches. If the last segment of a partition ends in bytes that are not a whole batch, the
+        records before them are read, a :class:`~letterhead.errors.TornTailWarning` is emitted, and ``torn`` has the place.
 
     Raises
     ------
     FileNotFoundError
         If there is no segment.
     DecodeError
-        While reading, if ``errors="raise"``: it names the file, the offset and the byte in the file.
+        While reading, if ``errors="raise"``: if a file is not a log segment, or a batch is damaged, or truncated in a
+        segment that is not the last of its partition. It names the file, the offset and the byte in the file.
     ValueError
         If a name is misspelt.
 

@@ -162,6 +162,9 @@ class SegmentFile:
     def _why_none(self, position: int) -> Flaw:
         """Say why no batch begins at a position."""
         left = len(self.data) - position
+        if position == 0 and left <= _MAGIC_AT:
+            why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
+            return Flaw("truncated", why, of_file=True)
         if position == 0 and not self._begins_as_a_batch():
             return Flaw("bad_magic", "no log segment: its first bytes are no batch of magic 0, 1 or 2", of_file=True)
         if not self._has_more_than_zeros(position):
@@ -181,9 +184,9 @@ class SegmentFile:
         offset = int.from_bytes(begin[:8], "big", signed=True)
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         return (
-            (len(begin) < 8 or 0 <= offset - self.segment.base_offset <= _MOST_OFFSETS)
-            and (len(begin) < _FRAME_LEN or length >= _LEAST_LEN - _FRAME_LEN)
-            and (len(begin) <= _MAGIC_AT or begin[_MAGIC_AT] <= 2)
+            0 <= offset - self.segment.base_offset <= _MOST_OFFSETS
+            and length >= _LEAST_LEN - _FRAME_LEN
+            and begin[_MAGIC_AT] <= 2
         )
 
     def _has_more_than_zeros(self, position: int) -> bool:

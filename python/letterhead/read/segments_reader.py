@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.errors import DecodeError, HeaderError, check_name, replaced
+from letterhead.errors import DecodeError, HeaderError, TornTailWarning, check_name, counted, replaced
 from letterhead.read.indexes import first_offset_since, position_before
 from letterhead.read.log_directory import Segment
 from letterhead.read.reader import Reader
@@ -28,7 +29,7 @@ COLUMNS: tuple[str, ...] = (*SAME, *FIELDS)
 
 
 class Torn(NamedTuple):
-    """The end of a log that holds no whole batch, as a broker leaves it that stopped while it wrote.
+    """The end of a log that is not a whole batch, as a broker leaves it when it stops while it writes.
 
     Attributes
     ----------
@@ -46,6 +47,9 @@ class Torn(NamedTuple):
     position: int
     left: int
     why: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: torn at byte {self.position}, {counted(self.left, 'byte')} before its end: {self.why}"
 
 
 class Bounds(NamedTuple):
@@ -86,7 +90,7 @@ class SegmentsReader(Reader):
     Attributes
     ----------
     torn : list of Torn
-        What was found at the ends of logs so far.
+        Ends of logs that were not whole batches, found so far; a ``TornTailWarning`` was emitted for each.
     open_transactions : list of OpenTransaction
         Those at which the reading of committed records ended so far.
     total, done : int
@@ -145,7 +149,10 @@ class SegmentsReader(Reader):
             if flaw is not None:
                 damage = file.damage(position, least, flaw)
                 if damage.torn:
-                    self.torn.append(Torn(str(segment.path), position, damage.end - position, flaw.why))
+                    torn = Torn(str(segment.path), position, damage.end - position, flaw.why)
+                    self.torn.append(torn)
+                    # The caller of __next__ is above _records.
+                    warnings.warn(str(torn), TornTailWarning, stacklevel=4)
                     return
                 error = file.error(position, least, flaw)
                 if self._wanted.errors == "raise":

@@ -157,8 +157,6 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
 
         with SegmentsReader([[partition.segment]], self._wanted, partition.bounds, known=partition.known) as reader:
             yield from reader
-            for torn in reader.torn:
-                warnings.warn(f"the log is torn: {torn}", stacklevel=2)
 
 
 def _parts(segment: Segment, bounds: Bounds, known: Transactions) -> Iterator[Part]:
