@@ -165,12 +165,9 @@ impl<'a, E: Envelope> Writer<'a, E> {
             let Some(kind) = header.kind.take() else { return Ok(Some(bits)) };
             let Asked::Spelled(spelling) = self.options.kinds else {
                 mode.loss(false, || {
-                    let how = "kinds=\"be\", \"le\" or \"text\"";
+                    let how = "pass kinds=\"be\", \"le\" or \"text\" (--kinds be)";
                     let name = kind.name();
-                    lost(
-                        Code::KindNotCarried,
-                        format!("{} carries no kinds, and how to write {name} was not said: {how}", E::NAME),
-                    )
+                    lost(Code::KindNotCarried, format!("{} carries no kinds: {how} to write {name} values", E::NAME))
                 })?;
                 return Ok(None);
             };
@@ -224,7 +221,11 @@ impl<'a, E: Envelope> Writer<'a, E> {
             (_, Some(kind)) => (kind, bits),
             (_, None) if self.options.kinds == Asked::Binary => (Kind::Named(Scalar::Binary), bits),
             (_, None) => {
-                mode.loss(false, || lost(Code::UnknownKind, format!("{} wants a kind beside every value", E::NAME)))?;
+                mode.loss(false, || {
+                    let how =
+                        "pass kinds={\"retry\": \"int32\"} (--kind retry=int32) or kinds=\"binary\" (--kinds binary)";
+                    lost(Code::UnknownKind, format!("{} values need a kind: {how}", E::NAME))
+                })?;
                 return Ok(None);
             }
         };

@@ -361,7 +361,7 @@ def test_headers_of_other_formats_come_in_by_their_kinds() -> None:
         HeaderKey.from_raw(b"x"): HeaderValue.from_bool(True),
     }
     untyped = lh.Headers([("tenant", "acme"), ("retry", "3")])
-    with pytest.raises(ConversionError, match="header 0: iggy wants a kind beside every value"):
+    with pytest.raises(ConversionError, match=r"header 0: iggy values need a kind: pass kinds="):
         HeaderMap.from_headers(untyped)
     assert HeaderMap.from_headers(untyped, kinds="binary")["tenant"].as_raw() == b"acme"
     typed = HeaderMap.from_headers(untyped, kinds={"tenant": "string", "retry": "int32:text"})

@@ -151,7 +151,7 @@ def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
 
 def test_messages_take_what_maps_take() -> None:
     assert Message(1, b"x", [("a", "b")]) == Message(1, b"x", lh.Headers([("a", lh.String("b"))]))
-    with pytest.raises(ConversionError, match="iggy wants a kind"):
+    with pytest.raises(ConversionError, match="iggy values need a kind"):
         Message(1, b"x", lh.Headers([("a", b"b")]))
     wrong: Any
     for wrong in ("text", 5, None):

@@ -18,6 +18,11 @@ from reference_cases import WRITTEN, headers_for, kip82, places, raised
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
+NEEDS_A_KIND = (
+    'iggy values need a kind: pass kinds={"retry": "int32"} (--kind retry=int32) or kinds="binary" (--kinds binary)'
+)
+
+
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -205,7 +210,7 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
         (("a", "kind-200", b"x"), "iggy-2023", None, ("binary", b"x"),
          ("kind_not_carried", "the kind kind-200 is not carried", "kind-200", "binary")),
         (("a", "kind-200", b"x"), "iggy", None, ("kind-200", b"x"), None),
-        (("a", None, b"x"), "iggy", None, None, ("unknown_kind", "iggy wants a kind beside every value", None, None)),
+        (("a", None, b"x"), "iggy", None, None, ("unknown_kind", NEEDS_A_KIND, None, None)),
         (("a", None, b"x"), "kip82-typed", "binary", ("binary", b"x"), None),
         (("a", None, b"\2\1"), "kip82-typed", {"a": "int16:le"}, ("int16", b"\1\2"), None),
         (("a", None, b"258"), "iggy", {"a": "int16:text"}, ("int16", b"\1\2"), None),

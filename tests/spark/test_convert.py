@@ -183,8 +183,8 @@ def test_a_loss_is_raised_with_what_is_kept(spark):
     df = cells_of(spark, [EXAMPLES["kip82-typed"].cell])
     text = failure(df.transform(lhs.convert_headers("cell", "kip82-typed", target="kafka", keep=["number"])))
     assert (
-        "ConversionError: kafka: header 0: kafka carries no kinds, and how to write string was not said: "
-        'kinds="be", "le" or "text" in the row with number=0'
+        'ConversionError: kafka: header 0: kafka carries no kinds: pass kinds="be", "le" or "text" (--kinds be) '
+        "to write string values in the row with number=0"
     ) in text
     df = cells_of(spark, [b"\x01"])
     text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", keep=["number"])))

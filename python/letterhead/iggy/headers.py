@@ -400,7 +400,7 @@ def _value_from(value: object, index: int) -> HeaderValue:
         raise EncodeError("the value is null", format=BLOCKS["tlv"], code="null_not_carried", header=index)
     if isinstance(value, Value):
         return HeaderValue._of(_known(value, "value", index))._with_length()
-    message = "iggy wants a kind beside every value"
+    message = 'iggy values need a kind: pass kinds={"retry": "int32"} or kinds="binary" to HeaderMap.from_headers'
     raise ConversionError(message, format=BLOCKS["tlv"], code="unknown_kind", header=index)
 
 

@@ -287,8 +287,8 @@ class _Way:
             return None, value
         spelling = self.gate.asked.spelling
         if spelling is None:
-            how = f'how to write {kind} was not said: kinds="be", "le" or "text"'
-            self.lose("kind_not_carried", f"{self.gate.row.name} carries no kinds, and {how}")
+            how = 'pass kinds="be", "le" or "text" (--kinds be)'
+            self.lose("kind_not_carried", f"{self.gate.row.name} carries no kinds: {how} to write {kind} values")
             return None
         try:
             # A kind that is lost can only be given back to bits that are a value of it.
@@ -325,7 +325,8 @@ class _Way:
         if said is None:
             kind = kind or ("binary" if self.gate.asked.binary else None)
             if kind is None:
-                self.lose("unknown_kind", f"{self.gate.row.name} wants a kind beside every value")
+                how = 'pass kinds={"retry": "int32"} (--kind retry=int32) or kinds="binary" (--kinds binary)'
+                self.lose("unknown_kind", f"{self.gate.row.name} values need a kind: {how}")
                 return None
             return kind, value
         if kind == said.kind:
