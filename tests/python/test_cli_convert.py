@@ -17,6 +17,7 @@ import pytest
 
 import letterhead as lh
 from command import runner
+from letterhead import arrow as lha
 from terminal import read_to_end
 
 STORE = Path(__file__).parents[1] / "samples" / "store-latest-0.parquet"
@@ -86,9 +87,69 @@ def test_a_key_of_another_kind_than_text_is_named_as_losses_name_it(run):
 
 def test_a_loss_stops_the_conversion(run):
     result = run("convert", "-f", "kip82-typed", "--to", "iggy", "--to-hex", stdin=TYPED)
-    message = "iggy: header 4: the value is null: a loss (null_not_carried), and --on-loss says what to do with it"
-    assert result.err == f"letterhead: {message}\n"
+    message = "iggy: header 4: the value is null; choose a format that carries it, or leave it out with --on-loss drop"
+    assert result.err == f"letterhead: {message} (null_not_carried)\n"
     assert (result.code, result.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "options", "remedies"),
+    [
+        ("kafka", "iggy", (), ("--kind retry=int32", "--kinds binary")),
+        ("kafka", "iggy", ("--kind", "tenant=int32"), ("--kind ", "--kinds binary")),
+        ("iggy", "kafka", (), ("--kinds be",)),
+        ("iggy", "kip82-typed", ("--kind", "retry=int8"), ("--kind ", "--kinds binary")),
+    ],
+)
+def test_the_first_remedy_of_a_refused_conversion_loses_nothing(run, source, target, options, remedies):
+    block = PLAIN if source == "kafka" else lh.encode([("retry", lh.Int32(3))], "iggy")
+    result = run("convert", "-f", source, "-t", target, *options, stdin=block)
+    assert result.code == 1
+    for remedy in remedies:
+        assert result.err.index(remedy) < result.err.index("--on-loss")
+
+
+@pytest.mark.parametrize("on_loss", ["drop", "report"])
+def test_a_conversion_that_drops_every_header_says_so(run, on_loss):
+    result = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, stdin=PLAIN)
+    count = len(lh.decode(PLAIN, "kafka"))
+    assert (result.code, result.raw) == (0, b"")
+    assert f"letterhead: iggy: all headers were left out ({count} of {count}): " in result.err
+    kept = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, "--kinds", "binary", stdin=PLAIN)
+    none = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, stdin=b"\0")
+    assert "all headers" not in kept.err + none.err
+
+
+@pytest.mark.parametrize("source", ["bytes", "lists"])
+@pytest.mark.parametrize("errors", [(), ("--errors", "column")])
+def test_rows_of_a_column_that_lose_every_header_are_counted(run, tmp_path, source, errors):
+    cells = [PLAIN, b"", lh.encode([("a", None)], "kafka"), None, PLAIN]
+    column = pa.array(cells, pa.binary())
+    if source == "lists":
+        column = pa.array(lha.decode(column, "kafka"))
+    elif errors:
+        column = pa.array([*cells, b"\1"], pa.binary())
+    path = tmp_path / "cells.parquet"
+    pq.write_table(pa.table({"headers": column}), path)
+    args = ("convert", path, "-c", "headers", "-f", "kafka", "-t", "iggy", *errors, "-o", tmp_path / "out.parquet")
+    result = run(*args, "--on-loss", "drop")
+    assert f"letterhead: 3 of {len(column)} rows lost all headers: " in result.err
+    result = run(*args, "--on-loss", "drop", "--kinds", "binary")
+    assert f"letterhead: 1 of {len(column)} row" in result.err
+    assert "all headers" not in run(*args, "--kinds", "binary").err
+
+
+def test_a_list_of_headers_is_converted(run, samples, tmp_path):
+    out = tmp_path / "out.parquet"
+    path = samples / "orders-0.parquet"
+    result = run("convert", path, "-c", "headers", "-f", "kafka", "-t", "kip82-typed", "--kinds", "binary", "-o", out)
+    assert (result.code, result.err) == (0, f"10,000 rows written to {out}\n")
+    lists = pq.read_table(path, columns=["headers"]).column("headers")
+    expected = pa.chunked_array(lha.encode(lists, "kip82-typed", kinds="binary"))
+    assert pq.read_table(out).column("headers").to_pylist() == expected.to_pylist()
+    refused = run("convert", path, "-c", "headers", "-f", "kafka", "-t", "streams", "-o", tmp_path / "none.parquet")
+    assert refused.code == 2
+    assert "the column is list<" in refused.err
 
 
 def test_losses_are_dropped_in_silence(run):
@@ -143,7 +204,9 @@ def test_a_message_without_a_cell_has_no_bytes(run):
     message = lh.encode(lh.Envelope(headers=HEADERS, value=None, timestamp=1), "kip82-message")
     args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--kinds", "be")
     result = run(*args, "--to-hex", stdin=message)
-    assert result.err == "letterhead: streams: a null payload is a tombstone: the cell is null and has no bytes\n"
+    emptied, tombstone = result.err.splitlines()
+    assert emptied.startswith("letterhead: streams: all headers were left out (4 of 4)")
+    assert tombstone == "letterhead: streams: a null payload is a tombstone: the cell is null and has no bytes"
     assert result.code == 1
     result = run(*args, "--json", stdin=message)
     assert (result.code, json.loads(result.out)["data"]) == (0, None)

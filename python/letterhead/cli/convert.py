@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -21,11 +22,11 @@ from letterhead.cli.document import plain, value_json
 from letterhead.cli.exits import OK, Failure
 from letterhead.cli.formats import Converting, row_of
 from letterhead.cli.headers import key_text
-from letterhead.cli.losses import Summary, show_losses
+from letterhead.cli.losses import KEEP, Summary, header_count, show_losses, warn_if_emptied
 from letterhead.cli.output import check_terminal, write_cell
-from letterhead.cli.render import json_text
+from letterhead.cli.render import counted, json_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import open_parquet
+from letterhead.cli.source import open_headers
 
 OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 
@@ -55,6 +56,9 @@ def run_cell(
     except (ValueError, TypeError) as error:
         raise Failure(str(error)) from error
     written, losses = made if isinstance(made, lh.Converted) else (made, None)
+    if on_loss != "raise":
+        reading: Any = {name: option for name, option in options.items() if name != "canonical"}
+        warn_if_emptied(header_count(lh.decode(data, format, **reading)), written, target)
     if json:
         print(json_text(_document(format, target, written, losses), indent=2))
         return OK
@@ -81,18 +85,25 @@ def run_column(
 ) -> int:
     """Convert a column of a Parquet file; sum up on stderr what was lost, and which rows were bad."""
     limit = rows_wanted(limit, json=json, out=out)
-    parquet = open_parquet(path, column)
+    parquet, of_bytes = open_headers(path, column)
     row_of(target)
-    format = column_format(format, parquet, column, of_bytes=True)
+    format = column_format(format, parquet, column, of_bytes)
     tally, losses = Tally(), Summary()
+    reading: Any = {name: option for name, option in options.items() if name != "canonical"}
+    emptied = 0
 
     def work(cells: Any) -> Made:
+        nonlocal emptied
         from letterhead import arrow as lha
 
-        converted = lha.convert(
-            cells, format, target=target, on_loss=on_loss, kinds=kinds, errors=policy(errors), **options
-        )
+        writing: Any = {"on_loss": on_loss, "kinds": kinds}
+        if of_bytes:
+            converted = lha.convert(cells, format, target=target, errors=policy(errors), **writing, **options)
+        else:
+            converted = lha.encode(cells, target, canonical=options["canonical"], **writing)
         made = taken_apart(converted, "data", errors)
+        if on_loss != "raise":
+            emptied += _emptied(cells, format if of_bytes else None, made, target, **reading)
         if "losses" in made.fields:
             for row, found in enumerate(made.fields["losses"].to_pylist()):
                 if found:
@@ -105,7 +116,29 @@ def run_column(
     deliver(batches, tally, path, in_file, out=out, document=document, everything=everything)
     if on_loss == "report":
         losses.show(format, target, tally.rows)
+    if emptied:
+        print(f"letterhead: {emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP}", file=sys.stderr)
     return tally.report("convert")
+
+
+def _emptied(cells: Any, format: str | None, made: Made, target: str, **reading: Any) -> int:
+    """Count the messages that had headers and were written without any; without a format the cells are the headers."""
+    import pyarrow.compute as pc
+
+    written = made.fields["data"]
+    before = pc.list_value_length(cells if format is None else _headers(cells, format, **reading))
+    none_left = pc.or_kleene(pc.is_null(written), pc.equal(pc.list_value_length(_headers(written, target)), 0))
+    lost = pc.and_kleene(pc.greater(before, 0), none_left)
+    if made.faults is not None:
+        lost = pc.and_kleene(lost, pc.is_null(made.faults))
+    return int(pc.sum(lost, min_count=0).as_py())
+
+
+def _headers(cells: Any, format: str, **reading: Any) -> Any:
+    """Decode the headers of a column; null where they cannot be read."""
+    from letterhead import arrow as lha
+
+    return taken_apart(lha.decode(cells, format, errors="null", **reading), "headers", "raise").fields["headers"]
 
 
 def _document(format: str, target: str, written: bytes | None, losses: lh.Losses | None) -> dict[str, Any]:

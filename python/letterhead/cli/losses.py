@@ -18,6 +18,8 @@ from letterhead.cli.headers import key_text
 from letterhead.cli.render import console, counted, table
 from letterhead.shown import printable
 
+KEEP = "without --on-loss, the error says how to keep them"
+
 # Rows of a summary; there may be as many keys as there are headers.
 ROWS = 20
 
@@ -38,6 +40,24 @@ def kinds_option(kinds: str | None, pairs: list[str] | None) -> Any:
             raise Failure(f"--kind: {pair!r} is not KEY=TYPE, as in retry=int32")
         types.setdefault(key, []).append(type)
     return {key: each[0] if len(each) == 1 else each for key, each in types.items()}
+
+
+def header_count(message: Any) -> int:
+    """Count the headers of a message, or of headers by themselves."""
+    headers = message if isinstance(message, lh.Headers) else message.headers
+    return len(headers or ())
+
+
+def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
+    """Say on stderr that a message had so many headers and has none left."""
+    left = 0
+    if written is not None:
+        try:
+            left = header_count(lh.decode(written, target))
+        except lh.errors.HeaderError:  # longer than a limit of this process: it has headers
+            return
+    if count and not left:
+        print(f"letterhead: {target}: all headers were left out ({count} of {count}): {KEEP}", file=sys.stderr)
 
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:

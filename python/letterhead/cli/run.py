@@ -11,6 +11,7 @@ import typer
 
 from letterhead.cli.commands import app
 from letterhead.cli.exits import BROKEN_PIPE, FAULTS, INTERRUPTED, OK, USAGE, Failure
+from letterhead.cli.formats import row_of
 from letterhead.errors import ConversionError, HeaderError
 from letterhead.shown import printable
 
@@ -36,7 +37,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     except Failure as failure:
         return _say(str(failure), failure.exit_code)
     except ConversionError as error:
-        return _say(f"{error}: a loss ({error.code}), and --on-loss says what to do with it", FAULTS)
+        return _say(f"{error}; {_lossless(error)}or leave it out with --on-loss drop ({error.code})", FAULTS)
     except HeaderError as error:
         return _say(str(error), FAULTS)
     except UsageError as error:
@@ -50,6 +51,16 @@ def run(argv: Sequence[str] | None = None) -> int:
         return _reader_gone()
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", INTERRUPTED)
+
+
+def _lossless(error: ConversionError) -> str:
+    """Name what keeps a value that cannot be converted as it is."""
+    if error.code == "unknown_kind":
+        return ""  # the message names it
+    wrong_type = error.code in ("wrong_kind", "wrong_size", "bad_bool", "bad_text", "value_not_utf8")
+    if wrong_type and error.format is not None and row_of(error.format)["kinds"]:
+        return "pass the type that fits (--kind KEY=TYPE), --kinds binary for the bytes as they are, "
+    return "choose a format that carries it, "
 
 
 def _reader_gone() -> int:
