@@ -536,12 +536,85 @@ def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
             ["-f", "auto", "--profile", "otel"],
             "column 'headers' is headers already: name the --format that they came in, as kafka",
         ),
-        (["-f", "kafka"], f"column 'headers' of {SAMPLES / 'orders-0.parquet'} is list<"),
+        (["-f", "record-batch"], "the column is list<element: struct<key: string, value: binary>>, and record-batch "),
+        (["-f", "kip82-int"], "the column is list<element: struct<key: string, value: binary>>, and what fits is "),
     ],
 )
-def test_a_profile_is_checked_before_the_column_is_read(run, more, message):
+def test_a_list_of_headers_needs_options_that_fit_it(run, more, message):
     result = run("decode", SAMPLES / "orders-0.parquet", "-c", "headers", *more)
     assert (result.code, result.out, result.err.startswith(f"letterhead: {message}")) == (2, "", True)
+
+
+@pytest.mark.parametrize("output", ["json", "parquet", "screen"])
+def test_a_list_of_headers_is_decoded_as_it_is(run, tmp_path, output):
+    source, out = SAMPLES / "orders-0.parquet", tmp_path / "out.parquet"
+    table = pq.read_table(source)
+    if output == "screen":
+        result = run("decode", source, "-c", "headers", "-f", "kafka", "-n", "2", "--prefix", "x_")
+        assert "x_headers" in result.out
+        assert "traceparent=" in result.out
+    elif output == "parquet":
+        result = run("decode", source, "-c", "headers", "-f", "kafka", "-o", out)
+        assert pq.read_table(out) == table
+    else:
+        result = run("decode", source, "-c", "headers", "-f", "kafka", "--json", "-n", "50")
+        found = [json.loads(line)["headers"] for line in result.lines]
+        for headers, expected in zip(found, table.column("headers").to_pylist()[:50], strict=True):
+            assert [each["key"] for each in headers or ()] == [each["key"] for each in expected or ()]
+            values = [each["value"] and bytes.fromhex(each["value"]["hex"]) for each in headers or ()]
+            assert values == [each["value"] for each in expected or ()]
+    assert result.code == 0
+
+
+def test_lists_of_headers_with_kinds_are_decoded_as_they_are(run, tmp_path):
+    blocks = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None], pa.binary())
+    path = tmp_path / "lists.parquet"
+    pq.write_table(pa.table({"h": pa.array(lh.arrow.decode(blocks, "iggy"))}), path)
+    result = run("decode", path, "-c", "h", "-f", "iggy", "--json")
+    value = {"kind": "int32", "hex": "00000003", "text": "3"}
+    assert [json.loads(line) for line in result.lines] == [
+        {"headers": [{"key": "retry", "value": value}]},
+        {"headers": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "fits"),
+    [
+        (["decode", "-f", "kafka"], "key, value, headers"),
+        (["decode", "-f", "auto"], "key, value, headers"),
+        (["convert", "-f", "kafka", "-t", "iggy"], "key, value, headers"),
+        (["inspect", "-f", "kafka"], "key, value"),
+        (["encode", "-f", "kafka"], "key, value, headers"),
+    ],
+)
+def test_a_parquet_file_without_a_column_is_refused(run, tmp_path, command, fits):
+    path = SAMPLES / "orders-0.parquet"
+    for result, name in ((run(*command, path), path), (run(*command, "-", stdin=path.read_bytes()), "standard input")):
+        assert (result.code, result.raw) == (2, b"")
+        assert result.err.startswith(f"letterhead: {name} is a Parquet file: ")
+        assert "--column NAME" in result.err
+        assert result.err.endswith(f"(columns that fit: {fits})\n")
+    cut, plain = tmp_path / "cut.parquet", tmp_path / "plain.parquet"
+    cut.write_bytes(path.read_bytes()[:100])
+    assert "is a Parquet file: " in run(*command, cut).err
+    pq.write_table(pa.table({"n": [1], "lists": [[1]]}), plain)
+    assert "(columns that fit: none)" in run(*command, plain).err
+
+
+def test_an_arrow_file_is_refused_by_its_name(run, tmp_path):
+    path = tmp_path / "cells.arrow"
+    table = pa.table({"value": pa.array([GOOD])})
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    message = f"letterhead: {path} is an Arrow IPC file: write it as Parquet "
+    for args in (
+        ["decode", path, "-f", "kafka"], ["inspect", path, "-f", "kafka"], ["encode", path, "-f", "kafka"],
+        ["convert", path, "-f", "kafka", "-t", "iggy"], ["decode", path, "-f", "kafka", "-c", "value"],
+        ["inspect", path, "-f", "kafka", "-c", "value"], ["scan", path],
+    ):  # fmt: skip
+        result = run(*args)
+        assert (result.code, result.raw, result.err.startswith(message)) == (2, b"", True), args
 
 
 # encode --------------------------------------------------------------------------------------------------------------
@@ -736,7 +809,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
     pq.write_table(pa.table({"value": pa.array([CELL]), "payload": [1]}), taken)
     for args, message in [
         (column(nonsense), f"cannot read {nonsense}: not a Parquet file"),
-        (column(text), f"column 'value' of {text} is string: bytes (binary) are needed"),
+        (column(text), f"column 'value' of {text} is string: bytes (binary) or a list of headers are needed"),
         (["decode", text, "-c", "valeu", "-f", "kafka"], f"{text} has no column 'valeu': it has value, key"),
         (column(taken), "the file already has a column 'payload', which decoding 'value' would add: give a --prefix"),
         (

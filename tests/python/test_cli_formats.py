@@ -208,11 +208,35 @@ def test_encode_gives_kinds_that_are_said(run):
         lh.Binary(b"\1"),
     ]
     refused = run("encode", "-f", "iggy", stdin=document)
-    assert refused.err.startswith(
-        "letterhead: iggy: header 0: iggy wants a kind beside every value: a loss (unknown_kind)"
-    )
+    assert refused.err.index("--kind retry=int32") < refused.err.index("--on-loss")
     assert (refused.code, refused.raw) == (1, b"")
-    assert run("encode", "-f", "iggy", "--on-loss", "drop", stdin=document).code == 0
+    dropped = run("encode", "-f", "iggy", "--on-loss", "drop", stdin=document)
+    assert (dropped.code, dropped.raw) == (0, b"")
+    assert "all headers were left out (2 of 2)" in dropped.err
+
+
+@pytest.mark.parametrize("text", ["int32:3", "string:acme", "binary:00ff", "binary:no hex", "kind-200:00"])
+@pytest.mark.parametrize("format", ["kafka", "kip82-int"])
+def test_text_that_spells_a_typed_value_is_refused_by_an_untyped_format(run, text, format):
+    key = 1 if format == "kip82-int" else "n"
+
+    def encode(value, *options):
+        document = json.dumps({"headers": [{"key": key, "value": value}]}).encode()
+        return run("encode", "-f", format, *options, stdin=document)
+
+    refused = encode(text)
+    assert (refused.code, refused.raw) == (2, b"")
+    assert "--kinds be" in refused.err
+    assert '{"text":' in refused.err
+
+    def written(value, *options):
+        [header] = lh.decode(encode(value, *options).raw, format)
+        return header.value
+
+    assert written({"text": text}) == text.encode()
+    assert written("int33:3") == b"int33:3"
+    assert written("int32:3", "--kinds", "be") == b"\0\0\0\3"
+    assert written("int32:3", "--kinds", "text") == b"3"
 
 
 def test_encode_writes_kinds_as_it_is_told(run):
@@ -228,8 +252,8 @@ def test_encode_sorts_iggy_headers_on_request(run):
     assert [header.key for header in lh.decode(written, "iggy")] == ["a", "b"]
 
 
-def test_a_string_in_a_format_without_kinds_is_only_text(run):
-    document = b'{"headers": [{"key": "int32:3", "value": "int32:3"}]}'
+def test_a_key_in_a_format_without_kinds_is_only_text(run):
+    document = b'{"headers": [{"key": "int32:3", "value": {"text": "int32:3"}}]}'
     assert lh.decode(run("encode", "-f", "kafka", stdin=document).raw, "kafka")["int32:3"] == b"int32:3"
 
 

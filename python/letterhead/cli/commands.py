@@ -102,7 +102,7 @@ def inspect_command(
     from letterhead.cli.inspect import run_inspect
     from letterhead.cli.source import read_cell
 
-    data = read_cell(file, hex=hex, base64=base64, column=column, row=row)
+    data = read_cell(file, hex=hex, base64=base64, column=column, row=row, lists=False)
     limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_inspect(data, format, json=json, everything=everything, options=options)
@@ -205,9 +205,10 @@ def encode_command(
 
     A value is null, a string, or an object with "hex", "text" or "base64". A
     value with a kind is a string like "int32:3", "bool:true", "string:acme" or
-    "binary:00ff", or an object that has "kind" as well. A key is a string, a
-    whole number where the format has integer keys, or in iggy also a string
-    like "int32:3".
+    "binary:00ff", or an object that has "kind" as well. A format without kinds
+    takes it only with --kinds; {"text": "int32:3"} is that text itself. A key
+    is a string, a whole number where the format has integer keys, or in iggy
+    also a string like "int32:3".
 
     \b
     Examples:

@@ -27,7 +27,7 @@ from letterhead.cli.formats import Reading, in_microseconds, is_batch
 from letterhead.cli.headers import headers_table
 from letterhead.cli.render import console, counted, json_text, moment, value_text
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import open_headers, open_parquet
+from letterhead.cli.source import open_headers
 from letterhead.columns import Columns
 from letterhead.extras import how_to_install
 from letterhead.shown import printable
@@ -73,18 +73,15 @@ def run_column(
     everything: bool,
     options: Reading,
 ) -> int:
-    """Decode a column of a Parquet file; say on stderr how many rows were bad, and why.
+    """Decode a column of a Parquet file, of bytes or of headers; say on stderr how many rows were bad, and why.
 
-    With a profile, the headers of that convention are read into columns of their own, of bytes or of headers.
+    With a profile, the headers of that convention are read into columns of their own.
     """
     limit = rows_wanted(limit, json=json, out=out)
-    if profile is None:
-        parquet, columns, of_bytes = open_parquet(path, column), None, True
-    else:
-        columns = _columns(profile)
-        parquet, of_bytes = open_headers(path, column)
+    columns = None if profile is None else _columns(profile)
+    parquet, of_bytes = open_headers(path, column)
     format = column_format(format, parquet, column, of_bytes)
-    read = _of_batches if is_batch(format) else _of_cells
+    read = _of_batches if is_batch(format) else _of_cells if of_bytes or columns else _of_lists
     tally = Tally("message" if is_batch(format) else "row")
 
     def work(cells: Any) -> Made:
@@ -144,6 +141,14 @@ def _of_cells(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | N
     else:
         made = lha.select(cells, format, columns, errors=policy(errors), **options)
     return taken_apart(made, "headers", errors)
+
+
+def _of_lists(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:
+    """Take headers that are decoded already, as Spark reads them from a topic."""
+    from letterhead import arrow as lha
+
+    lha.scan(cells.slice(0, 0), format)  # raises if the lists are not headers of the format
+    return Made({"headers": cells})
 
 
 def _of_batches(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:

@@ -4,7 +4,8 @@
 
 A value is null, or an object with "hex" and, where it spells something, "text"; of a value with a kind also "kind", and
 then "hex" has its bits, most significant byte first. For `encode` one of them is enough, "base64" will do, and a string
-stands for text: `"acme"`, and in a format with kinds `"int32:3"`. A key is a string, a number where keys are integers,
+stands for text: `"acme"`, or for a value with a kind: `"int32:3"`, which a format without kinds takes only if --kinds says
+how to write it. A key is a string, a number where keys are integers,
 and where keys have kinds a string like `"int32:3"`, or an object as for values if it has no such spelling.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,7 +21,17 @@ import letterhead as lh
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import keys_of, row_of
 from letterhead.cli.source import parse_base64, parse_hex
-from letterhead.cli.spelling import KeyForm, as_key, check_kind, of_text, read_key, read_value, spell_key, text_of
+from letterhead.cli.spelling import (
+    KeyForm,
+    as_key,
+    check_kind,
+    looks_typed,
+    of_text,
+    read_key,
+    read_value,
+    spell_key,
+    text_of,
+)
 from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.values import Value, of_message
 
@@ -76,8 +88,17 @@ def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
     return lh.Headers([(_row_key(row), _row_value(row)) for row in given])
 
 
-def read_message(document: Any, format: str) -> Any:
+def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any:
     """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or an envelope.
+
+    Parameters
+    ----------
+    document : Any
+        The parsed JSON.
+    format : str
+        Name of the format.
+    with_kinds : bool, default False
+        Whether values such as `"int32:3"` are meant for a format without kinds, because --kinds says how to write them.
 
     Raises
     ------
@@ -95,7 +116,7 @@ def read_message(document: Any, format: str) -> Any:
     missing = [name for name in fields if name not in document and name not in OPTIONAL]
     if missing:
         raise Failure(f'JSON: "{missing[0]}" is missing: {format} has {", ".join(fields)}')
-    headers = _headers(document["headers"], format)
+    headers = _headers(document["headers"], format, with_kinds=with_kinds)
     if list(fields) == ["headers"]:
         return headers
     given = {name: _field(name, document[name], of) for name, of in fields.items() if name in document}
@@ -126,12 +147,12 @@ def _key_json(key: HeaderKey, form: KeyForm) -> Any:
     return spelt
 
 
-def _headers(given: Any, format: str) -> lh.Headers | None:
+def _headers(given: Any, format: str, *, with_kinds: bool) -> lh.Headers | None:
     if given is None:
         return None
     if not isinstance(given, list):
         raise Failure(f'JSON: "headers" is a list, not {_name(given)}')
-    form, with_kinds = keys_of(format), bool(row_of(format)["kinds"])
+    form, with_kinds = keys_of(format), with_kinds or bool(row_of(format)["kinds"])
     headers = lh.Headers()
     for index, item in enumerate(given):
         place = f"JSON: header {index}"
@@ -139,6 +160,11 @@ def _headers(given: Any, format: str) -> lh.Headers | None:
             raise Failure(f'{place}: an object with "key" and "value" is needed')
         key = _key(item["key"], form, place)
         value = item["value"]
+        if not with_kinds and isinstance(value, str) and looks_typed(value):
+            raise Failure(
+                f"{place}: {json.dumps(value)} is a value with a kind, and {format} has none: pass --kinds be, le or text "
+                f'to write the value, or {{"text": …}} to write this text'
+            )
         typed = _at(place, read_value, value) if with_kinds and isinstance(value, str) else None
         headers.add(key, _value(value, place, kinds=True) if typed is None else typed)
     return headers

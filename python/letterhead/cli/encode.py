@@ -9,8 +9,9 @@ from typing import Any, Literal
 import letterhead as lh
 from letterhead.cli.document import read_message
 from letterhead.cli.exits import OK, Failure
+from letterhead.cli.losses import header_count, warn_if_emptied
 from letterhead.cli.output import check_terminal, write_cell
-from letterhead.cli.source import read_bytes
+from letterhead.cli.source import read_bytes, refuse_table
 
 
 def run_encode(
@@ -25,13 +26,17 @@ def run_encode(
 ) -> int:
     """Encode one JSON document and write the bytes to standard output or to a file."""
     check_terminal("--hex", as_hex, out)
-    message = read_message(_parse(read_bytes(file)), format)
+    given = read_bytes(file)
+    refuse_table(given, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
+    message = read_message(_parse(given), format, with_kinds=kinds is not None)
     try:
         data = lh.encode(message, format, kinds=kinds, on_loss=on_loss, canonical=canonical)
     except lh.errors.HeaderError:
         raise
     except (ValueError, TypeError) as error:
         raise Failure(str(error)) from error
+    if on_loss == "drop":
+        warn_if_emptied(header_count(message), data, format)
     write_cell(data, format, as_hex=as_hex, out=out)
     return OK
 

@@ -72,7 +72,13 @@ Base64 = Annotated[
     str | None, typer.Option("--base64", metavar="TEXT", help="The bytes as base64; - reads standard input.")
 ]
 Column = Annotated[
-    str | None, typer.Option("--column", "-c", metavar="NAME", help="FILE is Parquet: use this column of bytes.")
+    str | None,
+    typer.Option(
+        "--column",
+        "-c",
+        metavar="NAME",
+        help="FILE is Parquet: use this column of bytes (decode, convert: or of headers).",
+    ),
 ]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Java's deserializers accept, as they read it.")]
 StrictKinds = Annotated[

@@ -20,11 +20,22 @@ if TYPE_CHECKING:
 _HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
 _NOT_HEX = re.compile(r"[^0-9a-fA-F]")
 
+# What the files begin with.
+_PARQUET = b"PAR1"
+_ARROW = b"ARROW1"
+_AS_PARQUET = "write it as Parquet (pyarrow.parquet.write_table) and pass --column NAME"
+
 
 def read_cell(
-    file: str | None, *, hex: str | None = None, base64: str | None = None, column: str | None = None, row: int = 0
+    file: str | None,
+    *,
+    hex: str | None = None,
+    base64: str | None = None,
+    column: str | None = None,
+    row: int = 0,
+    lists: bool = True,
 ) -> bytes:
-    """Read one cell from the one source that was given."""
+    """Read one message from the one source that was given; `lists` says whether --column takes lists of headers too."""
     given = [name for name, value in (("FILE", file), ("--hex", hex), ("--base64", base64)) if value is not None]
     if len(given) > 1:
         raise Failure(f"{' and '.join(given)} exclude each other: give one of them")
@@ -38,7 +49,9 @@ def read_cell(
         return parse_hex(_text(hex))
     if base64 is not None:
         return parse_base64(_text(base64))
-    return read_bytes(file)
+    data = read_bytes(file)
+    refuse_table(data, file, "pass --column NAME", lists=lists)
+    return data
 
 
 def read_bytes(file: str | None) -> bytes:
@@ -52,6 +65,35 @@ def read_bytes(file: str | None) -> bytes:
         return Path(file).read_bytes()
     except OSError as error:
         raise Failure(f"cannot read {file}: {reason(error)}") from error
+
+
+def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = True) -> None:
+    """Refuse a Parquet or Arrow IPC file where a message is needed, and name the columns that --column takes.
+
+    Raises
+    ------
+    Failure
+        If the bytes begin as such a file does: no format has a message that begins so.
+    """
+    name = file if file not in (None, "-") else "standard input"
+    if data.startswith(_ARROW):
+        raise Failure(f"{name} is an Arrow IPC file: {_AS_PARQUET}")
+    if data.startswith(_PARQUET):
+        raise Failure(f"{name} is a Parquet file: {remedy}{_columns_that_fit(data, lists)}")
+
+
+def _columns_that_fit(data: bytes, lists: bool) -> str:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return ""  # what reads --column names the package that is missing
+    try:
+        schema = pq.read_schema(pa.BufferReader(data))
+    except (OSError, pa.ArrowException):
+        return ""
+    fits = [field.name for field in schema if _is_bytes(field.type) or (lists and _is_headers(field.type))]
+    return f" (columns that fit: {', '.join(fits) or 'none'})"
 
 
 def _standard_input() -> TextIO:
@@ -115,6 +157,9 @@ def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
     except OSError as error:
         raise Failure(f"cannot read {path}: {reason(error)}") from error
     except pa.ArrowInvalid as error:
+        with path.open("rb") as file:
+            if file.read(len(_ARROW)) == _ARROW:
+                raise Failure(f"{path} is an Arrow IPC file: {_AS_PARQUET}") from error
         raise Failure(f"cannot read {path}: not a Parquet file") from error
     schema = parquet.schema_arrow
     if schema.names.count(column) != 1:
@@ -132,6 +177,12 @@ def _is_list(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _is_headers(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return _is_list(kind) and pa.types.is_struct(kind.value_type) and kind.value_type.get_field_index("key") >= 0
 
 
 def _text(given: str) -> str:

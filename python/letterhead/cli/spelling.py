@@ -66,11 +66,17 @@ def spell(value: Value) -> str:
     return f"{value.kind}:{value.bits.hex() if text is None else text}"
 
 
+def looks_typed(text: str) -> bool:
+    """Tell whether text begins with the name of a kind and a colon."""
+    kind, colon, _ = text.partition(":")
+    return bool(colon) and (kind in KINDS or kind in UNNAMED)
+
+
 def read_value(text: str) -> Value | None:
     """Read a value that is spelt with its kind; None where no kind stands before a colon."""
-    kind, colon, rest = text.partition(":")
-    if not colon or (kind not in KINDS and kind not in UNNAMED):
+    if not looks_typed(text):
         return None
+    kind, _, rest = text.partition(":")
     return of_message(kind, parse_hex(rest, kind)) if kind in BYTES else of_text(kind, rest)
 
 
@@ -78,9 +84,7 @@ def spell_key(key: HeaderKey, form: KeyForm) -> str:
     """Spell a key of a format whose keys have this form."""
     if isinstance(key, Value):
         return spell(key)
-    kind, colon, _ = str(key).partition(":")
-    looks_typed = form == "typed" and colon and (kind in KINDS or kind in UNNAMED)
-    return f"string:{key}" if looks_typed else str(key)
+    return f"string:{key}" if form == "typed" and looks_typed(str(key)) else str(key)
 
 
 def read_key(text: str, form: KeyForm) -> HeaderKey:
