@@ -232,10 +232,21 @@ def read_versions(turns: Turns, server: JavaServer, seed: int, *, steps: int) ->
     again.close()
     ours = OurStore(of_java, VERSIONED)
     assert [ours.step(*reads)[0] for reads in (latest, history)] == found[-2:]
+    plain = ours.driver.get_versioned_key_value_store("store")
+    assert plain is not None
+    ends = {(key, of.timestamp): of.valid_to for key in operations.keys for _, of in plain.versions(key)}
     ours.close()
     newer = OurStore(of_java, {**VERSIONED, "format": "headers", "supplier": "rocksdb-versioned-headers"})
-    with_headers = [[version and {**version, "headers": []} for version in of] for of in found[-2:]]
-    assert [newer.step(*reads)[0] for reads in (latest, history)] == with_headers
+
+    def with_headers(op: dict[str, Any], version: dict[str, Any]) -> dict[str, Any]:
+        """A version as the store with headers returns it: it has its end, which Java leaves out."""
+        assert version["valid_to"] is None
+        end = ends[bytes.fromhex(op["key"]), int(version["timestamp"])]
+        return {**version, "valid_to": end and str(end), "headers": []}
+
+    for (record, ops), versions in zip((latest, history), found[-2:], strict=True):
+        expected = [version and with_headers(op, version) for op, version in zip(ops, versions, strict=True)]
+        assert newer.step(record, ops)[0] == expected
     newer.close()
 
 

@@ -31,6 +31,7 @@ from letterhead.state import (
     UnsupportedOperationError,
     ValueAndTimestamp,
     ValueTimestampHeaders,
+    VersionedRecord,
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
@@ -934,6 +935,29 @@ def test_versions_say_until_when_they_are_valid() -> None:
     assert store.put(b"k", b"late", 500) == PUT_NOT_VALID
     with pytest.raises(InvalidTimestampError):
         store.put(b"k", b"v", -1)
+
+
+def test_a_version_that_has_ended_has_its_end_when_it_is_read_as_of_a_time() -> None:
+    store = Opened(VERSIONED.builder()).store
+    store.put(b"k", b"1", 100, ODD)
+    store.put(b"k", b"2", 200)
+    store.put(b"k", None, 300)
+    assert [(of.timestamp, of.valid_to) for of in (store.get(b"k", 100), store.get(b"k", 199))] == [(100, 200)] * 2
+    assert store.get(b"k", 250).valid_to == 300
+    store.put(b"k", b"3", 400)
+    assert [of.valid_to for of in (store.get(b"k"), store.get(b"k", 400), store.get(b"k", 9000))] == [None] * 3
+    assert store.delete(b"k", 150).valid_to == 200
+    assert store.get(b"k", 120).valid_to == 150
+
+
+def test_a_store_of_versions_without_headers_returns_no_end_as_in_kafka_streams() -> None:
+    supplier = Stores.in_memory_versioned_key_value_store("s", 1000)
+    store = Opened(Stores.versioned_key_value_store_builder(supplier)).store
+    store.put(b"k", b"1", 100)
+    store.put(b"k", b"2", 200)
+    assert (store.get(b"k", 150), store.delete(b"k", 150)) == (VersionedRecord(b"1", 100),) * 2
+    with store.versions(b"k", ascending=True) as rows:
+        assert [of.valid_to for _, of in rows] == [150, None]
 
 
 # Suppliers.

@@ -12,7 +12,7 @@ import pytest
 
 import deviations
 import letterhead as lh
-from letterhead.state import ChangelogRecord, TopologyTestDriver
+from letterhead.state import PUT_NOT_VALID, ChangelogRecord, TopologyTestDriver
 from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow, Version
 from traces import VECTORS, Families, headers_of, replay, shown, shown_headers
 from traces import traces as all_traces
@@ -86,20 +86,26 @@ def in_their_own_family(database: dict[str, Any]) -> dict[str, Any]:
 
 
 class VersionsWithHeaders(deviations.HistoryAfterReopening):
-    """What is right for these lines: the history too has its headers, in the results and in the files."""
+    """The expected results for these lines: every version has its headers and, once another follows it, its end."""
 
     def __init__(self, trace: str, changelog: list[ChangelogRecord]) -> None:
         super().__init__(trace, changelog)
         self.headers: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self.starts: dict[str, set[int]] = {}
         for record in changelog:
             self.headers[record.key.hex(), str(record.timestamp)] = shown_headers(record.headers)
+            self.starts.setdefault(record.key.hex(), set()).add(record.timestamp)
 
     def result(self, phase: int, op: dict[str, Any], java: Any) -> Any:
         if "headers" in op:
             self.headers[op["key"], op["timestamp"]] = op["headers"]
         right = super().result(phase, op, java)
+        starts = self.starts.setdefault(op["key"], set())
         if isinstance(right, dict):
-            right["headers"] = self.headers[op["key"], right["timestamp"]]
+            end = min((start for start in starts if start > int(right["timestamp"])), default=None)
+            right |= {"headers": self.headers[op["key"], right["timestamp"]], "valid_to": end and str(end)}
+        if op["op"] in ("put", "delete") and java != str(PUT_NOT_VALID):
+            starts.add(int(op["timestamp"]))
         return right
 
     def family(self, phase: int, name: str, entries: list[tuple[str, str]], all: Families) -> list[tuple[str, str]]:

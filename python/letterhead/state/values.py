@@ -396,7 +396,7 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
 
 
 class VersionedRecord(Generic[V]):
-    """A value, and the time for which it is valid.
+    """A value and the time for which it is valid.
 
     Parameters
     ----------
@@ -405,7 +405,8 @@ class VersionedRecord(Generic[V]):
     timestamp : int
         When it begins to be valid.
     valid_to : int, optional
-        When it ends to be; not given for the latest version.
+        When it ends to be valid; not given for the latest version, nor for a version returned by ``get`` or ``delete`` of
+        a store without headers.
 
     Raises
     ------
@@ -434,7 +435,7 @@ class VersionedRecord(Generic[V]):
 
     @property
     def valid_to(self) -> int | None:
-        """When it ends to be; ``None`` for the latest version."""
+        """When the value ends to be valid; ``None`` for the latest version, and where the store does not say."""
         return self._valid_to
 
     def __eq__(self, other: object) -> bool:
@@ -454,7 +455,7 @@ class VersionedRecord(Generic[V]):
 
 
 class VersionedRecordWithHeaders(VersionedRecord[V]):
-    """A value, its headers, and the time for which both are valid: what versioned stores give.
+    """A value, its headers and the time for which both are valid, as versioned stores return them.
 
     Parameters
     ----------
@@ -465,7 +466,7 @@ class VersionedRecordWithHeaders(VersionedRecord[V]):
     headers : Headers, optional
         The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
     valid_to : int, optional
-        When it ends to be; not given for the latest version.
+        When both end to be valid; not given for the latest version.
 
     Raises
     ------

@@ -25,19 +25,45 @@ class _Versioned(Metered[K, V], Generic[K, V, R]):
     operations: ClassVar[tuple[str, ...]] = ("put", "delete", "get", "get_as_of", "versions")
 
     def delete(self, key: K, timestamp: int) -> R | None:
-        """Say that from a time on a key has no value; gives what was valid then."""
+        """Delete a key from a time on.
+
+        Parameters
+        ----------
+        key : object
+            The key, which must not be null.
+        timestamp : int
+            The time, in milliseconds, from which the key has no value.
+
+        Returns
+        -------
+        VersionedRecord or VersionedRecordWithHeaders or None
+            The version that was valid at that time before the call; ``None`` if there was none.
+        """
         began = perf_counter_ns()
         raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw, timestamp)), _not_null(key))
-        found = self._record(raw_key, before)
+        found = self._found(raw_key, before)
         self._timers["delete"].add(perf_counter_ns() - began)
         return found
 
     def get(self, key: K, as_of: int | None = None) -> R | None:
-        """Give the latest version of a key, or the one that was valid at a time; ``None`` if there is none."""
+        """Return the latest version of a key, or the one that was valid at a time.
+
+        Parameters
+        ----------
+        key : object
+            The key, which must not be null.
+        as_of : int, optional
+            A time, in milliseconds. By default the latest version is returned.
+
+        Returns
+        -------
+        VersionedRecord or VersionedRecordWithHeaders or None
+            The version; ``None`` if the key had no value then.
+        """
         began = perf_counter_ns()
         raw_key = self._read_key(key)
         stored = self.inner.get(raw_key) if as_of is None else self.inner.get_as_of(raw_key, as_of)
-        found = self._record(raw_key, stored)
+        found = self._found(raw_key, stored)
         self._timers["get" if as_of is None else "get_as_of"].add(perf_counter_ns() - began)
         return found
 
@@ -49,18 +75,21 @@ class _Versioned(Metered[K, V], Generic[K, V, R]):
         raw_key = self._read_key(key)
 
         def row(raw: bytes, stored: VersionedBytes) -> tuple[K, R | None]:
-            return key, self._record(raw, stored, stored.valid_to)
+            return key, self._record(raw, stored)
 
         return self._rows("versions", began, self.inner.versions(raw_key, time_from, time_to, ascending), row)
 
-    def _record(self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None) -> R | None:
+    def _found(self, raw_key: bytes, stored: VersionedBytes | None) -> R | None:
+        return None if stored is None else self._record(raw_key, stored)
+
+    def _record(self, raw_key: bytes, stored: VersionedBytes) -> R | None:
         raise NotImplementedError
 
 
 class VersionedKeyValueStore(_Versioned[K, V, VersionedRecord[V]], Generic[K, V]):
-    """A store that remembers what the value of a key was at earlier times.
+    """A store that keeps earlier values of a key.
 
-    Only :meth:`versions` says until when a version is valid.
+    As in Kafka Streams, :meth:`get` and :meth:`delete` leave ``valid_to`` of the version unset. :meth:`versions` sets it.
     """
 
     def put(self, key: K, value: V | None, timestamp: int) -> int:
@@ -92,20 +121,16 @@ class VersionedKeyValueStore(_Versioned[K, V, VersionedRecord[V]], Generic[K, V]
         self._timers["put"].add(perf_counter_ns() - began)
         return valid_to
 
-    def _record(
-        self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None
-    ) -> VersionedRecord[V] | None:
-        if stored is None:
-            return None
+    def _found(self, raw_key: bytes, stored: VersionedBytes | None) -> VersionedRecord[V] | None:
+        return super()._found(raw_key, stored and stored._replace(valid_to=None))
+
+    def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecord[V] | None:
         value = self._value(raw_key, stored.value)
-        return None if value is None else VersionedRecord(value, stored.timestamp, valid_to)
+        return None if value is None else VersionedRecord(value, stored.timestamp, stored.valid_to)
 
 
 class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHeaders[V]], Generic[K, V]):
-    """A store that remembers what the value of a key and its headers were at earlier times.
-
-    Only :meth:`versions` says until when a version is valid.
-    """
+    """A store that keeps earlier values of a key, with their headers."""
 
     wrap_serde = AggregationWithHeadersSerde
     keeps_headers = True
@@ -145,15 +170,11 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
         self._timers["put"].add(perf_counter_ns() - began)
         return valid_to
 
-    def _record(
-        self, raw_key: bytes, stored: VersionedBytes | None, valid_to: int | None = None
-    ) -> VersionedRecordWithHeaders[V] | None:
-        if stored is None:
-            return None
+    def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecordWithHeaders[V] | None:
         value = self._value(raw_key, stored.value)
         if value.aggregation is None:
             return None
-        return VersionedRecordWithHeaders(value.aggregation, stored.timestamp, value.headers, valid_to)
+        return VersionedRecordWithHeaders(value.aggregation, stored.timestamp, value.headers, stored.valid_to)
 
 
 def _not_null(key: Any) -> Any:

@@ -15,11 +15,12 @@ import org.apache.kafka.streams.state.internals.RocksDbTimeOrderedSessionBytesSt
 import org.apache.kafka.streams.state.internals.RocksDbTimeOrderedSessionHeadersBytesStoreSupplier;
 
 /**
- * Builders of the store {@code store}, persistent and of bytes, as a configuration describes it.
+ * Builders of the store {@code store}, of bytes, as a configuration describes it.
  *
  * <p>{@code family} is {@code kv}, {@code window}, {@code session}, one of the last two after {@code time-ordered-}, or
  * {@code versioned}; {@code format} is {@code plain}, {@code timestamped} or {@code headers}; {@code supplier} is
- * {@code rocksdb-timestamped-adapter} or {@code rocksdb-plain-adapter} if the store below is of an older format.
+ * {@code rocksdb-timestamped-adapter} or {@code rocksdb-plain-adapter} if the store below is of an older format, and
+ * {@code in-memory} if it is in memory; without it the store is persistent.
  */
 final class StoreBuilders {
     private static final String NAME = "store";
@@ -47,6 +48,7 @@ final class StoreBuilders {
         return switch (format) {
             case "plain" -> Stores.persistentKeyValueStore(NAME);
             case "timestamped" -> Stores.persistentTimestampedKeyValueStore(NAME);
+            case "memory" -> Stores.inMemoryKeyValueStore(NAME);
             default -> Stores.persistentTimestampedKeyValueStoreWithHeaders(NAME);
         };
     }
@@ -72,6 +74,7 @@ final class StoreBuilders {
         return switch (format) {
             case "plain" -> Stores.persistentWindowStore(NAME, retention, size, duplicates);
             case "timestamped" -> Stores.persistentTimestampedWindowStore(NAME, retention, size, duplicates);
+            case "memory" -> Stores.inMemoryWindowStore(NAME, retention, size, duplicates);
             default -> Stores.persistentTimestampedWindowStoreWithHeaders(NAME, retention, size, duplicates);
         };
     }
@@ -91,9 +94,11 @@ final class StoreBuilders {
                     ? new RocksDbTimeOrderedSessionHeadersBytesStoreSupplier(NAME, retention.toMillis(), true)
                     : new RocksDbTimeOrderedSessionBytesStoreSupplier(NAME, retention.toMillis(), true);
         }
-        return format.equals("plain")
-                ? Stores.persistentSessionStore(NAME, retention)
-                : Stores.persistentSessionStoreWithHeaders(NAME, retention);
+        return switch (format) {
+            case "plain" -> Stores.persistentSessionStore(NAME, retention);
+            case "memory" -> Stores.inMemorySessionStore(NAME, retention);
+            default -> Stores.persistentSessionStoreWithHeaders(NAME, retention);
+        };
     }
 
     private static StoreBuilder<?> session(SessionBytesStoreSupplier supplier, String format) {
