@@ -21,7 +21,7 @@ import pytest
 import deviations
 import traces
 from java import JavaError, JavaServer, JavaStore
-from letterhead.state import Processor, ProcessorStateError, Topology, TopologyTestDriver
+from letterhead.state import InvalidTimestampError, Processor, ProcessorStateError, Topology, TopologyTestDriver
 from letterhead.state.layers.base import chain
 from operations import SEGMENT, Operations, Step, config_of, puts
 
@@ -319,6 +319,41 @@ def test_many_upgrades_that_one_begins_and_the_other_ends(
     turns: Turns, family: str, formats: tuple[str, str], seed: int
 ) -> None:
     upgrade_together(turns, family, formats, seed, steps=20, each=25)
+
+
+@pytest.mark.parametrize("logged", [True, False], ids=["with a changelog", "without a changelog"])
+@pytest.mark.parametrize("family", ["kv", "window"])
+def test_an_upgraded_row_that_had_no_timestamp_is_put_again_only_without_a_changelog(
+    server: JavaServer, tmp_path: Path, family: str, logged: bool
+) -> None:
+    where: dict[str, Any] = {"key": "61", "start": "5"} if family == "window" else {"key": "61"}
+    get = {"op": "fetch" if family == "window" else "get", **where}
+    record = {"timestamp": "1700", "headers": [{"key": "h", "value": "01"}]}
+    row = {"value": "76", "timestamp": "-1", "headers": []}
+    for player in ("java", "ours"):
+        task = tmp_path / player / "app" / "0_0"
+
+        def opened(config: dict[str, Any], player: str = player, task: Path = task) -> Store:
+            return JavaStore(server, task, config) if player == "java" else OurStore(task, config)
+
+        older = opened(config_of(family, "plain"))
+        older.step(record, [{"op": "put", **where, "plain": "76"}])
+        older.close()
+        store = opened(config_of(family, logging=logged))
+        assert store.step(record, [get]) == ([row], [])
+        if logged:
+            with pytest.raises((JavaError, InvalidTimestampError)) as raised:
+                store.step(record, [{"op": "put", **where, "value": row}])
+            assert "Invalid timestamp: -1" in str(raised.value)
+        else:
+            assert store.step(record, [{"op": "put", **where, "value": row}, get])[0] == [None, row]
+        own = {**row, "timestamp": "1700", "headers": record["headers"]}
+        results, changelog = store.step(record, [{"op": "put", **where, "value": own}, get])
+        assert results == [None, own]
+        assert [(of["value"], of["timestamp"], of["headers"]) for of in changelog] == (
+            [("76", "1700", record["headers"])] if logged else []
+        )
+        store.close()
 
 
 # What neither opens.

@@ -488,6 +488,26 @@ def test_a_negative_timestamp_is_refused_before_the_store_is_changed() -> None:
     assert unlogged.get(b"k").timestamp == -1
 
 
+@pytest.mark.parametrize("family", [KV, WINDOW], ids=str)
+def test_a_cache_refuses_a_negative_timestamp_and_commits_the_other_entries(family: Family) -> None:
+    opened = Opened(family.builder().with_caching_enabled())
+    start = (10,) if family is WINDOW else ()
+    with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -1") as raised:
+        opened.store.put(b"bad", value(timestamp=-1), *start)
+    assert raised.value.__notes__
+    opened.store.put(b"good", value(timestamp=7), *start)
+    opened.store.flush()
+    assert [record.timestamp for record in opened.logged()] == [7]
+
+
+def test_a_cache_without_a_changelog_takes_a_negative_timestamp() -> None:
+    builder = KV.builder().with_caching_enabled().with_logging_disabled()
+    store = Opened(builder).store
+    store.put(b"k", value(timestamp=-1))
+    store.flush()
+    assert store.get(b"k").timestamp == -1
+
+
 def test_put_if_absent_is_logged_only_where_it_puts() -> None:
     opened = kv()
     assert opened.store.put_if_absent(b"k", value(b"1", ODD)) is None

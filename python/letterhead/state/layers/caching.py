@@ -15,6 +15,7 @@ from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey, windowed
 from letterhead.state.layers.base import Layer, chain, flush
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
+from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
 from letterhead.state.record import RecordContext
 
@@ -39,6 +40,7 @@ class _Caching(Layer):
         super().__init__(inner)
         self._listener: FlushListener | None = None
         self._send_old_values = False
+        self._check = inner.check if isinstance(inner, ChangeLogging) else None
 
     @property
     def cache(self) -> Namespace:
@@ -97,6 +99,8 @@ class _Caching(Layer):
     def _hold(self, key: bytes, value: bytes | None) -> None:
         if self._bottom.of_parent:
             self._bottom._check_open()
+        if value is not None and self._check is not None:
+            self._check(value)  # an entry that a flush refuses would also block those after it
         self._cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:

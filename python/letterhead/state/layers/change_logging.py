@@ -18,6 +18,7 @@ from letterhead.state.layers.base import KEY_VALUE_READS, SESSION_READS, VERSION
 from letterhead.state.record import RecordContext
 
 __all__ = [
+    "ChangeLogging",
     "ChangeLoggingKeyValueStore",
     "ChangeLoggingSessionStore",
     "ChangeLoggingVersionedStore",
@@ -30,7 +31,7 @@ Split: TypeAlias = Callable[[bytes, RecordContext], Parts]
 """Takes a stored value apart: the plain value, the timestamp and the headers that its record has in the changelog."""
 
 
-class _ChangeLogging(Layer):
+class ChangeLogging(Layer):
     """What is common to all four.
 
     Parameters
@@ -60,8 +61,18 @@ class _ChangeLogging(Layer):
         else:
             parts = None, record.timestamp, Headers(record.headers) if self._headers else Headers()
         if parts[1] < 0:
-            raise InvalidTimestampError(parts[1])
+            raise _refused(parts[1])
         return parts
+
+    def check(self, value: bytes) -> None:
+        """Refuse a value that cannot be logged, so that a cache need not hold it.
+
+        Raises
+        ------
+        InvalidTimestampError
+            If its timestamp is negative.
+        """
+        self._parts(value)
 
     def _log(self, key: bytes, parts: Parts) -> None:
         context = self.context
@@ -75,7 +86,7 @@ class _ChangeLogging(Layer):
 _new_record = tuple.__new__  # what the class of a named tuple does, without a call of its own
 
 
-class ChangeLoggingKeyValueStore(_ChangeLogging):
+class ChangeLoggingKeyValueStore(ChangeLogging):
     """Logs the changes of a key-value store."""
 
     passes = KEY_VALUE_READS
@@ -88,7 +99,7 @@ class ChangeLoggingKeyValueStore(_ChangeLogging):
         if parts is None:
             parts = self._parts(value)
         elif parts[1] < 0:
-            raise InvalidTimestampError(parts[1])
+            raise _refused(parts[1])
         self.inner.put(key, value)
         self._log(key, parts)
 
@@ -116,7 +127,7 @@ class ChangeLoggingKeyValueStore(_ChangeLogging):
         return before
 
 
-class ChangeLoggingWindowStore(_ChangeLogging):
+class ChangeLoggingWindowStore(ChangeLogging):
     """Logs the changes of a window store.
 
     Where a store keeps duplicates, its keys are numbered, and those in the changelog have the same numbers: a null,
@@ -141,7 +152,7 @@ class ChangeLoggingWindowStore(_ChangeLogging):
         self._log(keys.window_key(key, start, self._sequence), parts)
 
 
-class ChangeLoggingSessionStore(_ChangeLogging):
+class ChangeLoggingSessionStore(ChangeLogging):
     """Logs the changes of a session store."""
 
     passes = SESSION_READS
@@ -159,7 +170,7 @@ class ChangeLoggingSessionStore(_ChangeLogging):
         self._log(keys.session_key(session.key, session.start, session.end), parts)
 
 
-class ChangeLoggingVersionedStore(_ChangeLogging):
+class ChangeLoggingVersionedStore(ChangeLogging):
     """Logs the changes of a versioned store; the timestamp of a record is that of its version."""
 
     passes = VERSIONED_READS
@@ -183,3 +194,13 @@ class ChangeLoggingVersionedStore(_ChangeLogging):
             raise InvalidTimestampError(timestamp)
         plain, _, headers = self._parts(value)
         return plain, timestamp, headers
+
+
+def _refused(timestamp: int) -> InvalidTimestampError:
+    error = InvalidTimestampError(timestamp)
+    if timestamp == -1:
+        error.add_note(
+            "rows of an upgraded store that had no timestamps are read with the timestamp -1: "
+            "put such a value with a timestamp of its own, for example that of the record being processed"
+        )
+    return error
