@@ -17,6 +17,7 @@ from letterhead.state import (
     AggregationWithHeaders,
     ChangelogRecord,
     DamagedRowError,
+    HeadersBytesStore,
     Int64Serde,
     InvalidStateStoreError,
     InvalidTimestampError,
@@ -27,11 +28,13 @@ from letterhead.state import (
     StateStoreError,
     Stores,
     StringSerde,
+    Supplier,
     TopologyError,
     UnsupportedOperationError,
     ValueAndTimestamp,
     ValueTimestampHeaders,
     VersionedRecord,
+    VersionedRecordWithHeaders,
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
@@ -875,6 +878,71 @@ def test_an_older_session_supplier_keeps_aggregations_only(tmp_path: Path) -> No
     opened.store.close()
 
 
+def test_an_older_versioned_supplier_keeps_versions_without_headers(tmp_path: Path) -> None:
+    supplier = Stores.persistent_versioned_key_value_store("s", 1000)
+    opened = Opened(Stores.versioned_key_value_store_with_headers_builder(supplier), directory=tmp_path)
+    store = opened.store
+    assert (store.put(b"k", b"1", 100, ODD), store.put(b"k", b"2", 200, ODD)) == (-1, -1)
+    assert store.get(b"k") == VersionedRecordWithHeaders(b"2", 200)
+    assert store.get(b"k", 150) == VersionedRecordWithHeaders(b"1", 100, valid_to=200)
+    with store.versions(b"k", ascending=True) as rows:
+        assert [(of.value, of.headers, of.valid_to) for _, of in rows] == [
+            (b"1", Headers(), 200),
+            (b"2", Headers(), None),
+        ]
+    assert chain(store)[-1].get(b"k").value == b"2"
+    assert store.delete(b"k", 300) == VersionedRecordWithHeaders(b"2", 200)
+    assert store.get(b"k") is None
+    logged = opened.logged()
+    assert [record.headers for record in logged] == [ODD, ODD, OF_THE_RECORD]
+    store.close()
+    restored = Opened(
+        Stores.versioned_key_value_store_with_headers_builder(supplier), directory=tmp_path / "restored"
+    ).store
+    restored.restore(logged)
+    assert restored.get(b"k", 150) == VersionedRecordWithHeaders(b"1", 100, valid_to=200)
+    assert restored.get(b"k") is None
+    restored.close()
+
+
+class Rows:
+    """A persistent store of bytes that is none of ours."""
+
+    name, persistent, timestamped, is_open, position = "s", True, False, True, None
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, bytes] = {}
+
+    def open(self, directory: Path | None, context: StoreContext) -> None:
+        pass
+
+    def put(self, key: bytes, stored: bytes) -> None:
+        self.rows[key] = stored
+
+    def get(self, key: bytes) -> bytes | None:
+        return self.rows.get(key)
+
+    put_if_absent = put_all = delete = range = reverse_range = all = reverse_all = prefix_scan = get
+    approximate_num_entries = get
+
+
+class MarkedRows(Rows, HeadersBytesStore):
+    """The same, for values with headers."""
+
+
+@pytest.mark.parametrize("attribute", [True, False])
+def test_the_marker_decides_whether_a_store_gets_an_adapter(attribute: bool) -> None:
+    for store, adapted in ((Rows(), True), (MarkedRows(), False)):
+        store.headers = attribute  # type: ignore[attr-defined]
+        assert isinstance(store, HeadersBytesStore) is not adapted
+        supplier = Supplier("s", "kv", "mine", lambda format, store=store: store)
+        opened = Opened(Stores.timestamped_key_value_store_with_headers_builder(supplier))
+        assert ("PlainToHeadersStoreAdapter" in opened.store.layers()) is adapted
+        opened.store.put(b"k", value(b"v", ODD))
+        assert opened.store.get(b"k") == (value(b"v", (), -1) if adapted else value(b"v", ODD))
+        assert opened.store.restores_as == ("plain" if adapted else "headers")
+
+
 def test_adapters_refuse_what_they_are_not_for() -> None:
     with pytest.raises(ValueError, match="must be a persistent store, but it is not"):
         TimestampedToHeadersStoreAdapter(InMemoryKeyValueStore("s", format="timestamped"))
@@ -892,9 +960,9 @@ def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
         Stores.timestamped_key_value_store_builder(supplier)
     with pytest.raises(TopologyError, match="of the family 'kv' where 'window' is built"):
         Stores.timestamped_window_store_with_headers_builder(supplier)
-    versions = Stores.persistent_versioned_key_value_store("s", 1000)
-    with pytest.raises(TopologyError, match="without headers"):
-        Stores.versioned_key_value_store_with_headers_builder(versions)
+    versions = Stores.persistent_versioned_key_value_store_with_headers("s", 1000)
+    with pytest.raises(TopologyError, match="keeps headers"):
+        Stores.versioned_key_value_store_builder(versions)
 
 
 # Facades.

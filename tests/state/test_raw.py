@@ -164,7 +164,16 @@ def test_the_converter_of_a_store_is_chosen_by_what_its_values_have() -> None:
     assert choose(headers=True, versioned=True) is converters.raw_value_to_session_headers_value
 
 
-def test_a_store_says_whether_it_keeps_headers() -> None:
+def test_the_marker_holds_for_stores_with_headers_and_for_subclasses() -> None:
+    class Marked(HeadersBytesStore):
+        pass
+
+    class Attribute:
+        headers = True
+        format = "headers"
+
     assert isinstance(InMemoryKeyValueStore("s"), HeadersBytesStore)
     assert not isinstance(InMemoryKeyValueStore("s", format="timestamped"), HeadersBytesStore)
-    assert not isinstance(object(), HeadersBytesStore)
+    assert isinstance(Marked(), HeadersBytesStore)
+    assert not isinstance(InMemoryKeyValueStore("s"), Marked)
+    assert not isinstance(Attribute(), HeadersBytesStore)

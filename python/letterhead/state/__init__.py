@@ -70,6 +70,7 @@ from letterhead.state.serdes import (
     ValueTimestampHeadersSerde,
 )
 from letterhead.state.stores import Stores
+from letterhead.state.suppliers import Supplier
 from letterhead.state.test_driver import TopologyTestDriver
 from letterhead.state.topology import Topology
 from letterhead.state.values import (
@@ -122,6 +123,7 @@ __all__ = [
     "StoreNotFoundError",
     "Stores",
     "StringSerde",
+    "Supplier",
     "TimestampedKeyValueStore",
     "TimestampedKeyValueStoreWithHeaders",
     "TimestampedWindowStore",

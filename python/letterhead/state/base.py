@@ -50,7 +50,6 @@ class BytesStore:
             raise ValueError(f"a store of {format!r}: there are plain, timestamped and headers")
         self.name = name
         self.format = format
-        self.headers = format == "headers"
         self.timestamped = format != "plain"
         self.is_open = False
         self.position = Position()
@@ -58,6 +57,11 @@ class BytesStore:
         self._silent_until = 0.0
         self._context: Context | None = None
         self._iterators: WeakSet[StoreIterator[object, object]] = WeakSet()
+
+    @property
+    def headers(self) -> bool:
+        """Whether the values have headers."""
+        return self.format == "headers"
 
     @property
     def of_parent(self) -> bool:

@@ -261,12 +261,8 @@ class StateStore(Protocol):
         """Whether the rows are in files."""
 
     @property
-    def headers(self) -> bool:
-        """Whether the values have headers."""
-
-    @property
     def timestamped(self) -> bool:
-        """Whether the values have timestamps of their own; so they do where they have headers, but in sessions and versions."""
+        """Whether the values have timestamps: all but plain ones do, and those of sessions and versions."""
 
     @property
     def is_open(self) -> bool:

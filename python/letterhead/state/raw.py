@@ -12,6 +12,7 @@ from letterhead._native import split_value
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
 from letterhead.message import decode
+from letterhead.state.base import BytesStore
 
 __all__ = [
     "HeadersBytesStore",
@@ -28,18 +29,26 @@ __all__ = [
 NO_TIMESTAMP = b"\xff" * 8  # -1
 
 
-class _KeepsHeaders(type):
+class _Marker(type):
     def __instancecheck__(cls, store: object) -> bool:
-        return getattr(store, "headers", None) is True
+        # One class of ours makes stores of every format, so the format of the instance decides.
+        ours = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
+        return ours or super().__instancecheck__(store)
 
 
-class HeadersBytesStore(metaclass=_KeepsHeaders):
-    """What stores are whose values have headers, and how older values become such values.
+class HeadersBytesStore(metaclass=_Marker):
+    """Marker of the stores of bytes whose values have headers, with the conversions of older values.
 
-    ``isinstance(store, HeadersBytesStore)`` says whether a store of bytes keeps headers.
+    ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package that were made for headers, and for
+    every store that subclasses the marker. A builder of a store with headers puts an adapter around any other store.
 
     Examples
     --------
+    >>> from letterhead.state.memory import InMemoryKeyValueStore
+    >>> isinstance(InMemoryKeyValueStore("latest", format="headers"), HeadersBytesStore)
+    True
+    >>> isinstance(InMemoryKeyValueStore("latest", format="timestamped"), HeadersBytesStore)
+    False
     >>> HeadersBytesStore.convert_to_header_format(b"v")
     b'\\x00v'
     >>> HeadersBytesStore.convert_from_plain_to_header_format(b"v").hex()

@@ -24,7 +24,9 @@ from letterhead.state.layers.adapters import (
     SessionToHeadersStoreAdapter,
     TimestampedToHeadersStoreAdapter,
     TimestampedToHeadersWindowStoreAdapter,
+    VersionedToHeadersStoreAdapter,
 )
+from letterhead.state.layers.base import restores_as
 from letterhead.state.layers.caching import CachingKeyValueStore, CachingSessionStore, CachingWindowStore
 from letterhead.state.layers.change_logging import (
     ChangeLoggingKeyValueStore,
@@ -195,8 +197,6 @@ class _Builders:
             )
         if supplier.format is not None and _FORMATS.index(supplier.format) > _FORMATS.index(self.format):
             raise TopologyError(f"store {supplier.name} keeps {supplier.format}: build a store that has them")
-        if family == "versioned" and supplier.format == "plain" and self.format == "headers":
-            raise TopologyError(f"store {supplier.name} keeps versions without headers: build one that has none")
         return Builder(supplier, self.store, self.format, key_serde, value_serde)
 
 
@@ -358,7 +358,7 @@ class Stores:
 
 def _adapted(store: Any, family: Family, format: ValueFormat) -> Any:
     """Put an adapter around a store that keeps less than is wanted."""
-    if format == "plain" or store.headers or (format == "timestamped" and store.timestamped):
+    if format == "plain" or restores_as(store) == "headers" or (format == "timestamped" and store.timestamped):
         return store
     return _ADAPTERS[family, format, store.timestamped](store)
 
@@ -371,6 +371,7 @@ _ADAPTERS: dict[tuple[Family, ValueFormat, bool], Callable[[Any], Any]] = {
     ("window", "headers", False): PlainToHeadersWindowStoreAdapter,
     ("window", "timestamped", False): PlainToTimestampedWindowStoreAdapter,
     ("session", "headers", False): SessionToHeadersStoreAdapter,
+    ("versioned", "headers", False): VersionedToHeadersStoreAdapter,
 }
 """What stands around an older store where more is wanted: by the family, what is wanted, and whether it has timestamps."""
 

@@ -39,21 +39,33 @@ Milliseconds: TypeAlias = "int | timedelta"
 
 @dataclass(frozen=True)
 class Supplier:
-    """Says what is kept and where; :class:`Stores` makes suppliers.
+    """Makes stores of bytes for a builder; the ``persistent_`` and ``in_memory_`` methods of :class:`Stores` return suppliers.
 
-    Attributes
+    Make one yourself to put a store of bytes of your own below the layers. A store whose values have headers subclasses
+    :class:`HeadersBytesStore`.
+
+    Parameters
     ----------
     name : str
         Name of the store.
     family : {"kv", "window", "session", "versioned"}
-        What kind of store it is.
+        The family of the store.
     metrics_scope : str
-        What its metrics are filed under.
-    order : {"segments", "memory", "time", "time-only"}
-        How the store gives its rows.
-    format : str or None
-        What the values have beside the payload: ``plain``, ``timestamped`` or ``headers``; ``None`` is what the builder
-        wants, in memory.
+        The scope of its metrics, for example ``rocksdb``.
+    make : callable
+        Makes a store, not yet open; it is passed the format of the values.
+    order : {"segments", "memory", "time", "time-only"}, default "segments"
+        The order in which the store returns its rows.
+    format : {"plain", "timestamped", "headers"}, optional
+        The format of the values; by default the one that the builder asks for.
+
+    Examples
+    --------
+    >>> from letterhead.state import Stores, Supplier
+    >>> from letterhead.state.memory import InMemoryKeyValueStore
+    >>> supplier = Supplier("latest", "kv", "mine", lambda format: InMemoryKeyValueStore("latest", format=format))
+    >>> Stores.timestamped_key_value_store_with_headers_builder(supplier).build().layers()[-1]
+    'InMemoryKeyValueStore'
     """
 
     name: str

@@ -222,7 +222,6 @@ class OneKey(Layer):
         super().__init__(inner)
         self.key: bytes | None = None
         self.retain_duplicates = False
-        self.headers: bool = inner.headers
         self.timestamped: bool = inner.timestamped
         for name in _ONE[family]:
             setattr(self, name, self._checked(getattr(inner, name)))

@@ -6,6 +6,7 @@ store                   on the way down             on the way up
 timestamped             headers go                  ``00 ‖ v``
 plain                   headers and timestamp go    ``00 ‖ ff × 8 ‖ v``
 session without         headers go                  ``00 ‖ v``
+versioned without       headers go                  ``00 ‖ v``
 plain, for timestamps   timestamp goes              ``ff × 8 ‖ v``
 ======================  ==========================  ======================
 
@@ -17,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
-from letterhead.state.interfaces import SessionKey, StoreIterator, WindowedKey
-from letterhead.state.layers.base import Layer
+from letterhead.state.interfaces import SessionKey, StoreIterator, VersionedBytes, WindowedKey
+from letterhead.state.layers.base import Layer, restores_as
 from letterhead.state.layers.rows import mapped
 from letterhead.state.raw import (
     HeadersBytesStore,
@@ -36,6 +37,7 @@ __all__ = [
     "SessionToHeadersStoreAdapter",
     "TimestampedToHeadersStoreAdapter",
     "TimestampedToHeadersWindowStoreAdapter",
+    "VersionedToHeadersStoreAdapter",
 ]
 
 _Convert: TypeAlias = Callable[[Any], bytes | None]
@@ -44,8 +46,6 @@ _Convert: TypeAlias = Callable[[Any], bytes | None]
 class _Adapter(Layer):
     """What is common to all: how a value goes down and comes up."""
 
-    headers = True
-    timestamped = True
     takes_timestamped = False
     what = "key value store"
     down: _Convert
@@ -55,7 +55,7 @@ class _Adapter(Layer):
         super().__init__(inner)
         if not inner.persistent:
             raise ValueError("Provided store must be a persistent store, but it is not.")
-        if inner.headers:
+        if restores_as(inner) == "headers":
             raise ValueError(f"Provided store must be an older {self.what}, but it keeps headers.")
         if inner.timestamped and not self.takes_timestamped:
             raise ValueError(f"Provided store must be a plain (non-timestamped) {self.what}, but it is timestamped.")
@@ -203,7 +203,6 @@ def _without_timestamp(value: bytes | None) -> bytes | None:
 class PlainToTimestampedStoreAdapter(_KeyValueAdapter):
     """A plain key-value store where a timestamped one is wanted."""
 
-    headers = False
     down = staticmethod(_without_timestamp)
     up = staticmethod(convert_to_timestamped_format)
 
@@ -211,7 +210,6 @@ class PlainToTimestampedStoreAdapter(_KeyValueAdapter):
 class PlainToTimestampedWindowStoreAdapter(_WindowAdapter):
     """A plain window store where a timestamped one is wanted."""
 
-    headers = False
     down = staticmethod(_without_timestamp)
     up = staticmethod(convert_to_timestamped_format)
 
@@ -219,7 +217,6 @@ class PlainToTimestampedWindowStoreAdapter(_WindowAdapter):
 class SessionToHeadersStoreAdapter(_Adapter):
     """A session store without headers where one with headers is wanted."""
 
-    timestamped = False
     what = "session store"
     down = staticmethod(raw_aggregation)
     up = staticmethod(_no_headers)
@@ -274,3 +271,38 @@ class SessionToHeadersStoreAdapter(_Adapter):
     def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
         """Give the sessions of a range of keys, from last to first."""
         return self._up(self.inner.backward_fetch_range(key_from, key_to))
+
+
+class VersionedToHeadersStoreAdapter(_Adapter):
+    """A versioned store without headers where one with headers is wanted."""
+
+    what = "versioned store"
+    down = staticmethod(raw_aggregation)
+
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
+        """Put a version, or a tombstone."""
+        valid_to: int = self.inner.put(key, self.down(value), timestamp)
+        return valid_to
+
+    def delete(self, key: bytes, timestamp: int) -> VersionedBytes | None:
+        """Delete a key from a time on, and return the version that was valid then."""
+        return self._version(self.inner.delete(key, timestamp))
+
+    def get(self, key: bytes) -> VersionedBytes | None:
+        """Return the latest version."""
+        return self._version(self.inner.get(key))
+
+    def get_as_of(self, key: bytes, timestamp: int) -> VersionedBytes | None:
+        """Return the version that was valid at a time."""
+        return self._version(self.inner.get_as_of(key, timestamp))
+
+    def versions(
+        self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
+    ) -> StoreIterator[bytes, VersionedBytes]:
+        """Return the versions that were valid at some time between two."""
+        found = self.inner.versions(key, time_from, time_to, ascending)
+        return mapped(found, self.name, self._version)  # type: ignore[arg-type]  # no row is null
+
+    @staticmethod
+    def _version(version: VersionedBytes | None) -> VersionedBytes | None:
+        return version and version._replace(value=HeadersBytesStore.convert_to_header_format(version.value))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from letterhead.state.context import StoreContext
+from letterhead.state.raw import HeadersBytesStore
 
 __all__ = ["KEY_VALUE_READS", "SESSION_READS", "VERSIONED_READS", "WINDOW_READS", "Layer", "chain"]
 
@@ -113,7 +114,9 @@ def restores_as(store: Any) -> str:
     """Give what values a changelog is turned into for a store."""
     if isinstance(store, Layer):
         return store.restores_as
-    return "headers" if store.headers else "timestamped" if store.timestamped else "plain"
+    if isinstance(store, HeadersBytesStore):
+        return "headers"
+    return "timestamped" if store.timestamped else "plain"
 
 
 def flush(store: Any) -> None:
