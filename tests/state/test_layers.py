@@ -25,6 +25,7 @@ from letterhead.state import (
     RecordContext,
     SerdeError,
     SessionKey,
+    StateSerdes,
     StateStoreError,
     Stores,
     StringSerde,
@@ -476,6 +477,25 @@ def test_a_damaged_window_or_session_is_named_with_its_times(
     with pytest.raises(DamagedRowError, match=rf"^store s: key {key.hex()}: key length -1 is negative \(byte 2\)$"):
         len(family.get(store).headers)
     store.close()
+
+
+def test_a_store_serializes_with_its_state_serdes() -> None:
+    suppliers = [Stores.in_memory_key_value_store("s")] * 2
+    plain = Opened(Stores.key_value_store_builder(suppliers[0], StringSerde(), Int64Serde())).store
+    headed = Opened(
+        Stores.timestamped_key_value_store_with_headers_builder(suppliers[1], StringSerde(), Int64Serde())
+    ).store
+    for store, put in ((plain, 7), (headed, ValueTimestampHeaders.make(7, 5, ODD))):
+        assert isinstance(store.serdes, StateSerdes)
+        assert store.serdes.topic == "app-s-changelog"
+        store.put("k", put)
+        raw_key, raw_value = store.serdes.raw_key("k", Headers()), store.serdes.raw_value(put, Headers())
+        assert chain(store)[-1].get(raw_key) == raw_value
+        assert store.get("k") == put == store.serdes.value_from(raw_value, Headers())
+    plain.serdes = StateSerdes("t", Int64Serde(), StringSerde())
+    plain.put(1, "one")
+    assert chain(plain)[-1].get(bytes(7) + b"\1") == b"one"
+    assert plain.get(1) == "one"
 
 
 # Change-logging.

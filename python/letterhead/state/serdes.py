@@ -371,10 +371,10 @@ _NOT_GIVEN: Final = _NotGiven()
 
 
 class StateSerdes(Generic[K, V]):
-    """The serdes of a store, and the topic that they are told.
+    """The serdes of a store with the topic that is passed to them.
 
-    The methods take the headers beside the key or value. Without them they warn, and the serdes see none: Kafka Streams
-    will drop those variants.
+    A store serializes its keys and values with one of these, its attribute ``serdes``. The methods take the headers of
+    the row. Called without headers they warn and pass empty ones; Kafka Streams is going to remove those variants.
 
     Parameters
     ----------

@@ -201,8 +201,8 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
         super().open(directory, context)
-        assert isinstance(self._value_serde, ValueTimestampHeadersSerde)
-        self._join = partial(self._value_serde.join, self._topic)
+        assert isinstance(self.serdes.value_serde, ValueTimestampHeadersSerde)
+        self._join = partial(self.serdes.value_serde.join, self.serdes.topic)
         self._is_logged = isinstance(self.inner, ChangeLoggingKeyValueStore)
 
     def _put(self, raw_key: bytes, value: ValueTimestampHeaders[V]) -> None:

@@ -28,8 +28,8 @@ from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,
     Serde,
+    StateSerdes,
     ValueTimestampHeadersSerde,
-    serialize,
 )
 from letterhead.state.values import Origin
 
@@ -80,6 +80,8 @@ class Metered(Layer, Generic[K, V]):
         What the store is held to. A row over a limit is a damaged row, of code ``limit_exceeded``.
     metrics : StoreMetrics
         Counters and latencies.
+    serdes : StateSerdes
+        The serdes of the store with the topic of its changelog; set by :meth:`open`.
     """
 
     operations: ClassVar[tuple[str, ...]] = ()
@@ -108,16 +110,17 @@ class Metered(Layer, Generic[K, V]):
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
         key_serde, value_serde = self._given
-        self._topic = changelog_topic(context.application_id, self.name)
-        self._key_serde: Serde[Any] = key_serde or context.key_serde
+        topic = changelog_topic(context.application_id, self.name)
         inner = value_serde or context.value_serde
         wrapped = (inner, self.limits) if self.keeps_headers else (inner,)
-        self._value_serde: Serde[Any] = inner if self.wrap_serde is None else self.wrap_serde(*wrapped)
-        self._keys_are_bytes = type(self._key_serde) is BytesSerde
+        values: Serde[Any] = inner if self.wrap_serde is None else self.wrap_serde(*wrapped)
+        self.serdes: StateSerdes[Any, Any] = StateSerdes(topic, key_serde or context.key_serde, values)
+        # Bytes that stay as they are, and rows with headers, take shorter ways: these run at every read and write.
+        self._keys_are_bytes = type(self.serdes.key_serde) is BytesSerde
         self._raw_value = self._serialized
-        if isinstance(self._value_serde, ValueTimestampHeadersSerde | AggregationWithHeadersSerde):
-            self._read_row = partial(self._value_serde.read, self._topic)
-            self._raw_value = partial(self._value_serde.write, self._topic)
+        if isinstance(values, ValueTimestampHeadersSerde | AggregationWithHeadersSerde):
+            self._read_row = partial(values.read, topic)
+            self._raw_value = partial(values.write, topic)
         super().open(directory, context)
 
     def flush(self) -> None:
@@ -198,7 +201,7 @@ class Metered(Layer, Generic[K, V]):
     def _raw_key(self, key: Any, headers: Headers) -> bytes:
         if self._keys_are_bytes and type(key) is bytes:
             return key
-        raw = serialize(self._key_serde, self._topic, headers, key, "key")
+        raw = self.serdes.raw_key(key, headers)
         if raw is None:
             raise TypeError("key cannot be null")
         return raw
@@ -225,7 +228,7 @@ class Metered(Layer, Generic[K, V]):
         return self._raw_key(key, value.headers if self.keeps_headers else self.context.current().headers)
 
     def _serialized(self, value: Any) -> bytes | None:
-        return serialize(self._value_serde, self._topic, self.context.current().headers, value, "value")
+        return self.serdes.raw_value(value, self.context.current().headers)
 
     def _tombstone(self, write: Callable[[bytes], Any], key: Any, headers: Headers | None = None) -> Any:
         """Write what deletes a key, with a copy of the record's headers: what is added to them does not reach the record."""
@@ -245,7 +248,7 @@ class Metered(Layer, Generic[K, V]):
         try:
             if self.keeps_headers:
                 return self._read_row(stored, (self.name, row))
-            return self._value_serde.deserialize(self._topic, self.context.current().headers, stored)
+            return self.serdes.value_from(stored, self.context.current().headers)
         except DamagedRowError:  # of headers that the deserializer asked for
             self.metrics.damaged_rows += 1
             raise
@@ -257,7 +260,7 @@ class Metered(Layer, Generic[K, V]):
         if self._keys_are_bytes:
             return raw_key
         headers = value.headers if self.keeps_headers and value is not None else self.context.current().headers
-        return self._key_serde.deserialize(self._topic, headers, raw_key)
+        return self.serdes.key_from(raw_key, headers)
 
     def _rows(
         self, operation: str, began: int, rows: StoreIterator[Any, Any], read: Callable[[Any, Any], tuple[Any, Any]]
