@@ -15,6 +15,7 @@ from letterhead.state import (
     AggregationWithHeaders,
     InvalidTimestampError,
     Processor,
+    ReadOnlySessionStoreWithHeaders,
     Record,
     SessionKey,
     Stores,
@@ -24,6 +25,7 @@ from letterhead.state import (
     TopologyTestDriver,
     ValueTimestampHeaders,
 )
+from letterhead.state.layers.base import SESSION_READS
 
 TEXT = StringSerde()
 TRACE = {"trace": b"t-1"}
@@ -244,6 +246,7 @@ GIVEN = {
     "get_timestamped_key_value_store_with_headers": {"kv"},
     "get_timestamped_window_store_with_headers": {"window"},
     "get_session_store_with_headers": {"session"},
+    "get_read_only_session_store_with_headers": {"session"},
     "get_versioned_key_value_store_with_headers": {"versioned"},
     "get_key_value_store": {"kv", "old_kv", "old_timestamped_kv"},
     "get_timestamped_key_value_store": {"kv", "old_timestamped_kv"},
@@ -252,6 +255,34 @@ GIVEN = {
     "get_session_store": {"session", "old_session"},
     "get_versioned_key_value_store": {"old_versioned"},
 }
+
+
+def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write() -> None:
+    with driver(through(processor(copy), ALL["session"])) as running:
+        store = running.get_session_store_with_headers("session")
+        reads = running.get_read_only_session_store_with_headers("session")
+        assert store is not None
+        assert type(reads) is ReadOnlySessionStoreWithHeaders
+        assert isinstance(store, ReadOnlySessionStoreWithHeaders)
+        for start, end in ((10, 20), (30, 45)):
+            store.put(SessionKey("k", start, end), AggregationWithHeaders.make("v", TRACE))
+        assert reads.fetch_session("k", 10, 20) == AggregationWithHeaders.make("v", TRACE)
+        arguments = {
+            "find_sessions": ("k", 0, 100),
+            "find_sessions_range": (None, "z", 0, 100),
+            "find_sessions_time": (0, 100),
+            "fetch": ("k",),
+            "fetch_range": ("a", None),
+        }
+        for name in SESSION_READS[1:]:
+            given = arguments[name.removeprefix("backward_")]
+            found = list(getattr(reads, name)(*given))
+            assert found == list(getattr(store, name)(*given))
+            assert [key.start for key, _ in found] == ([30, 10] if name.startswith("backward") else [10, 30])
+        for write in ("put", "remove", "restore", "flush", "close"):
+            assert not hasattr(reads, write)
+        assert (reads.name, reads.is_open) == ("session", True)
+    assert not reads.is_open
 
 
 @pytest.mark.parametrize("accessor", GIVEN)

@@ -22,7 +22,7 @@ from letterhead.state.layers.key_value import (
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
 )
-from letterhead.state.layers.session import ReadOnlySessionStore, SessionStoreWithHeaders
+from letterhead.state.layers.session import ReadOnlySessionStoreWithHeaders, SessionStore, SessionStoreWithHeaders
 from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from letterhead.state.record import Record, RecordContext
@@ -294,6 +294,29 @@ class TopologyTestDriver(Closing):
         store = self._store(name)
         return store if isinstance(store, SessionStoreWithHeaders) else None
 
+    def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
+        """Return the reads of a session store that keeps headers.
+
+        Use it to look at a store in a test without a chance to change it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the store.
+
+        Returns
+        -------
+        ReadOnlySessionStoreWithHeaders or None
+            The reads; ``None`` if the store is of another type.
+
+        Raises
+        ------
+        TopologyError
+            If there is no such store.
+        """
+        store = self.get_session_store_with_headers(name)
+        return None if store is None else ReadOnlySessionStoreWithHeaders(store)
+
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | KeyValueFacade | None:
         """Give a key-value store of any kind, with plain values; ``None`` if it is of another type."""
         store = self._store(name)
@@ -327,12 +350,12 @@ class TopologyTestDriver(Closing):
             return WindowFacade(store, timestamps=True)
         return store if isinstance(store, TimestampedWindowStore) else None
 
-    def get_session_store(self, name: str) -> ReadOnlySessionStore[Any, Any] | SessionFacade | None:
+    def get_session_store(self, name: str) -> SessionStore[Any, Any] | SessionFacade | None:
         """Give a session store, with plain aggregations; ``None`` if it is of another type."""
         store = self._store(name)
         if isinstance(store, SessionStoreWithHeaders):
             return SessionFacade(store)
-        return store if isinstance(store, ReadOnlySessionStore) else None
+        return store if isinstance(store, SessionStore) else None
 
     def get_state_store(self, name: str) -> Any:
         """Give a store of a kind of the application's own.
@@ -492,5 +515,5 @@ _ACCESSORS: tuple[tuple[type, str, str], ...] = (
     (VersionedKeyValueStore, "versioned key-value store", "get_versioned_key_value_store"),
     (TimestampedWindowStore, "timestamped window store", "get_timestamped_window_store"),
     (WindowStore, "window store", "get_window_store"),
-    (ReadOnlySessionStore, "session store", "get_session_store"),
+    (SessionStore, "session store", "get_session_store"),
 )
