@@ -57,7 +57,12 @@ def part_of_all(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> A
 
 
 def order_of_memory(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:
-    """A cache gives each row once, where the store in memory below would, and can look for sessions by time."""
+    """A cache over a store in memory returns each row once, in the order of that store, and finds sessions by time.
+
+    Where Java returns a cached row and an older one of the store, the cached one is right. A range of windows also has the
+    rows in the cache that Java misses: those of keys that the last key begins with. They are looked up among all rows of
+    the time, since Java may return an older row of the store in their place.
+    """
     if op["op"] == "findSessionsTime":
         first, last = int(op["earliest_end"]), int(op["latest_end"])
         if first > last:
@@ -66,17 +71,32 @@ def order_of_memory(perform: Perform, op: dict[str, Any], ours: Any, java: Any) 
         return [row for row in everything if first <= int(row["end"]) <= last]
     if not isinstance(java, list):
         return java
-    once = [row for place, row in enumerate(java) if row not in java[:place]]
-    return sorted(once, key=_memory_order, reverse=op["op"].startswith("backward"))
+    missed = may_miss(op)
+    if missed:
+        java = [row for row in java if row["key"] not in missed]
+        java += [row for row in part_of_all(perform, op, ours, java) if row["key"] in missed]
+    once: dict[Any, dict[str, Any]] = {}
+    for row in java:
+        place = row.get("key"), row["start"], row.get("end")
+        if place not in once or row in ours:
+            once[place] = row
+    return sorted(once.values(), key=_memory_order, reverse=op["op"].startswith("backward"))
 
 
 def prefixes_of_the_last_key(op: dict[str, Any], ours: Any, java: Any) -> Any:
-    """A range of windows has the keys with which its last key begins; Java misses some if that goes on with `00`."""
+    """A range of windows has the rows of keys that its last key begins with; Java misses some of them."""
+    missed = may_miss(op)
+    if not missed:
+        return java
+    return [row for row in ours if row in java or row["key"] in missed] + [row for row in java if row not in ours]
+
+
+def may_miss(op: dict[str, Any]) -> list[str]:
+    """Return the keys of which Java may miss windows in a range: its last key begins with them and goes on with `00`."""
     last = op.get("key_to")
     if op["op"] not in ("fetchRange", "backwardFetchRange") or "from" not in op or last is None:
-        return java
-    may_miss = [last[:end] for end in range(0, len(last), 2) if last[end : end + 2] == "00"]
-    return [row for row in ours if row in java or row["key"] in may_miss]
+        return []
+    return [last[:end] for end in range(0, len(last), 2) if last[end : end + 2] == "00"]
 
 
 def by_time_to_the_end(perform: Perform, op: dict[str, Any], ours: Any, java: Any) -> Any:

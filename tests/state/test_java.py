@@ -214,6 +214,54 @@ def test_java_and_we_take_turns_on_special_stores(turns: Turns, kind: str, seed:
     take_turns(turns, SPECIAL[kind], seed, openings=4, steps=10, each=25)
 
 
+# A cache over a store in memory.
+
+ZEROS = ["", "00", "0000", "00" * 9, "61", "6100", "61" + "00" * 9, "62"]
+
+
+@pytest.mark.parametrize("stored", [0, 1], ids=["rows in the cache", "older rows in the store"])
+def test_windows_in_memory_under_a_cache_are_read_up_to_a_key_that_ends_in_zeros(
+    server: JavaServer, tmp_path: Path, stored: int
+) -> None:
+    config = config_of("window", supplier="in-memory", caching=True)
+    stores = JavaStore(server, tmp_path / "java" / "app" / "0_0", config), OurStore(tmp_path / "app" / "0_0", config)
+    record: dict[str, Any] = {"timestamp": "0", "headers": []}
+
+    def puts(value: str) -> list[dict[str, Any]]:
+        row = {"value": value, "timestamp": "5", "headers": []}
+        return [{"op": "put", "key": key, "start": start, "value": row} for key in ZEROS for start in ("0", "70000")]
+
+    for store in stores:
+        store.step(record, puts("01") * stored)
+    last = "00" * 9
+    case = {"op": "backwardFetchRange", "key_from": None, "key_to": last, "from": "0", "to": "70000"}
+    reads = [case] + [
+        {**case, "op": op, "key_from": low, "key_to": high}
+        for op in ("fetchRange", "backwardFetchRange")
+        for low in (None, "", "61")
+        for high in (*ZEROS, None)
+    ]
+    # What was put in the step is in the cache while the step reads.
+    java, ours = (store.step(record, puts("02") + reads)[0][-len(reads) :] for store in stores)
+    for op, of_java, of_ours in zip(reads, java, ours, strict=True):
+        right = deviations.order_of_memory(lambda other: stores[1].step(record, [other])[0][0], op, of_ours, of_java)
+        assert of_ours == right, op
+        assert {row["value"]["value"] for row in of_ours} <= {"02"}
+
+    def rows(found: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+        return [(row["start"], row["key"], row["value"]["value"]) for row in found]
+
+    # The case of both defects at once. Java merges by key where the store is ordered by time, and leaves out cached rows
+    # of keys that the last key begins with, where older ones of the store come back.
+    expected = [(start, key, "02") for start in ("70000", "0") for key in (last, "0000", "00", "")]
+    assert rows(ours[0]) == expected
+    missed = [("70000", key) for key in ("", "00", "0000")]
+    assert not {(*of, "02") for of in missed} & set(rows(java[0]))
+    assert ({(*of, "01") for of in missed} <= set(rows(java[0]))) is bool(stored)
+    for store in stores:
+        store.close()
+
+
 # Versions: Java knows those before the latest only until it closes a store, and has no store that gives them headers.
 
 VERSIONED = config_of(
