@@ -166,7 +166,7 @@ ONLY_LISTS = ("null_key", "wrong_kind", "unknown_kind")
 LIMITED = ("limit_exceeded",)
 """What a verb gives that is told to read less."""
 
-NO_VERB = {"not_in_order": "a block that says it is in order and is not", "bad_signature": "a seal that does not hold"}
+NO_VERB = {"not_in_order": "a block passed as sorted that is not", "bad_signature": "a seal that does not hold"}
 """Codes that classes give and no verb does: the tests of KIP-82's classes have these."""
 
 

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.kip82 import IN_ORDER, RESERVED, HeaderSerializer, IntHeaders, KeyRange, KeyRanges, MessageWrapper
+from letterhead.kip82 import RESERVED, HeaderSerializer, IntHeaders, KeyRange, KeyRanges, MessageWrapper
+from letterhead.reference import ops as reference
 
-MARK = bytes.fromhex("80000000 ffffffff")
+LEAST = -(1 << 31)
+"""The least integer key."""
 
 
 def wire(*headers: tuple[int, bytes | None]) -> bytes:
@@ -149,81 +151,80 @@ def test_the_sorted_view_is_in_order_and_keeps_repeated_headers_in_theirs() -> N
     assert (headers.in_order, headers.sorted().in_order) == (False, True)
 
 
-def test_a_block_says_that_it_is_in_order_by_its_first_header() -> None:
-    assert lh.encode([(IN_ORDER, None)], "kip82-int") == MARK
+def test_sorting_writes_the_headers_in_order_and_nothing_else() -> None:
     block = IntHeaders([(9, b"x"), (1, b"a")]).sorted().as_bytes()
-    assert block == MARK + wire((1, b"a"), (9, b"x"))
+    assert block == wire((1, b"a"), (9, b"x"))
+    assert lh.decode(block, "kip82-int") == lh.Headers([(1, b"a"), (9, b"x")])
     read = IntHeaders(block)
-    assert (read.in_order, read.parsed) == (True, False)
-    # The mark is not a header to those who know it, and one like others to those who do not.
-    assert read.items() == [(1, b"a"), (9, b"x")]
-    headers = lh.decode(block, "kip82-int")
-    assert isinstance(headers, lh.Headers)
-    assert headers[0] == (IN_ORDER, None)
-    assert read.as_bytes() == block
+    assert (read.in_order, read.items()) == (False, [(1, b"a"), (9, b"x")])
+
+
+@pytest.mark.parametrize("rest", [[], [(1, b"a"), (9, b"x")], [(9, b"x"), (1, b"a")], [(LEAST, None), (LEAST, b"")]])
+def test_a_null_header_with_the_least_key_is_a_header_like_any_other(rest: list[tuple[int, bytes | None]]) -> None:
+    pairs = [(LEAST, None), *rest]
+    read = IntHeaders(wire(*pairs))
+    assert (read.in_order, read.items(), read.get(LEAST)[0]) == (False, pairs, None)
+    assert read.up_to(5).items() == [pair for pair in pairs if pair[0] <= 5]
+    for source in (pairs, lh.Headers(pairs), read):
+        made = IntHeaders(source)
+        assert (made.in_order, made.items(), made.as_bytes()) == (False, pairs, wire(*pairs))
+    put = IntHeaders(wire(*rest))
+    put.put(LEAST, None)
+    assert put.as_bytes() == wire(*rest, (LEAST, None))
+    put.set(LEAST, b"x")
+    assert put.remove(LEAST) == 1
 
 
 def test_what_is_added_to_headers_in_order_takes_its_place() -> None:
-    headers = IntHeaders(IntHeaders([(9, b"x"), (1, b"a")]).sorted().as_bytes())
+    headers = IntHeaders([(9, b"x"), (1, b"a")]).sorted()
     headers.put(5, b"m")
     headers.put(1, b"b")
     assert headers.items() == [(1, b"a"), (1, b"b"), (5, b"m"), (9, b"x")]
-    assert headers.as_bytes() == MARK + wire((1, b"a"), (1, b"b"), (5, b"m"), (9, b"x"))
+    assert headers.as_bytes() == wire((1, b"a"), (1, b"b"), (5, b"m"), (9, b"x"))
     for source in ([(3, b""), (2, b"")], IntHeaders([(3, b""), (2, b"")]), lh.Headers([(3, b""), (2, b"")])):
         assert IntHeaders(source, in_order=True).keys() == [2, 3]
 
 
-def test_reading_stops_at_the_highest_key_and_what_is_above_it_is_not_looked_at() -> None:
+def test_reading_in_order_stops_at_the_highest_key_and_ignores_what_is_above_it() -> None:
     low, high = wire((1, b"a"), (7, None)), wire((70_000, b"b" * 50))
     for damage in (high, high[:-1], b"\x00\x01\x11\x70\xff\xff\xff\x00", high + b"\x00"):
-        read = IntHeaders(MARK + low + damage)
+        read = IntHeaders(low + damage, in_order=True)
         part = read.up_to(RESERVED["broker"].high)
         assert not part.parsed
-        assert part.as_bytes() == MARK + low
+        assert part.as_bytes() == low
         assert part.items() == [(1, b"a"), (7, None)]
         assert not read.parsed
 
 
-def test_reading_does_not_stop_where_nothing_says_that_the_block_is_in_order() -> None:
+def test_reading_does_not_stop_unless_the_caller_says_that_the_block_is_in_order() -> None:
     block = wire((70_000, b"b"), (1, b"a"))
     assert IntHeaders(block).up_to(9_999).items() == [(1, b"a")]
     with pytest.raises(DecodeError, match="kip82-int: header 2"):
         IntHeaders(block + b"\x00").up_to(9_999)
 
 
-def test_a_reader_who_knows_better_can_say_that_a_block_is_in_order() -> None:
-    read = IntHeaders(wire((1, b"a"), (70_000, b"b")) + b"\x00", in_order=True)
-    assert read.up_to(9_999).items() == [(1, b"a")]
-
-
 def test_damage_before_the_highest_key_is_found() -> None:
     with pytest.raises(DecodeError) as caught:
-        IntHeaders(MARK + struct.pack(">ii", 5, -2) + wire((9, b""))).up_to(7).keys()
-    assert (caught.value.code, caught.value.offset, caught.value.header) == ("negative_length", 12, 1)
+        IntHeaders(wire((1, b"a")) + struct.pack(">ii", 5, -2) + wire((9, b"")), in_order=True).up_to(7).keys()
+    assert (caught.value.code, caught.value.offset, caught.value.header) == ("negative_length", 13, 1)
     with pytest.raises(DecodeError) as caught:
-        IntHeaders(MARK + struct.pack(">ii", 5, 100)).up_to(7).keys()
-    assert (caught.value.code, caught.value.offset) == ("truncated", 16)
+        IntHeaders(struct.pack(">ii", 5, 100), in_order=True).up_to(7).keys()
+    assert (caught.value.code, caught.value.offset) == ("truncated", 8)
 
 
-def test_a_block_that_says_it_is_in_order_and_is_not_is_damaged() -> None:
-    headers = IntHeaders(MARK + wire((9, b"xyz"), (1, b"a")))
+def test_bytes_that_the_caller_calls_ordered_and_are_not_are_an_error() -> None:
+    headers = IntHeaders(wire((LEAST, None), (9, b"xyz"), (1, b"a")), in_order=True)
     with pytest.raises(DecodeError) as caught:
         headers.keys()
     error = caught.value
     assert (error.format, error.code, error.offset, error.header) == ("kip82-int", "not_in_order", 19, 2)
-    assert "key 1 stands after key 9 in headers that are said to be in order" in str(error)
+    assert "key 1 comes after key 9, and in_order=True was passed" in str(error)
 
 
-def test_the_mark_is_not_a_key_to_be_put() -> None:
-    with pytest.raises(EncodeError, match=r"says that a block is in order: sorted\(\) writes it"):
-        IntHeaders().put(IN_ORDER, None)
-    # As a key of a header that is not the mark it is read as what it is.
-    assert IntHeaders(wire((IN_ORDER, b"x"))).items() == [(IN_ORDER, b"x")]
-    assert not IntHeaders(wire((IN_ORDER, b"x"))).in_order
-
-
-int_keys = st.integers(IN_ORDER + 1, (1 << 31) - 1)
-pairs_of_ints = st.lists(st.tuples(int_keys | st.integers(0, 5), st.none() | st.binary(max_size=9)), max_size=8)
+int_keys = st.integers(LEAST, (1 << 31) - 1)
+pairs_of_ints = st.lists(
+    st.tuples(st.just(LEAST) | st.integers(0, 5) | int_keys, st.none() | st.binary(max_size=9)), max_size=8
+)
 
 
 @given(pairs_of_ints, int_keys | st.integers(0, 5))
@@ -231,12 +232,19 @@ def test_stopping_gives_what_reading_everything_would(pairs: list[tuple[int, byt
     headers = IntHeaders(pairs)
     assert IntHeaders(headers.as_bytes()) == headers
     wanted = sorted((pair for pair in pairs if pair[0] <= highest), key=lambda pair: pair[0])
-    assert IntHeaders(headers.sorted().as_bytes()).up_to(highest).items() == wanted
+    assert IntHeaders(headers.sorted().as_bytes(), in_order=True).up_to(highest).items() == wanted
     assert IntHeaders(headers.as_bytes()).up_to(highest).items() == [pair for pair in pairs if pair[0] <= highest]
 
 
+@given(pairs_of_ints)
+def test_sorting_agrees_with_the_reference_and_adds_no_header(pairs: list[tuple[int, bytes | None]]) -> None:
+    block = IntHeaders(pairs).sorted().as_bytes()
+    read = [(key, value) for key, _, value in reference.decode(block, "kip82-int")]
+    assert read == sorted(pairs, key=lambda pair: pair[0])
+
+
 def test_headers_can_be_pickled_unread() -> None:
-    headers = IntHeaders(MARK + wire((1, b"a")), writes=RESERVED["broker"])
+    headers = IntHeaders(wire((1, b"a")), writes=RESERVED["broker"], in_order=True)
     again = pickle.loads(pickle.dumps(headers))
     assert (again.parsed, again.writes, again.in_order, again.items()) == (False, RESERVED["broker"], True, [(1, b"a")])
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.kip82.audit import Audit, AuditEntry, AuditKeys
 from letterhead.kip82.headers import Headers
-from letterhead.kip82.int_headers import IN_ORDER, IntHeaders
+from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.interceptors import (
     ConsumerInterceptor,
     ConsumerInterceptors,
@@ -67,7 +67,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DELETE_RETENTION_MS",
-    "IN_ORDER",
     "RESERVED",
     "AskedPartition",
     "Audit",

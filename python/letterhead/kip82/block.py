@@ -46,7 +46,7 @@ class DraftHeaders(ABC, Generic[K]):
         self._block, self._held = None, core.Headers()
         if isinstance(headers, DraftHeaders | core.Headers):
             # Values that were read, or are as they would be: no serializer has to see them.
-            self._adopt(headers._wire() if isinstance(headers, DraftHeaders) else headers)
+            self._adopt(headers._read() if isinstance(headers, DraftHeaders) else headers)
         elif headers is not None:
             pairs: Iterable[tuple[Any, Any]] = headers.items() if isinstance(headers, Mapping) else headers
             for key, value in pairs:
@@ -179,7 +179,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     def as_bytes(self) -> bytes:
         """Give the headers as they are on the wire: the very bytes they were made of, if nothing was changed."""
-        return self._block if self._block is not None else encode(self._wire(), self._format) or b""
+        return self._block if self._block is not None else encode(self._read(), self._format) or b""
 
     def to_headers(self) -> core.Headers:
         """Give the headers as every other part of this package has them; a copy."""
@@ -249,10 +249,6 @@ class DraftHeaders(ABC, Generic[K]):
         read = decode(block, self._format)
         assert isinstance(read, core.Headers), "a block gives headers"
         return read
-
-    def _wire(self) -> core.Headers:
-        """Give the headers as they are to be written."""
-        return self._read()
 
     def _adopt(self, headers: core.Headers) -> None:
         """Hold headers that are there already, if they can be some of this layout."""

@@ -1,7 +1,7 @@
 """Headers with integer keys: those of the second draft, and of the message wrapper.
 
-A block can say that it is in order, by beginning with a header of the least key there is and no value (null), which is
-in order itself. That is a convention of ours: the drafts weigh sorted headers and have no mark for them.
+The draft leaves the order of headers free, and nothing in the bytes says that they are sorted. A reader that knows that
+a block is sorted passes ``in_order=True``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,8 @@ from letterhead.kip82.layouts import BLOCKS
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.serializers import HeaderSerializer
 
-__all__ = ["IN_ORDER", "IntHeaders"]
+__all__ = ["IntHeaders"]
 
-IN_ORDER = -(1 << 31)
-"""The key that says of a block that it is in order, when its first header has it and is null."""
-
-_MARK = struct.pack(">ii", IN_ORDER, -1)
 _KEY_AND_LENGTH = struct.Struct(">ii")
 
 
@@ -40,14 +36,13 @@ class IntHeaders(DraftHeaders[int]):
     writes : KeyRange, optional
         The keys that may be put, set and removed; those that are there already stay. All, where it is not given.
     in_order : bool, default False
-        Keep the headers in ascending order of their keys, and write that they are. Bytes are known to be in order then,
-        even where they do not say so.
+        Keep the headers in ascending order of their keys. Bytes must be in that order already: :meth:`up_to` then stops
+        at the first key that is too high.
 
     Raises
     ------
     DecodeError
-        When they are first asked for anything, if the bytes are not headers, or not in the order that they are said to
-        be in (``not_in_order``).
+        On the first access, if the bytes are not headers, or not in order with ``in_order=True`` (``not_in_order``).
 
     Examples
     --------
@@ -60,8 +55,8 @@ class IntHeaders(DraftHeaders[int]):
     >>> headers.sorted().keys()
     [7, 1000000001]
     >>> block = headers.sorted().as_bytes()
-    >>> IntHeaders(block).in_order, IntHeaders(block).up_to(RESERVED["broker"].high).items()
-    (True, [(7, b'cluster-a')])
+    >>> IntHeaders(block, in_order=True).up_to(RESERVED["broker"].high).items()
+    [(7, b'cluster-a')]
     """
 
     __slots__ = ("_in_order", "_writes")
@@ -78,8 +73,6 @@ class IntHeaders(DraftHeaders[int]):
         self._writes = writes
         self._in_order = in_order
         super().__init__(headers, serializers=serializers)
-        if self._block is not None and self._block.startswith(_MARK):
-            self._in_order = True
 
     @property
     def in_order(self) -> bool:
@@ -92,12 +85,18 @@ class IntHeaders(DraftHeaders[int]):
         return self._writes
 
     def sorted(self) -> IntHeaders:
-        """Make a copy in ascending order of keys, which stays in order and is written with the mark that says so.
+        """Return a copy in ascending order of keys, which stays in order when headers are added.
 
         Returns
         -------
         IntHeaders
-            The copy. Headers with the same key keep the order among themselves.
+            The copy. Headers with the same key keep their order.
+
+        Examples
+        --------
+        >>> from letterhead.kip82 import IntHeaders
+        >>> IntHeaders([(9, b"x"), (1, b"a")]).sorted().items()
+        [(1, b'a'), (9, b'x')]
         """
         made = self.copy()
         made._read()
@@ -107,10 +106,10 @@ class IntHeaders(DraftHeaders[int]):
         return made
 
     def up_to(self, highest: int) -> IntHeaders:
-        """Give the headers whose keys are not above a highest one.
+        """Return the headers with keys up to a highest one.
 
-        Of a block that says that it is in order, and that has not been read yet, nothing after them is looked at: not
-        read, and not checked.
+        With ``in_order=True``, unparsed bytes are read up to the first higher key: the rest is neither parsed nor
+        validated.
 
         Parameters
         ----------
@@ -120,18 +119,18 @@ class IntHeaders(DraftHeaders[int]):
         Returns
         -------
         IntHeaders
-            The headers, immutable: they are a part of others.
+            The headers, immutable.
 
         Raises
         ------
         DecodeError
-            If the bytes are not headers, as far as they are read.
+            If the bytes that are read are not headers.
 
         Examples
         --------
         >>> from letterhead.kip82 import IntHeaders
         >>> block = IntHeaders({1: b"a", 900: b"b"}).sorted().as_bytes()
-        >>> IntHeaders(block[:-1]).up_to(10).items()
+        >>> IntHeaders(block[:-1], in_order=True).up_to(10).items()
         [(1, b'a')]
         """
         if self._held is None and self._in_order:
@@ -168,11 +167,7 @@ class IntHeaders(DraftHeaders[int]):
         read = super()._parse(block)
         if self._in_order:
             _check_order(read)
-        return read[1:] if block.startswith(_MARK) else read
-
-    def _wire(self) -> core.Headers:
-        held = self._read()
-        return core.Headers([(IN_ORDER, None), *held]) if self._in_order else held
+        return read
 
     def _add(self, key: int, value: core.HeaderValue) -> None:
         super()._add(key, value)
@@ -184,19 +179,12 @@ class IntHeaders(DraftHeaders[int]):
         self._held = core.Headers(pairs)
 
     def _adopt(self, headers: core.Headers) -> None:
-        marked = bool(headers) and headers[0] == (IN_ORDER, None)
-        super()._adopt(headers[1:] if marked else headers)
-        if marked:
-            self._in_order = True
-            _check_order(headers)
-        elif self._in_order:
+        super()._adopt(headers)
+        if self._in_order:
             self._sort()
 
     def _checked(self, key: Any) -> int:
         self._of_form(key)
-        if key == IN_ORDER:
-            message = f"the key {key} says that a block is in order: sorted() writes it"
-            raise EncodeError(message, format=None, code="out_of_range")
         if self._writes is not None:
             self._writes.check(key, len(self._read()))
         return int(key)
@@ -229,10 +217,9 @@ class IntHeaders(DraftHeaders[int]):
 
 
 def _end_of(block: bytes, highest: int) -> int:
-    """Give where the headers end whose keys are not above the highest, in a block that is in order.
+    """Return where the headers with keys up to the highest end, in a block that is in order.
 
-    Keys and lengths alone are looked at, as far as that is needed to skip. What is left is read by the verb, which also
-    says what is wrong with it.
+    Only keys and lengths are read. The headers before that place are parsed by the core, which reports their errors.
     """
     at = 0
     while at + _KEY_AND_LENGTH.size <= len(block):
@@ -244,10 +231,13 @@ def _end_of(block: bytes, highest: int) -> int:
 
 
 def _check_order(headers: core.Headers) -> None:
-    pairs: Iterator[tuple[Any, Any]] = iter(headers)  # a number and bytes or null: they were read from such a block
-    at, before = 0, IN_ORDER
+    """Raise if keys are not in ascending order."""
+    pairs: Iterator[tuple[Any, Any]] = iter(headers)  # parsed from integer keys: a number, and bytes or null
+    at, before = 0, None
     for index, (key, value) in enumerate(pairs):
-        if key < before:
-            message = f"key {key} stands after key {before} in headers that are said to be in order"
+        if before is not None and key < before:
+            message = (
+                f"key {key} comes after key {before}, and in_order=True was passed: leave it out to read any order"
+            )
             raise DecodeError(message, format=BLOCKS["int"], code="not_in_order", offset=at, header=index, key=str(key))
         at, before = at + _KEY_AND_LENGTH.size + len(value or b""), key

@@ -286,7 +286,7 @@ class ProducerRecord(_Record):
             offset=offset,
             timestamp=self.timestamp,
             key=self.key,
-            headers=self.headers._wire(),
+            headers=self.headers._read(),
             value=self.value,
             **marked,
         )

@@ -107,7 +107,7 @@ class MessageWrapper(Generic[V]):
         MessageWrapper(IntHeaders([(5, b'acme')]), '42')
         """
         value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
-        return encode(Envelope(headers=self.headers._wire(), value=value), WRAPPER) or b""
+        return encode(Envelope(headers=self.headers._read(), value=value), WRAPPER) or b""
 
     def get_headers(self) -> IntHeaders:
         """Give the headers."""
