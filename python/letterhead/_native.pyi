@@ -120,7 +120,13 @@ def decode(
     data: bytes, format: str, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
 ) -> Headers | dict[str, Any]: ...
 def messages(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: bytes,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    limits: Limits | None = None,
+    parse_headers: bool = True,
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...
 def encode(
     message: Sequence[_Header] | Sequence[_Pair] | dict[str, Any] | None,

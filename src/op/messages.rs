@@ -14,6 +14,13 @@ use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOpti
 /// Takes messages as they are read; what it is given does not outlive the call.
 pub trait Take {
     fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]);
+
+    /// Whether headers are parsed. Otherwise `take_unparsed` is called with their bytes, whatever is in them.
+    fn parses_headers(&self) -> bool {
+        true
+    }
+
+    fn take_unparsed(&mut self, _headers: Option<&[u8]>, _fields: &[FieldValue<'_>]) {}
 }
 
 /// Reads a batch up to the first message with a fault; the messages before it were taken.
@@ -59,6 +66,10 @@ impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
+        if !self.take.parses_headers() && mode.noted().faults.is_empty() {
+            self.take.take_unparsed(block.map(|cursor| cursor.peek_rest()), fields);
+            return Ok(());
+        }
         let mut sink = MessageSink::default();
         if let Some(cursor) = block {
             <B::Message as Envelope>::Block::walk(cursor, self.options, mode, &mut sink)?;

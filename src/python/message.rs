@@ -2,6 +2,7 @@
 
 use arrow_array::BinaryArray;
 use arrow_array::cast::AsArray;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -53,9 +54,10 @@ pub fn decode<'py>(
     Ok(fields_dict(py, info, &headers, &message.fields)?.into_any())
 }
 
-/// The messages of a batch as dicts of their fields, and the error that ended it, if any.
+/// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False` the
+/// headers are the bytes of their block, which are not validated.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None))]
+#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None, parse_headers=true))]
 pub fn messages<'py>(
     py: Python<'py>,
     data: &[u8],
@@ -63,18 +65,19 @@ pub fn messages<'py>(
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
     #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
     limits: Option<&Bound<'py, PyAny>>,
+    parse_headers: bool,
 ) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
     struct Dicts<'py> {
         list: Bound<'py, PyList>,
         info: Info,
+        parse_headers: bool,
         failed: Option<PyErr>,
     }
 
-    impl Take for Dicts<'_> {
-        fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
-            let py = self.list.py();
-            let appended = headers_object(py, headers, self.info.order)
-                .and_then(|headers| fields_dict(py, self.info, &headers, fields))
+    impl<'py> Dicts<'py> {
+        fn append(&mut self, headers: PyResult<Bound<'py, PyAny>>, fields: &[FieldValue<'_>]) {
+            let appended = headers
+                .and_then(|headers| fields_dict(self.list.py(), self.info, &headers, fields))
                 .and_then(|dict| self.list.append(dict));
             if let Err(error) = appended {
                 self.failed.get_or_insert(error);
@@ -82,9 +85,25 @@ pub fn messages<'py>(
         }
     }
 
+    impl Take for Dicts<'_> {
+        fn take(&mut self, headers: Option<&[Header<'_>]>, fields: &[FieldValue<'_>]) {
+            self.append(headers_object(self.list.py(), headers, self.info.order), fields);
+        }
+
+        fn parses_headers(&self) -> bool {
+            self.parse_headers
+        }
+
+        fn take_unparsed(&mut self, headers: Option<&[u8]>, fields: &[FieldValue<'_>]) {
+            let py = self.list.py();
+            let headers = headers.map(|block| PyBytes::new(py, block));
+            self.append(headers.into_bound_py_any(py), fields);
+        }
+    }
+
     let format = named(py, format)?;
     let options = read_options(py, lenient, strict_kinds, false, limits)?;
-    let mut take = Dicts { list: PyList::empty(py), info: format.info(), failed: None };
+    let mut take = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
     // Objects are made as messages are read, so the GIL stays.
     let done = held(|| format.visit(ReadMessages { cell: data, options, take: &mut take }));
     if let Some(error) = take.failed {

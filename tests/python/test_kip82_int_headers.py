@@ -280,3 +280,32 @@ def test_the_value_of_a_wrapper_can_be_any_object_with_a_serializer() -> None:
     assert MessageWrapper.from_bytes(data, deserialize=json.loads) == wrapper
     with pytest.raises(TypeError, match="value must be bytes, not dict"):
         wrapper.to_bytes()
+
+
+def test_the_headers_of_a_wrapper_are_parsed_on_first_access() -> None:
+    read = MessageWrapper.from_bytes(MessageWrapper({5: b"acme"}, b"42").to_bytes())
+    assert not read.headers.parsed
+    assert (read.headers.get(5), read.headers.parsed) == ([b"acme"], True)
+
+
+def test_unreadable_headers_leave_the_value_of_a_wrapper_readable() -> None:
+    read = MessageWrapper.from_bytes(bytes.fromhex("00 00000008 00000005 fffffffe 00000002 3432"))
+    assert read.value == b"42"
+    with pytest.raises(DecodeError, match="kip82-int: header 0: value length -2 is negative"):
+        read.headers.keys()
+
+
+@given(st.binary(max_size=24) | st.builds(lambda *parts: b"".join(parts), st.just(b"\0\0\0\0"), st.binary(max_size=24)))
+def test_a_wrapper_is_refused_unless_the_core_reads_all_but_its_headers(data: bytes) -> None:
+    try:
+        read = lh.decode(data, "kip82-wrapper")
+    except DecodeError as error:
+        if error.header is None:
+            with pytest.raises(DecodeError) as caught:
+                MessageWrapper.from_bytes(data)
+            assert str(caught.value) == str(error)
+        else:
+            assert MessageWrapper.from_bytes(data).headers.error is not None
+    else:
+        made = MessageWrapper.from_bytes(data)
+        assert (made.headers.to_headers(), made.value) == (read.headers, read.value)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import pickle
 import struct
 import zlib
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import ConversionError, DecodeError, EncodeError
@@ -23,6 +26,7 @@ from letterhead.kip82 import (
     Typed,
 )
 from letterhead.kip82.layouts import BLOCKS, MESSAGES, Layout
+from letterhead.reference import ops as reference
 
 LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
@@ -248,6 +252,88 @@ def test_headers_in_order_are_written_in_order_and_a_consumer_can_stop() -> None
     assert IntHeaders(read.as_bytes(), in_order=True).up_to(9_999).keys() == [1]
     [sent] = lh.messages(record.to_bytes(), "kip82-messages-int")
     assert lh.encode(sent.headers, "kip82-int") == headers.as_bytes()
+
+
+# Headers that cannot be parsed -----------------------------------------------------------------------------------------
+
+BAD: dict[Layout, bytes] = {
+    "typed": bytes.fromhex("00000001 61 00000002 ff 00"),
+    "int": bytes.fromhex("00000005 fffffffe"),
+    "wrapper": bytes.fromhex("00000005 00000009 61"),
+}
+"""Headers with an unknown type, with a negative length, and cut off."""
+
+
+def message_with(layout: Layout, block: bytes, value: bytes = b"v") -> bytes:
+    """Write a message at offset 3 with these bytes as its headers."""
+    if layout == "wrapper":
+        wrapper = b"\0" + struct.pack(">i", len(block)) + block + struct.pack(">i", len(value)) + value
+        return message(0, None, wrapper)
+    return message(0x10, block, value)
+
+
+@every_layout
+def test_headers_are_parsed_on_first_access(layout: Layout) -> None:
+    sent = ProducerRecord("t", b"k", b"v", headers={KEY[layout]: b"x"}, layout=layout)
+    read = read_one(sent.to_bytes(), layout)
+    assert not read.get_headers().parsed
+    assert (read.key, read.value, read.get_headers().as_bytes()) == (b"k", b"v", sent.get_headers().as_bytes())
+    assert not read.get_headers().parsed
+    assert read.get_header(KEY[layout]) == b"x"
+    assert read.get_headers().parsed
+
+
+@every_layout
+def test_an_unreadable_header_takes_neither_the_value_nor_later_records_with_it(layout: Layout) -> None:
+    good = ProducerRecord("t", b"k", b"w", headers={KEY[layout]: b"x"}, layout=layout).to_bytes(4)
+    bad, last = ConsumerRecord.read(message_with(layout, BAD[layout]) + good, topic="t", layout=layout)
+    assert (bad.key, bad.value, bad.offset, bad.tombstone) == (b"k", b"v", 3, False)
+    assert (last.value, last.get_header(KEY[layout])) == (b"w", b"x")
+    assert bad.get_headers().as_bytes() == BAD[layout]
+    for access in (lambda: bad.get_header(KEY[layout]), lambda: len(bad.headers), lambda: bad.headers.keys()):
+        with pytest.raises(DecodeError) as caught:
+            access()
+        error = caught.value
+        assert (error.format, error.header) == (BLOCKS[layout], 0)
+        assert str(bad.get_headers().error) == str(error)
+    assert last.get_headers().error is None
+    assert bad == read_one(message_with(layout, BAD[layout]), layout)
+
+
+@every_layout
+def test_unreadable_headers_are_read_as_none_with_errors_null(layout: Layout) -> None:
+    read = read_one(message_with(layout, BAD[layout]), layout, errors="null")
+    assert (read.value, read.get_header(KEY[layout]), len(read.get_headers())) == (b"v", None, 0)
+    error = read.get_headers().error
+    assert error is not None
+    assert error.format == BLOCKS[layout]
+    assert read.get_headers().as_bytes() == BAD[layout]
+    again = pickle.loads(pickle.dumps(read.with_serializers({})))
+    assert (str(again.headers.error), again.headers.keys()) == (str(error), [])
+    with pytest.raises(ValueError, match="unknown errors 'nul': did you mean 'null'"):
+        read_one(b"", layout, errors="nul")
+
+
+@every_flagged_layout
+def test_an_unreadable_header_in_a_compressed_set_leaves_the_others_readable(layout: Layout) -> None:
+    inner = message_with(layout, BAD[layout]) + ProducerRecord("t", b"k", b"w", layout=layout).to_bytes(4)
+    read = list(ConsumerRecord.read(message(1, None, gzip.compress(inner)), topic="t", layout=layout))
+    assert [record.value for record in read] == [b"v", b"w"]
+    assert [record.get_headers().error is None for record in read] == [False, True]
+
+
+@every_layout
+@given(data=st.data())
+def test_lazy_headers_are_those_of_the_reference(layout: Layout, data: st.DataObject) -> None:
+    cut = data.draw(st.binary(max_size=24) | st.just(BAD[layout]))
+    read = read_one(message_with(layout, cut or BAD[layout]), layout)
+    try:
+        expected = [(key, value) for key, _, value in reference.decode(cut or BAD[layout], BLOCKS[layout])]
+    except DecodeError as error:
+        assert read.get_headers().error is not None
+        assert (read.get_headers().error.code, read.value) == (error.code, b"v")
+    else:
+        assert [key for key, _ in expected] == [key for key, _ in read.get_headers().to_headers().pairs()]
 
 
 # Fields --------------------------------------------------------------------------------------------------------------

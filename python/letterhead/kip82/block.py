@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 
 from letterhead import headers as core
-from letterhead.errors import HeaderError
+from letterhead.errors import DecodeError, HeaderError, check_name
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.message import decode, encode
 
-__all__ = ["DraftHeaders", "GivenHeaders"]
+__all__ = ["DraftHeaders", "GivenHeaders", "HeaderErrors"]
 
 K = TypeVar("K", str, int)
 
@@ -20,24 +20,34 @@ GivenHeaders: TypeAlias = (
     "DraftHeaders[Any] | core.Headers | bytes | bytearray | memoryview | Mapping[Any, Any] | Iterable[tuple[Any, Any]]"
 )
 
+HeaderErrors: TypeAlias = Literal["raise", "null"]
+"""What accessing headers does if their bytes cannot be parsed."""
+
 _FROZEN = "these headers are immutable: copy() of them gives some that can be changed"
 
 
 class DraftHeaders(ABC, Generic[K]):
-    """Headers of one message: a block of bytes that is read when it is first asked for anything.
+    """Headers of one message: bytes that are parsed on first access.
 
-    They hold a :class:`letterhead.Headers`, once they are read or when they are made of something else than bytes.
-    Keys repeat, order matters, and null is not empty. Bytes that were not changed are written as they came.
+    Once parsed, or made of something else than bytes, they hold a :class:`letterhead.Headers`. Keys repeat, order
+    matters, and null is not empty. Bytes that were not changed are written as they came.
     """
 
-    __slots__ = ("_block", "_frozen", "_held", "_serializers")
+    __slots__ = ("_block", "_error", "_errors", "_frozen", "_held", "_serializers")
     _format: ClassVar[str]
     _block: bytes | None
     _held: core.Headers | None
 
     def __init__(
-        self, headers: GivenHeaders | None = None, *, serializers: Mapping[K, HeaderSerializer] | None = None
+        self,
+        headers: GivenHeaders | None = None,
+        *,
+        serializers: Mapping[K, HeaderSerializer] | None = None,
+        errors: HeaderErrors = "raise",
     ) -> None:
+        check_name("errors", errors, ("raise", "null"))
+        self._errors: HeaderErrors = errors
+        self._error: DecodeError | None = None
         self._frozen = False
         self._serializers: dict[K, HeaderSerializer] = dict(serializers or {})
         if isinstance(headers, bytes | bytearray | memoryview):
@@ -56,6 +66,15 @@ class DraftHeaders(ABC, Generic[K]):
     def parsed(self) -> bool:
         """Whether the headers have been read from their bytes, or were never bytes."""
         return self._held is not None
+
+    @property
+    def error(self) -> DecodeError | None:
+        """Why the bytes could not be parsed, or ``None``; parses them, and never raises."""
+        try:
+            self._read()
+        except DecodeError as error:
+            return error
+        return self._error
 
     @property
     def serializers(self) -> Mapping[K, HeaderSerializer]:
@@ -201,6 +220,7 @@ class DraftHeaders(ABC, Generic[K]):
         made = type(self).__new__(type(self))
         made._block = self._block
         made._held = None if self._held is None else core.Headers(self._held)
+        made._errors, made._error = self._errors, self._error
         made._frozen = False
         made._serializers = dict(self._serializers if serializers is None else serializers)
         made._take_from(self)
@@ -223,7 +243,9 @@ class DraftHeaders(ABC, Generic[K]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DraftHeaders) or self._format != other._format:
             return NotImplemented
-        return self._read() == other._read()
+        # Equal bytes are equal headers, also where they cannot be parsed.
+        same_bytes = self._block is not None and self._block == other._block
+        return same_bytes or self._read() == other._read()
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -234,7 +256,12 @@ class DraftHeaders(ABC, Generic[K]):
 
     def _read(self) -> core.Headers:
         if self._held is None:
-            self._held = self._parse(self._block or b"")
+            try:
+                self._held = self._parse(self._block or b"")
+            except DecodeError as error:
+                if self._errors == "raise":
+                    raise
+                self._held, self._error = core.Headers(), error
         return self._held
 
     def _all(self, key: K) -> list[core.HeaderValue]:

@@ -15,7 +15,7 @@ __all__ = ["Headers"]
 
 
 class Headers(DraftHeaders[str]):
-    """Headers by text keys, with values that have a type; read when they are first asked for anything.
+    """Headers with text keys and typed values, parsed on first access.
 
     Parameters
     ----------
@@ -23,11 +23,14 @@ class Headers(DraftHeaders[str]):
         The headers as they are on the wire (format ``kip82-typed``), or keys and values as :meth:`put` takes them.
     serializers : mapping of str to HeaderSerializer, optional
         For the keys whose values are to be other objects than those of the draft's types.
+    errors : {"raise", "null"}, default "raise"
+        What the first access does if the bytes are not headers: raise, or read them as no headers. ``error`` tells
+        why.
 
     Raises
     ------
     DecodeError
-        When they are first asked for anything, if the bytes are not headers.
+        On every access, if the bytes are not headers and ``errors="raise"``.
 
     Examples
     --------
@@ -41,6 +44,9 @@ class Headers(DraftHeaders[str]):
     >>> read = Headers(headers.as_bytes())
     >>> read.parsed, read.get("tenant"), read.parsed
     (False, ['acme'], True)
+    >>> damaged = Headers(headers.as_bytes()[:-1], errors="null")
+    >>> damaged.keys(), damaged.error.code
+    ([], 'truncated')
     """
 
     __slots__ = ()

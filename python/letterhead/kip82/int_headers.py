@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from letterhead import headers as core
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.kip82.block import DraftHeaders, GivenHeaders
+from letterhead.kip82.block import DraftHeaders, GivenHeaders, HeaderErrors
 from letterhead.kip82.layouts import BLOCKS
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.serializers import HeaderSerializer
@@ -24,7 +24,7 @@ _KEY_AND_LENGTH = struct.Struct(">ii")
 
 
 class IntHeaders(DraftHeaders[int]):
-    """Headers by integer keys, with bytes for values; read when they are first asked for anything.
+    """Headers with integer keys and bytes for values, parsed on first access.
 
     Parameters
     ----------
@@ -38,11 +38,15 @@ class IntHeaders(DraftHeaders[int]):
     in_order : bool, default False
         Keep the headers in ascending order of their keys. Bytes must be in that order already: :meth:`up_to` then stops
         at the first key that is too high.
+    errors : {"raise", "null"}, default "raise"
+        What the first access does if the bytes are not headers: raise, or read them as no headers. ``error`` tells
+        why.
 
     Raises
     ------
     DecodeError
-        On the first access, if the bytes are not headers, or not in order with ``in_order=True`` (``not_in_order``).
+        On every access, if the bytes are not headers, or not in order with ``in_order=True`` (``not_in_order``), and
+        ``errors="raise"``.
 
     Examples
     --------
@@ -69,10 +73,11 @@ class IntHeaders(DraftHeaders[int]):
         serializers: Mapping[int, HeaderSerializer] | None = None,
         writes: KeyRange | None = None,
         in_order: bool = False,
+        errors: HeaderErrors = "raise",
     ) -> None:
         self._writes = writes
         self._in_order = in_order
-        super().__init__(headers, serializers=serializers)
+        super().__init__(headers, serializers=serializers, errors=errors)
 
     @property
     def in_order(self) -> bool:
@@ -136,7 +141,7 @@ class IntHeaders(DraftHeaders[int]):
         if self._held is None and self._in_order:
             block = self._block or b""
             part = block[: _end_of(block, highest)]
-            return IntHeaders(part, serializers=self._serializers, in_order=True).frozen()
+            return IntHeaders(part, serializers=self._serializers, in_order=True, errors=self._errors).frozen()
         made = self.copy()
         made._held = core.Headers([(key, value) for key, value in self._pairs() if key <= highest])
         made._block = None

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn, Self, TypeAlias
 
+from letterhead import _native
 from letterhead.envelope import Envelope
-from letterhead.errors import EncodeError
-from letterhead.given import Data
+from letterhead.errors import EncodeError, check_name
+from letterhead.given import Data, bytes_of
+from letterhead.kip82.block import HeaderErrors
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
 from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.kip82.wrapper import MessageWrapper
-from letterhead.message import encode, messages
+from letterhead.message import encode
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
 
@@ -390,6 +392,11 @@ class ConsumerRecord(_Record):
             The record.
         """
         check_layout(layout)
+        headers = _HEADERS[layout](message.headers, serializers=serializers)
+        return cls._of(message, headers, topic, partition, layout)
+
+    @classmethod
+    def _of(cls, message: Envelope, headers: AnyHeaders, topic: str, partition: int, layout: Layout) -> Self:
         return cls(
             topic,
             message.key,
@@ -397,7 +404,7 @@ class ConsumerRecord(_Record):
             partition=partition,
             offset=message.offset,
             timestamp=message.timestamp,
-            headers=_HEADERS[layout](message.headers, serializers=serializers),
+            headers=headers,
             layout=layout,
             tombstone=is_delete(message),
         )
@@ -411,8 +418,12 @@ class ConsumerRecord(_Record):
         partition: int = 0,
         layout: Layout = "typed",
         serializers: Mapping[Any, HeaderSerializer] | None = None,
+        errors: HeaderErrors = "raise",
     ) -> Iterator[Self]:
         """Read the records of messages one after another, as in a log or a fetch.
+
+        Headers are parsed on first access. Where they cannot be, the record's key and value and all later records are
+        read nevertheless.
 
         Parameters
         ----------
@@ -420,6 +431,9 @@ class ConsumerRecord(_Record):
             The messages, of magic 0, 1 or 2; compressed sets are opened.
         topic, partition, layout, serializers
             As :meth:`from_message` takes them.
+        errors : {"raise", "null"}, default "raise"
+            What accessing the headers of a record does if they cannot be parsed: raise, or read them as no headers.
+            ``record.headers.error`` tells why.
 
         Yields
         ------
@@ -429,11 +443,26 @@ class ConsumerRecord(_Record):
         Raises
         ------
         DecodeError
-            If a message is damaged, after the records before it.
+            If a message is damaged outside of its headers, after the records before it.
+
+        Examples
+        --------
+        >>> from letterhead.kip82 import ConsumerRecord, ProducerRecord
+        >>> good = ProducerRecord("orders", b"k", b"42", headers={10_001: b"client-1"}, layout="int").to_bytes()
+        >>> [record] = ConsumerRecord.read(good, topic="orders", layout="int", errors="null")
+        >>> record.headers.parsed, record.get_header(10_001), record.headers.parsed
+        (False, b'client-1', True)
         """
         check_layout(layout)
-        for message in messages(data, SETS[layout]):
-            yield cls.from_message(message, topic=topic, partition=partition, layout=layout, serializers=serializers)
+        check_name("errors", errors, ("raise", "null"))
+        read, error = _native.messages(bytes_of(data), SETS[layout], parse_headers=False)
+        for fields in read:
+            block = fields["headers"]
+            headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
+            message = Envelope(**{**fields, "headers": None if block is None else ()})
+            yield cls._of(message, headers, topic, partition, layout)
+        if error is not None:
+            raise error
 
     def set_header(self, key: int | str, value: Any) -> NoReturn:
         """Refuse: a consumer sees headers as they were sent."""

@@ -6,15 +6,18 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from letterhead.envelope import Envelope
-from letterhead.given import Data
+from letterhead.given import Data, bytes_of
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
-from letterhead.message import decode, encode
+from letterhead.message import decode, encode, validate
 
 __all__ = ["MessageWrapper"]
 
 V = TypeVar("V")
+
+_HEADERS_AT = 5
+"""Bytes of the version and the length of the headers."""
 
 
 class MessageWrapper(Generic[V]):
@@ -57,7 +60,7 @@ class MessageWrapper(Generic[V]):
 
     @classmethod
     def from_bytes(cls, data: Data, *, deserialize: Callable[[bytes], V] | None = None) -> Self:
-        """Read one from the value of a message.
+        """Read a wrapper from the value of a message. Its headers are parsed on first access.
 
         Parameters
         ----------
@@ -74,12 +77,11 @@ class MessageWrapper(Generic[V]):
         Raises
         ------
         DecodeError
-            If the bytes are not that, or of another version (``bad_magic``).
+            If the bytes are not a wrapper, or one of another version (``bad_magic``).
         """
-        read = decode(data, WRAPPER)
-        assert isinstance(read, Envelope), "a wrapper is an envelope"
-        value: Any = read.value if deserialize is None or read.value is None else deserialize(read.value)
-        return cls(read.headers, value)
+        headers, value = _split(bytes_of(data))
+        read: Any = value if deserialize is None or value is None else deserialize(value)
+        return cls(IntHeaders(headers), read)
 
     def to_bytes(self, *, serialize: Callable[[V], bytes] | None = None) -> bytes:
         """Write both as the value of a message.
@@ -103,8 +105,9 @@ class MessageWrapper(Generic[V]):
         --------
         >>> from letterhead.kip82 import MessageWrapper
         >>> data = MessageWrapper({5: b"acme"}, "42").to_bytes(serialize=str.encode)
-        >>> MessageWrapper.from_bytes(data, deserialize=bytes.decode)
-        MessageWrapper(IntHeaders([(5, b'acme')]), '42')
+        >>> read = MessageWrapper.from_bytes(data, deserialize=bytes.decode)
+        >>> read.value, read.headers.items()
+        ('42', [(5, b'acme')])
         """
         value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
         return encode(Envelope(headers=self.headers._read(), value=value), WRAPPER) or b""
@@ -126,3 +129,13 @@ class MessageWrapper(Generic[V]):
 
     def __repr__(self) -> str:
         return f"MessageWrapper({self.headers!r}, {self.value!r})"
+
+
+def _split(data: bytes) -> tuple[bytes, bytes | None]:
+    """Return the bytes of the headers, and the value."""
+    end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
+    # The core would parse the headers, so it reads the wrapper without them, and the whole one to report what is wrong.
+    bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
+    read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER) else bare, WRAPPER)
+    assert isinstance(read, Envelope), "a wrapper is an envelope"
+    return data[_HEADERS_AT:end], read.value
