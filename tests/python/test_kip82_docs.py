@@ -32,6 +32,7 @@ NAMES = {
     "ProducerRecord.getHeader(int)",
     "ConsumerRecord.getHeader(int)",
     "Map<int, byte[]>",
+    "Record<K, V>",
     "MessageWrapper(Map, V)",
     "MessageWrapper.getHeaders()",
     "MessageWrapper.getValue()",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+import json
 import pickle
 import struct
 import zlib
@@ -23,9 +24,11 @@ from letterhead.kip82 import (
     IntHeaders,
     MessageWrapper,
     ProducerRecord,
+    Serialized,
+    Serializer,
     Typed,
 )
-from letterhead.kip82.layouts import BLOCKS, MESSAGES, Layout
+from letterhead.kip82.layouts import BLOCKS, MESSAGES, SETS, Layout
 from letterhead.reference import ops as reference
 
 LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
@@ -252,6 +255,79 @@ def test_headers_in_order_are_written_in_order_and_a_consumer_can_stop() -> None
     assert IntHeaders(read.as_bytes(), in_order=True).up_to(9_999).keys() == [1]
     [sent] = lh.messages(record.to_bytes(), "kip82-messages-int")
     assert lh.encode(sent.headers, "kip82-int") == headers.as_bytes()
+
+
+# Serializers of keys and values -----------------------------------------------------------------------------------------
+
+TEXT = Serializer(str.encode, bytes.decode)
+AS_JSON: Serializer[Any] = Serializer(lambda value: json.dumps(value).encode(), json.loads)
+SERIALIZERS: dict[str, Any] = {"key_serializer": TEXT, "value_serializer": AS_JSON}
+
+
+@every_layout
+def test_keys_and_values_go_through_their_serializers(layout: Layout) -> None:
+    record = ProducerRecord("t", "ké", {"qty": 42}, layout=layout, **SERIALIZERS)
+    assert (record.key, record.value, record.tombstone) == ("ké", {"qty": 42}, False)
+    assert (record.serialized_key(), record.serialized_value()) == ("ké".encode(), b'{"qty": 42}')
+    plain = ProducerRecord("t", "ké".encode(), b'{"qty": 42}', layout=layout)
+    assert record.to_bytes(3) == plain.to_bytes(3)
+    read = read_one(record.to_bytes(3), layout, **SERIALIZERS)
+    assert (read.key, read.value) == ("ké", {"qty": 42})
+    assert read.value is read.value
+    assert read_one(record.to_bytes(3), layout).value == b'{"qty": 42}'
+    [message] = lh.messages(record.to_bytes(3), SETS[layout])
+    assert ConsumerRecord.from_message(message, topic="t", layout=layout, **SERIALIZERS) == read
+
+
+@every_layout
+def test_null_does_not_go_through_serializers(layout: Layout) -> None:
+    record = ProducerRecord("t", layout=layout, **SERIALIZERS)
+    assert (record.serialized_key(), record.serialized_value(), record.tombstone) == (None, None, True)
+    read = read_one(record.to_bytes(), layout, **SERIALIZERS)
+    assert (read.key, read.value, read.tombstone) == (None, None, True)
+    # A value that is deserialized to None is not a delete.
+    none = read_one(ProducerRecord("t", value=b"null", layout=layout).to_bytes(), layout, **SERIALIZERS)
+    assert (none.value, none.tombstone) == (None, False)
+
+
+def test_a_value_that_cannot_be_deserialized_fails_on_access_and_later_records_are_read() -> None:
+    sent = [ProducerRecord("t", b"k", value, headers={"h": "x"}) for value in (b"{", b"1")]
+    bad, good = ConsumerRecord.read(b"".join(each.to_bytes() for each in sent), topic="t", value_serializer=AS_JSON)
+    with pytest.raises(json.JSONDecodeError) as caught:
+        _ = bad.value
+    assert caught.value.__notes__ == ["in the value of a record of t"]
+    assert (bad.key, bad.get_header("h"), bad.serialized_value(), bad.tombstone) == (b"k", "x", b"{", False)
+    assert "value=b'{'" in repr(bad)
+    assert good.value == 1
+
+
+def test_a_record_is_forwarded_with_the_bytes_that_it_came_with() -> None:
+    [read] = ConsumerRecord.read(ProducerRecord("t", b"k", b'{"qty":42}').to_bytes(), topic="t", **SERIALIZERS)
+    assert read.value == {"qty": 42}
+    on = read.forward("u")
+    assert (on.value, on.serialized_value()) == ({"qty": 42}, b'{"qty":42}')
+    assert on.replace(value={"qty": 43}).serialized_value() == b'{"qty": 43}'
+    assert on.replace(value=Serialized(b"[]")).value == []
+    assert read.replace(topic="u", value=None).tombstone is True
+
+
+def test_a_wrapper_takes_a_serializer_and_gives_it_to_its_record() -> None:
+    wrapper = MessageWrapper({5: b"acme"}, {"qty": 42}, serializer=AS_JSON)
+    assert wrapper.to_bytes() == MessageWrapper({5: b"acme"}, b'{"qty": 42}').to_bytes()
+    assert MessageWrapper.from_bytes(wrapper.to_bytes(), serializer=AS_JSON) == wrapper
+    record = ProducerRecord("t", b"k", wrapper, layout="wrapper")
+    assert (record.value, record.serialized_value(), record.wrapper) == ({"qty": 42}, b'{"qty": 42}', wrapper)
+    assert read_one(record.to_bytes(), "wrapper", value_serializer=AS_JSON).wrapper == wrapper
+
+
+def test_a_serializer_must_return_bytes() -> None:
+    record = ProducerRecord("t", 3, value_serializer=AS_JSON, key_serializer=Serializer(str, int))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the key serializer must return bytes, not str"):
+        record.to_bytes()
+    with pytest.raises(
+        TypeError, match="the key must be bytes or None, not int: pass key_serializer= for other objects"
+    ):
+        record.replace(key_serializer=None)
 
 
 # Headers that cannot be parsed -----------------------------------------------------------------------------------------

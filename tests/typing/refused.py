@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import letterhead as lh
 from letterhead import arrow as lha
+from letterhead.kip82 import ConsumerRecord, MessageWrapper, ProducerRecord, Serializer
 
 
 def refused(headers: lh.Headers, data: bytes) -> None:
@@ -24,3 +25,8 @@ def refused(headers: lh.Headers, data: bytes) -> None:
     lh.Int32("3")  # type: ignore[arg-type]
     lha.decode([data], "kafka")  # type: ignore[arg-type]
     lha.decode(lha, "kafka", errors="skip")  # type: ignore[arg-type]
+    text = Serializer(str.encode, bytes.decode)
+    ProducerRecord("t", value=3, value_serializer=text)  # type: ignore[misc]
+    ProducerRecord("t", layout="text")  # type: ignore[call-overload]
+    ConsumerRecord.read(data, topic="t", errors="column")  # type: ignore[arg-type]
+    MessageWrapper({}, 3, serializer=text)  # type: ignore[misc]

@@ -33,7 +33,7 @@ from letterhead.kip82.ranges import RESERVED, KeyRange, KeyRanges
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
 from letterhead.kip82.routing import Routing
 from letterhead.kip82.sealing import Sealing, SealKeys
-from letterhead.kip82.serializers import HeaderSerializer
+from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.transactions import TransactionIds
 from letterhead.kip82.typed import Typed
 from letterhead.kip82.wrapper import MessageWrapper
@@ -104,6 +104,8 @@ __all__ = [
     "SealKeys",
     "Sealing",
     "SentPartition",
+    "Serialized",
+    "Serializer",
     "Topic",
     "TopicPartition",
     "TransactionIds",

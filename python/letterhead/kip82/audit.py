@@ -103,7 +103,7 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
             zip(self._keys, (text, UUID_BYTES, text), strict=True)
         )
 
-    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Set the client; set the message and its first cluster, if they are not."""
         record.set_header(self._keys.client_id, self._client_id)
         if self._keys.message_id not in record.headers:
@@ -112,7 +112,7 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
             record.set_header(self._keys.origin_cluster, self._cluster_id)
         return record
 
-    def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
+    def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
         """Report the records, and give them as they are."""
         for record in records:
             if self._report is not None:

@@ -68,7 +68,7 @@ class ProducerInterceptor(_Interceptor):
 
     writes: KeyRange | None = None
 
-    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Give the record to be sent: this one, with other headers, or another one.
 
         Parameters
@@ -104,7 +104,7 @@ class ConsumerInterceptor(_Interceptor):
         For the keys that this interceptor reads: the records of the chain have them.
     """
 
-    def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
+    def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
         """Give the records that the program is to see: these, fewer, or others.
 
         Parameters
@@ -185,7 +185,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         If two have different serializers for the same key.
     """
 
-    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Give the record that is to be sent.
 
         Parameters
@@ -253,7 +253,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         If two have different serializers for the same key.
     """
 
-    def on_consume(self, records: Iterable[ConsumerRecord]) -> list[ConsumerRecord]:
+    def on_consume(self, records: Iterable[ConsumerRecord[Any, Any]]) -> list[ConsumerRecord[Any, Any]]:
         """Give the records that the program is to see.
 
         Parameters
@@ -301,7 +301,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         self._tell("on_commit", lambda each: each.on_commit(offsets))
 
 
-def _written_by(record: ProducerRecord, keys: KeyRange | None) -> ProducerRecord:
+def _written_by(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:
     """Give a record with headers of its own, in which those keys may be changed."""
     headers = record.headers
     return record.replace(headers=headers.writing(keys) if isinstance(headers, IntHeaders) else headers.copy())

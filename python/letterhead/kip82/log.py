@@ -158,7 +158,7 @@ class MessageLog(Closing):
 
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def append(self, messages: Iterable[Envelope | Mapping[str, Any] | ProducerRecord]) -> range:
+    def append(self, messages: Iterable[Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]]) -> range:
         """Append messages: all of them, or none.
 
         Parameters
@@ -195,7 +195,7 @@ class MessageLog(Closing):
                 cells.append(self._cell(Envelope(**fields), self.layout, now))
             return self._store.write(cells)
 
-    def _said(self, given: Envelope | Mapping[str, Any] | ProducerRecord) -> Mapping[str, Any]:
+    def _said(self, given: Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]) -> Mapping[str, Any]:
         """Give the fields of a message that was handed in."""
         if isinstance(given, ProducerRecord):
             if (given.topic, given.layout) != (self.topic, self.layout) or given.partition not in (

@@ -5,22 +5,34 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, Self, TypeAlias, overload
 
 from letterhead import _native
 from letterhead.envelope import Envelope
 from letterhead.errors import EncodeError, check_name
 from letterhead.given import Data, bytes_of
-from letterhead.kip82.block import HeaderErrors
+from letterhead.kip82.block import GivenHeaders, HeaderErrors
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
-from letterhead.kip82.serializers import HeaderSerializer
+from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.message import encode
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
+
+if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+    A = TypeVar("A", default=bytes)
+    B = TypeVar("B", default=bytes)
+else:
+    from typing import TypeVar
+
+    K, V, A, B = (TypeVar(name) for name in "KVAB")
 
 AnyHeaders: TypeAlias = Headers | IntHeaders
 
@@ -56,34 +68,40 @@ class RecordMetadata(NamedTuple):
     timestamp: int | None = None
 
 
-@dataclass(frozen=True)
-class _Record:
+@dataclass(frozen=True, repr=False)
+class _Record(Generic[K, V]):
     """What both kinds of records have.
 
-    The value is the payload in every layout. In ``wrapper`` it is what the wrapper holds, so that what handles headers
-    and values need not know which layout they have.
+    The value is the payload in every layout. In ``wrapper`` it is the value in the wrapper, so that code that handles
+    headers and values need not know the layout.
     """
 
     topic: str
-    key: bytes | None = None
-    value: Any = None
+    key: K | None = None
+    value: V | None = None
     timestamp: int | None = field(default=None, kw_only=True)
     headers: Any = field(default=None, kw_only=True)
     layout: Layout = field(default="typed", kw_only=True)
     tombstone: bool | None = field(default=None, kw_only=True)
+    key_serializer: Serializer[K] | None = field(default=None, kw_only=True, compare=False, repr=False)
+    value_serializer: Serializer[V] | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         check_layout(self.layout)
-        value, headers = self.value, self.headers
+        value: Any = self.__dict__["value"]
+        headers = self.headers
         if isinstance(value, MessageWrapper):
             if self.layout != "wrapper":
                 raise TypeError(f"a MessageWrapper goes into layout='wrapper', not {self.layout!r}")
             if headers is not None:
                 raise TypeError("a MessageWrapper brings its headers: give them to the wrapper")
+            if self.value_serializer is None:
+                self._hold("value_serializer", value.serializer)
             value, headers = value.value, value.headers
         of = _HEADERS[self.layout]
-        self._hold("key", _bytes_or_none(self.key, "the key"))
-        self._hold("value", _bytes_or_none(value, "the value"))
+        if self.key_serializer is None:
+            self._hold("key", _bytes_or_none(self.__dict__["key"], "key"))
+        self._hold("value", value if self.value_serializer is not None else _bytes_or_none(value, "value"))
         self._hold("headers", headers if isinstance(headers, of) else of(headers))
         self._hold("tombstone", self._is_tombstone())
 
@@ -91,16 +109,44 @@ class _Record:
         object.__setattr__(self, name, value)  # as the frozen dataclass itself does
 
     def _is_tombstone(self) -> bool:
-        deletes = self.value is None
+        deletes = self.__dict__["value"] is None
         if self.layout != "wrapper" and self.tombstone not in (None, deletes):
             message = f"a tombstone of the layout {self.layout} is a message without a value: it has no mark of its own"
             raise EncodeError(message, format=MESSAGES[self.layout], code="field_not_carried")
         return deletes if self.tombstone is None else self.tombstone
 
+    def _serializer(self, name: str) -> Serializer[Any]:
+        serializer: Any = self.key_serializer if name == "key" else self.value_serializer
+        return serializer  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        # The key and the value as they are held: bytes that cannot be deserialized can be shown.
+        fields = ((each.name, self.__dict__[each.name]) for each in dataclasses.fields(self) if each.repr)
+        return f"{type(self).__name__}({', '.join(f'{name}={held!r}' for name, held in fields)})"
+
+    def serialized_key(self) -> bytes | None:
+        """Return the bytes of the key, as they are in a message; ``None`` is null."""
+        return self._serialized("key")
+
+    def serialized_value(self) -> bytes | None:
+        """Return the bytes of the value, as they are in a message; ``None`` is null."""
+        return self._serialized("value")
+
+    def _serialized(self, name: str) -> bytes | None:
+        held = self.__dict__[name]
+        if held is None or (type(held) is bytes and self._serializer(name) is None):
+            return held
+        made = held if isinstance(held, Serialized) else self._serializer(name).serialize(held)
+        if not isinstance(made, bytes | bytearray | memoryview):
+            raise TypeError(f"the {name} serializer must return bytes, not {type(made).__name__}")
+        return bytes(made)
+
     @property
-    def wrapper(self) -> MessageWrapper[bytes | None] | None:
+    def wrapper(self) -> MessageWrapper[V] | None:
         """The value with its headers, in the layout ``wrapper``; ``None`` in the others."""
-        return MessageWrapper(self.headers, self.value) if self.layout == "wrapper" else None
+        if self.layout != "wrapper":
+            return None
+        return MessageWrapper[V](self.headers, self.value, serializer=self.value_serializer)
 
     def get_headers(self) -> AnyHeaders:
         """Give the headers: :class:`Headers` in the layout ``typed``, :class:`IntHeaders` in the others."""
@@ -197,21 +243,51 @@ class _Record:
         """
         if "value" in fields and self.layout != "wrapper":
             fields.setdefault("tombstone", None)
-        return dataclasses.replace(self, **fields)
+        held = {name: self.__dict__[name] for name in ("key", "value")}  # not deserialized
+        return dataclasses.replace(self, **{**held, **fields})
 
 
-@dataclass(frozen=True)
-class ProducerRecord(_Record):
+class _Lazy:
+    """The key or the value of a record: :class:`Serialized` bytes are deserialized on first access."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, record: _Record[Any, Any], owner: type) -> Any:
+        held = record.__dict__[self._name]
+        if not isinstance(held, Serialized):
+            return held
+        read = f"_{self._name}"
+        if read not in record.__dict__:
+            try:
+                record.__dict__[read] = record._serializer(self._name).deserialize(held)
+            except Exception as error:
+                error.add_note(f"in the {self._name} of a record of {record.topic}")
+                raise
+        return record.__dict__[read]
+
+    def __set__(self, record: _Record[Any, Any], held: Any) -> None:
+        record.__dict__[self._name] = held
+
+
+# The dataclass was made with fields of their plain types, which is what they are to a type checker.
+_Record.key = _Lazy("key")  # type: ignore[misc]
+_Record.value = _Lazy("value")  # type: ignore[misc]
+
+
+@dataclass(frozen=True, repr=False)
+class ProducerRecord(_Record[K, V]):
     """A record to be produced. Its headers can be changed, its fields cannot.
 
     Parameters
     ----------
     topic : str
         Where it goes.
-    key : bytes, optional
-        The key.
-    value : bytes or MessageWrapper, optional
-        The payload; ``None`` is null. A wrapper, whose headers are the record's then, goes into the layout ``wrapper``.
+    key : bytes or object, optional
+        The key: bytes, or with ``key_serializer`` what that takes.
+    value : bytes, object or MessageWrapper, optional
+        The payload: bytes, or with ``value_serializer`` what that takes; ``None`` is null. A wrapper goes into the layout
+        ``wrapper``, and brings the headers.
     partition : int, optional
         Which partition of the topic.
     timestamp : int, optional
@@ -224,6 +300,8 @@ class ProducerRecord(_Record):
     tombstone : bool, optional
         Whether the record deletes its key: where it is not given, if it has no value. Only ``wrapper`` has a mark for
         it, so that a record with a value can delete, and one without need not.
+    key_serializer, value_serializer : Serializer, optional
+        For keys and values that are not bytes. They are called when the record is written, after interceptors.
 
     Raises
     ------
@@ -248,6 +326,39 @@ class ProducerRecord(_Record):
     """
 
     partition: int | None = field(default=None, kw_only=True)
+
+    if TYPE_CHECKING:  # more is accepted than the fields hold
+
+        @overload
+        def __init__(
+            self,
+            topic: str,
+            key: K | Serialized | None,
+            value: MessageWrapper[V],
+            *,
+            partition: int | None = None,
+            timestamp: int | None = None,
+            layout: Literal["wrapper"],
+            tombstone: bool | None = None,
+            key_serializer: Serializer[K] | None = None,
+            value_serializer: Serializer[V] | None = None,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self,
+            topic: str,
+            key: K | Serialized | None = None,
+            value: V | Serialized | None = None,
+            *,
+            partition: int | None = None,
+            timestamp: int | None = None,
+            headers: GivenHeaders | None = None,
+            layout: Layout = "typed",
+            tombstone: bool | None = None,
+            key_serializer: Serializer[K] | None = None,
+            value_serializer: Serializer[V] | None = None,
+        ) -> None: ...
+        def __init__(self, *given: Any, **fields: Any) -> None: ...
 
     def set_header(self, key: int | str, value: Any) -> None:
         """Give a key one value, in place of all that it has.
@@ -287,9 +398,9 @@ class ProducerRecord(_Record):
         return Envelope(
             offset=offset,
             timestamp=self.timestamp,
-            key=self.key,
+            key=self.serialized_key(),
             headers=self.headers._read(),
-            value=self.value,
+            value=self.serialized_value(),
             **marked,
         )
 
@@ -314,16 +425,17 @@ class ProducerRecord(_Record):
         return encode(self.to_message(offset), MESSAGES[self.layout]) or b""
 
 
-@dataclass(frozen=True)
-class ConsumerRecord(_Record):
-    """A record that was consumed. It is immutable, and so are its headers: an interceptor gives another one.
+@dataclass(frozen=True, repr=False)
+class ConsumerRecord(_Record[K, V]):
+    """A record that was consumed. It is immutable, and so are its headers: an interceptor returns another one.
 
     Parameters
     ----------
     topic : str
         Where it was.
-    key, value : bytes, optional
-        The key and the payload; ``None`` is null.
+    key, value : bytes or object, optional
+        The key and the payload, as in :class:`ProducerRecord`. Of a record that was read they are deserialized on first
+        access.
     partition : int, default 0
         The partition.
     offset : int, default 0
@@ -334,7 +446,7 @@ class ConsumerRecord(_Record):
         The headers, in the form of the layout. Bytes are a block, which is read when it is first asked for anything.
     layout : {"typed", "int", "wrapper"}, default "typed"
         Which of the drafts.
-    tombstone : bool, optional
+    tombstone, key_serializer, value_serializer : optional
         As in :class:`ProducerRecord`.
 
     Raises
@@ -356,6 +468,24 @@ class ConsumerRecord(_Record):
     partition: int = field(default=0, kw_only=True)
     offset: int = field(default=0, kw_only=True)
 
+    if TYPE_CHECKING:  # more is accepted than the fields hold
+
+        def __init__(
+            self,
+            topic: str,
+            key: K | Serialized | None = None,
+            value: V | Serialized | None = None,
+            *,
+            partition: int = 0,
+            offset: int = 0,
+            timestamp: int | None = None,
+            headers: GivenHeaders | None = None,
+            layout: Layout = "typed",
+            tombstone: bool | None = None,
+            key_serializer: Serializer[K] | None = None,
+            value_serializer: Serializer[V] | None = None,
+        ) -> None: ...
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._hold("headers", self.headers.frozen())
@@ -369,7 +499,9 @@ class ConsumerRecord(_Record):
         partition: int = 0,
         layout: Layout = "typed",
         serializers: Mapping[Any, HeaderSerializer] | None = None,
-    ) -> Self:
+        key_serializer: Serializer[A] | None = None,
+        value_serializer: Serializer[B] | None = None,
+    ) -> ConsumerRecord[A, B]:
         """Make a record of a message in a log.
 
         Parameters
@@ -385,6 +517,8 @@ class ConsumerRecord(_Record):
             Which of the drafts.
         serializers : mapping of key to HeaderSerializer, optional
             For the keys whose values are to be other objects.
+        key_serializer, value_serializer : Serializer, optional
+            For the key and the value of the record, which are deserialized on first access.
 
         Returns
         -------
@@ -393,14 +527,26 @@ class ConsumerRecord(_Record):
         """
         check_layout(layout)
         headers = _HEADERS[layout](message.headers, serializers=serializers)
-        return cls._of(message, headers, topic, partition, layout)
+        return cls._of(message, headers, topic, partition, layout, key_serializer, value_serializer)
 
     @classmethod
-    def _of(cls, message: Envelope, headers: AnyHeaders, topic: str, partition: int, layout: Layout) -> Self:
-        return cls(
+    def _of(
+        cls,
+        message: Envelope,
+        headers: AnyHeaders,
+        topic: str,
+        partition: int,
+        layout: Layout,
+        key_serializer: Serializer[A] | None,
+        value_serializer: Serializer[B] | None,
+    ) -> ConsumerRecord[A, B]:
+        made: Any = cls  # whose type has the type variables of the class, not those of the serializers
+        record: ConsumerRecord[A, B] = made(
             topic,
-            message.key,
-            message.value,
+            None if message.key is None else Serialized(message.key),
+            None if message.value is None else Serialized(message.value),
+            key_serializer=key_serializer,
+            value_serializer=value_serializer,
             partition=partition,
             offset=message.offset,
             timestamp=message.timestamp,
@@ -408,6 +554,7 @@ class ConsumerRecord(_Record):
             layout=layout,
             tombstone=is_delete(message),
         )
+        return record
 
     @classmethod
     def read(
@@ -418,8 +565,10 @@ class ConsumerRecord(_Record):
         partition: int = 0,
         layout: Layout = "typed",
         serializers: Mapping[Any, HeaderSerializer] | None = None,
+        key_serializer: Serializer[A] | None = None,
+        value_serializer: Serializer[B] | None = None,
         errors: HeaderErrors = "raise",
-    ) -> Iterator[Self]:
+    ) -> Iterator[ConsumerRecord[A, B]]:
         """Read the records of messages one after another, as in a log or a fetch.
 
         Headers are parsed on first access. Where they cannot be, the record's key and value and all later records are
@@ -429,7 +578,7 @@ class ConsumerRecord(_Record):
         ----------
         data : bytes-like
             The messages, of magic 0, 1 or 2; compressed sets are opened.
-        topic, partition, layout, serializers
+        topic, partition, layout, serializers, key_serializer, value_serializer
             As :meth:`from_message` takes them.
         errors : {"raise", "null"}, default "raise"
             What accessing the headers of a record does if they cannot be parsed: raise, or read them as no headers.
@@ -460,7 +609,7 @@ class ConsumerRecord(_Record):
             block = fields["headers"]
             headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
             message = Envelope(**{**fields, "headers": None if block is None else ()})
-            yield cls._of(message, headers, topic, partition, layout)
+            yield cls._of(message, headers, topic, partition, layout, key_serializer, value_serializer)
         if error is not None:
             raise error
 
@@ -468,7 +617,7 @@ class ConsumerRecord(_Record):
         """Refuse: a consumer sees headers as they were sent."""
         raise TypeError("a consumed record is immutable: with_header(...) gives another one")
 
-    def forward(self, topic: str) -> ProducerRecord:
+    def forward(self, topic: str) -> ProducerRecord[K, V]:
         """Make a record to be produced elsewhere, with the same key, value, headers and timestamp.
 
         Parameters
@@ -483,8 +632,10 @@ class ConsumerRecord(_Record):
         """
         return ProducerRecord(
             topic,
-            self.key,
-            self.value,
+            self.__dict__["key"],
+            self.__dict__["value"],
+            key_serializer=self.key_serializer,
+            value_serializer=self.value_serializer,
             timestamp=self.timestamp,
             headers=self.headers.copy(),
             layout=self.layout,
@@ -496,5 +647,6 @@ def _bytes_or_none(given: Any, what: str) -> bytes | None:
     if given is None or type(given) is bytes:
         return given
     if not isinstance(given, bytes | bytearray | memoryview):
-        raise TypeError(f"{what} must be bytes or None, not {type(given).__name__}")
+        given = type(given).__name__
+        raise TypeError(f"the {what} must be bytes or None, not {given}: pass {what}_serializer= for other objects")
     return bytes(given)

@@ -43,7 +43,7 @@ class Routing(ProducerInterceptor):
         self._routes = dict(routes)
         self._default = default
 
-    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Give the record with another topic."""
         topic = self._routes.get(record.get_header(self._key), self._default)
         if topic is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.extras import needed
@@ -13,6 +13,7 @@ from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerIntercept
 from letterhead.kip82.layouts import BLOCKS
 from letterhead.kip82.ranges import KeyRange
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord
+from letterhead.kip82.serializers import Serialized
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -105,7 +106,7 @@ class Sealing(ProducerInterceptor, ConsumerInterceptor):
         self._keys = keys or SealKeys()
         self.writes = writes
 
-    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Encrypt and sign."""
         if self._sign is None:
             raise ValueError("sealing has nothing to sign with: give it sign=")
@@ -113,22 +114,24 @@ class Sealing(ProducerInterceptor, ConsumerInterceptor):
             # Its nonce would be lost, and with it what the payload was.
             message = "the record has a seal already: open it first, or send it on as it is"
             raise EncodeError(message, format=BLOCKS[record.layout], code="repeated_key", key=str(self._keys.signature))
-        if record.value is not None:
+        value = record.serialized_value()
+        if value is not None:
             nonce = os.urandom(_NONCE_BYTES)
             record.set_header(self._keys.nonce, nonce)
-            record = record.replace(value=self._cipher.encrypt(nonce, record.value, self._covered(record, None)))
-        record.set_header(self._keys.signature, self._sign.sign(self._covered(record, record.value)))
+            value = self._cipher.encrypt(nonce, value, self._covered(record, None))
+            record = record.replace(value=Serialized(value))
+        record.set_header(self._keys.signature, self._sign.sign(self._covered(record, value)))
         return record
 
-    def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
+    def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
         """Check and decrypt, and take the seal off."""
         return [self._open(record) for record in records]
 
-    def _open(self, record: ConsumerRecord) -> ConsumerRecord:
+    def _open(self, record: ConsumerRecord[Any, Any]) -> ConsumerRecord[Any, Any]:
         if self._verify is None:
             raise ValueError("sealing has nothing to check with: give it verify=")
         nonce, signature = (record.get_header(key) for key in self._keys)
-        value = record.value
+        value = record.serialized_value()
         if signature is None or (nonce is None and value is not None):
             raise self._refused(record, "missing_key", "has no seal")
         try:
@@ -138,16 +141,18 @@ class Sealing(ProducerInterceptor, ConsumerInterceptor):
         except self._broken:
             message = "has a seal that does not hold: what it covers was changed, or other keys made it"
             raise self._refused(record, "bad_signature", message) from None
-        return record.without_headers(*self._keys).replace(value=value)
+        return record.without_headers(*self._keys).replace(value=None if value is None else Serialized(value))
 
-    def _covered(self, record: ProducerRecord | ConsumerRecord, value: bytes | None) -> bytes:
+    def _covered(self, record: ProducerRecord[Any, Any] | ConsumerRecord[Any, Any], value: bytes | None) -> bytes:
         """Give what must not change, as the one message that these parts make."""
         covered = CoreHeaders(
             [(key, each) for key in (*self._covers, self._keys.nonce) for each in record.headers._all(key)]
         )
         marked = record.tombstone if record.layout == "wrapper" else None
-        return ProducerRecord("", record.key, value, headers=covered, layout=record.layout, tombstone=marked).to_bytes()
+        return ProducerRecord(
+            "", record.serialized_key(), value, headers=covered, layout=record.layout, tombstone=marked
+        ).to_bytes()
 
-    def _refused(self, record: ConsumerRecord, code: str, what: str) -> DecodeError:
+    def _refused(self, record: ConsumerRecord[Any, Any], code: str, what: str) -> DecodeError:
         where = f"the record at offset {record.offset} of {record.topic}, partition {record.partition},"
         return DecodeError(f"{where} {what}", format=BLOCKS[record.layout], code=code, key=str(self._keys.signature))

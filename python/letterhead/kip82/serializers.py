@@ -1,30 +1,69 @@
-"""How the value of one header becomes bytes and comes back: each key can have a way of its own."""
+"""Serializers: for the key and the value of a record, and for the header values of a key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from letterhead.errors import check_name
 from letterhead.kip82.typed import TYPES
 from letterhead.values import Value
 
-__all__ = ["HeaderSerializer"]
+__all__ = ["HeaderSerializer", "Serialized", "Serializer"]
+
+T = TypeVar("T")
+
+
+class Serialized(bytes):
+    """The bytes of a record's key or value that its serializer has not read yet.
+
+    For interceptors that change the bytes, as decryption does: ``record.replace(value=Serialized(data))``.
+    """
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True)
-class HeaderSerializer:
-    """Two functions, from an object to the bytes of a header's value and back.
+class Serializer(Generic[T]):
+    """Two functions: from an object to bytes, and back.
 
-    Null does not go through them: it is null in both directions. What they raise is raised.
+    They are not called for null, which is null in both directions. Their exceptions are passed on.
 
     Parameters
     ----------
     serialize : callable
-        Makes bytes of an object.
+        Turns an object into bytes.
     deserialize : callable
-        Makes the object of the bytes again.
+        Turns the bytes into the object again.
+
+    Examples
+    --------
+    >>> import json
+    >>> from letterhead.kip82 import ConsumerRecord, ProducerRecord, Serializer
+    >>> as_json = Serializer(lambda value: json.dumps(value).encode(), json.loads)
+    >>> sent = ProducerRecord("orders", b"k", {"qty": 42}, value_serializer=as_json)
+    >>> [read] = ConsumerRecord.read(sent.to_bytes(), topic="orders", value_serializer=as_json)
+    >>> read.value
+    {'qty': 42}
+    """
+
+    serialize: Callable[[T], bytes]
+    deserialize: Callable[[bytes], T]
+
+
+@dataclass(frozen=True)
+class HeaderSerializer(Serializer[Any]):
+    """Two functions for the header values of a key: from an object to bytes, and back.
+
+    They are not called for null, which is null in both directions. Their exceptions are passed on.
+
+    Parameters
+    ----------
+    serialize : callable
+        Turns an object into bytes.
+    deserialize : callable
+        Turns the bytes into the object again.
     kind : str, default "byte[]"
         The type that stands before the bytes where values have one: the bytes are then what the draft says of it, a
         number most significant byte first.
@@ -45,8 +84,6 @@ class HeaderSerializer:
     ([['new', 'eu']], [Typed('string', '["new", "eu"]')])
     """
 
-    serialize: Callable[[Any], bytes]
-    deserialize: Callable[[bytes], Any]
     kind: str = "byte[]"
 
     def __post_init__(self) -> None:

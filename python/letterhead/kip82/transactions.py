@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerInterceptor
 from letterhead.kip82.ranges import KeyRange
@@ -51,19 +52,19 @@ class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
         self.writes = writes
         self.serializers: Mapping[str | int, HeaderSerializer] = {key: UUID_BYTES}
 
-    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Give the record an id, if it has none."""
         if self._key not in record.headers:
             record.set_header(self._key, _current.get() or uuid.uuid4())
         return record
 
-    def id_of(self, record: ProducerRecord | ConsumerRecord) -> uuid.UUID | None:
+    def id_of(self, record: ProducerRecord[Any, Any] | ConsumerRecord[Any, Any]) -> uuid.UUID | None:
         """Give the id of a record, or ``None``."""
         found: uuid.UUID | None = record.with_serializers(self.serializers).get_header(self._key)
         return found
 
     @contextmanager
-    def handling(self, record: ConsumerRecord) -> Iterator[uuid.UUID]:
+    def handling(self, record: ConsumerRecord[Any, Any]) -> Iterator[uuid.UUID]:
         """Give the id of a record to every record that is sent meanwhile.
 
         Parameters

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from letterhead.envelope import Envelope
 from letterhead.given import Data, bytes_of
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
+from letterhead.kip82.serializers import Serializer
 from letterhead.message import decode, encode, validate
 
 __all__ = ["MessageWrapper"]
 
-V = TypeVar("V")
+if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
+    from typing_extensions import TypeVar
+
+    V = TypeVar("V", default=bytes)
+    A = TypeVar("A", default=bytes)
+else:
+    from typing import TypeVar
+
+    V, A = TypeVar("V"), TypeVar("A")
 
 _HEADERS_AT = 5
 """Bytes of the version and the length of the headers."""
@@ -29,6 +38,8 @@ class MessageWrapper(Generic[V]):
         The headers, kept as the very object where they are an :class:`IntHeaders`.
     value : object
         The value; ``None`` is null.
+    serializer : Serializer, optional
+        For a value that is not bytes.
 
     Attributes
     ----------
@@ -36,6 +47,8 @@ class MessageWrapper(Generic[V]):
         The headers.
     value : object
         The value.
+    serializer : Serializer or None
+        What the value is written with.
     MAGIC : int
         The version of the bytes, which is the first of them.
 
@@ -49,17 +62,23 @@ class MessageWrapper(Generic[V]):
     True
     """
 
-    __slots__ = ("headers", "value")
+    __slots__ = ("headers", "serializer", "value")
     MAGIC: ClassVar[int] = 0
     headers: IntHeaders
-    value: V
+    value: V | None
+    serializer: Serializer[V] | None
 
-    def __init__(self, headers: GivenHeaders | None, value: V) -> None:
+    def __init__(
+        self, headers: GivenHeaders | None, value: V | None, *, serializer: Serializer[V] | None = None
+    ) -> None:
         self.headers = headers if isinstance(headers, IntHeaders) else IntHeaders(headers)
         self.value = value
+        self.serializer = serializer
 
     @classmethod
-    def from_bytes(cls, data: Data, *, deserialize: Callable[[bytes], V] | None = None) -> Self:
+    def from_bytes(
+        cls, data: Data, *, deserialize: Callable[[bytes], A] | None = None, serializer: Serializer[A] | None = None
+    ) -> MessageWrapper[A]:
         """Read a wrapper from the value of a message. Its headers are parsed on first access.
 
         Parameters
@@ -67,7 +86,10 @@ class MessageWrapper(Generic[V]):
         data : bytes-like
             The version, the headers and the value (format ``kip82-wrapper``).
         deserialize : callable, optional
-            Makes the value of its bytes, unless it is null; without it they are the value.
+            Turns the bytes of the value into the value, unless it is null. By default that of the serializer, and
+            without one the bytes are the value.
+        serializer : Serializer, optional
+            For a value that is not bytes; the wrapper keeps it.
 
         Returns
         -------
@@ -80,8 +102,12 @@ class MessageWrapper(Generic[V]):
             If the bytes are not a wrapper, or one of another version (``bad_magic``).
         """
         headers, value = _split(bytes_of(data))
+        if deserialize is None and serializer is not None:
+            deserialize = serializer.deserialize
         read: Any = value if deserialize is None or value is None else deserialize(value)
-        return cls(IntHeaders(headers), read)
+        made: Any = cls  # whose type has the type variable of the class, not that of the serializer
+        wrapper: MessageWrapper[A] = made(IntHeaders(headers), read, serializer=serializer)
+        return wrapper
 
     def to_bytes(self, *, serialize: Callable[[V], bytes] | None = None) -> bytes:
         """Write both as the value of a message.
@@ -89,7 +115,8 @@ class MessageWrapper(Generic[V]):
         Parameters
         ----------
         serialize : callable, optional
-            Makes bytes of the value, unless it is null; without it the value has to be bytes.
+            Turns the value into bytes, unless it is null. By default that of the wrapper's serializer; without one
+            the value must be bytes.
 
         Returns
         -------
@@ -103,12 +130,15 @@ class MessageWrapper(Generic[V]):
 
         Examples
         --------
-        >>> from letterhead.kip82 import MessageWrapper
-        >>> data = MessageWrapper({5: b"acme"}, "42").to_bytes(serialize=str.encode)
-        >>> read = MessageWrapper.from_bytes(data, deserialize=bytes.decode)
+        >>> from letterhead.kip82 import MessageWrapper, Serializer
+        >>> text = Serializer(str.encode, bytes.decode)
+        >>> data = MessageWrapper({5: b"acme"}, "42", serializer=text).to_bytes()
+        >>> read = MessageWrapper.from_bytes(data, serializer=text)
         >>> read.value, read.headers.items()
         ('42', [(5, b'acme')])
         """
+        if serialize is None and self.serializer is not None:
+            serialize = self.serializer.serialize
         value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
         return encode(Envelope(headers=self.headers._read(), value=value), WRAPPER) or b""
 
@@ -116,7 +146,7 @@ class MessageWrapper(Generic[V]):
         """Give the headers."""
         return self.headers
 
-    def get_value(self) -> V:
+    def get_value(self) -> V | None:
         """Give the value."""
         return self.value
 
