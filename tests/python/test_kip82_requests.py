@@ -435,8 +435,31 @@ def test_acks_of_minus_one_are_on_disk(tmp_path, monkeypatch):
             assert len(synced) == times
 
 
+@pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.parametrize("headers", [{"a": b"x"}, {"a": lh.Int32(3)}, {5: b"x"}, [("a", None)]])
+@pytest.mark.parametrize(("layout", "other"), [("typed", 4), ("int", 3), ("wrapper", 4)])
+def test_headers_in_a_version_without_them_name_the_version_that_carries_them(version, headers, layout, other):
+    sent = [{"key": b"k"}, {"key": b"k", "headers": headers}]
+    with pytest.raises(lh.ConversionError) as caught:
+        ProduceRequest.of("orders", 0, sent, version=version, layout=layout)
+    error = caught.value
+    assert (error.format, error.code) == ("kip82-message", "field_not_carried")
+    assert error.message == (
+        f"message 1 has headers, and version {version} writes message format {MAGIC[version]}, which carries none: "
+        f"use version={other}, or remove the headers"
+    )
+
+
+@pytest.mark.parametrize("headers", [None, {}, []])
+def test_a_version_without_headers_takes_messages_that_have_none(headers):
+    sent = [{"key": b"k", "value": b"v", "headers": headers}]
+    ((_, part),) = ProduceRequest.of("orders", 0, sent, version=2).partitions()
+    [message] = part.messages(2)
+    assert (message.magic, message.key, message.value, message.headers) == (1, b"k", b"v", None)
+
+
 def test_headers_for_a_version_without_them_are_not_dropped_in_silence():
-    with pytest.raises(lh.ConversionError, match="magic 1 has no headers"):
+    with pytest.raises(lh.ConversionError, match="message 0 has headers, and version 2 writes message format 1"):
         ProduceRequest.of("orders", 0, [sample(0)], version=2)
     ((_, part),) = ProduceRequest.of("orders", 0, [sample(0)], version=4).partitions()
     assert list(part.messages(4)) == list(lh.messages(part.message_set, SETS["typed"]))

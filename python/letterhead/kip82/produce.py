@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from letterhead.envelope import Envelope
+from letterhead.errors import ConversionError
 from letterhead.kip82 import wire
-from letterhead.kip82.layouts import Layout, check_layout
+from letterhead.kip82.layouts import MESSAGES, Layout, check_layout
 from letterhead.kip82.requests import Body, Partition, Topic, name_of, topics_of
 from letterhead.kip82.versions import MAGIC, VERSIONS, carry, layout_of, set_format
 from letterhead.message import messages
@@ -114,7 +115,7 @@ class ProduceRequest(Body):
         messages : iterable of Envelope or mapping
             The messages. Offsets are 0, 1, … as the log gives its own.
         version : int
-            0 to 4. Up to 2 messages have no headers, and those of a message here would be refused.
+            0 to 4. Up to 2, messages carry no headers, and one with headers is refused.
         layout : {"typed", "int", "wrapper"}, default "typed"
             Which of the two drafts version 4 is of.
         acks : int, default -1
@@ -136,7 +137,15 @@ class ProduceRequest(Body):
         for offset, given in enumerate(messages):
             fields = given._asdict() if isinstance(given, Envelope) else dict(given)
             fields |= {"offset": offset, "magic": MAGIC[version], "crc": None}
-            written.append(carry(Envelope(**fields), sent_in, sent_in))
+            message = Envelope(**fields)
+            if MAGIC[version] < 2 and fields.get("headers") is not None and message.headers:
+                raise ConversionError(
+                    f"message {offset} has headers, and version {version} writes message format {MAGIC[version]}, which "
+                    f"carries none: use version={3 if layout == 'int' else 4}, or remove the headers",
+                    format=MESSAGES[sent_in],
+                    code="field_not_carried",
+                )
+            written.append(carry(message, sent_in, sent_in))
         topics = (Topic(topic, (SentPartition(partition, b"".join(written)),)),)
         return cls(version=version, topics=topics, acks=acks)
 
