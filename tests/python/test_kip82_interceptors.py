@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import gzip
+import json
 import logging
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,29 +14,40 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+import letterhead as lh
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.kip82 import (
     RESERVED,
     Audit,
     AuditEntry,
     AuditKeys,
+    Consumer,
     ConsumerInterceptor,
     ConsumerInterceptors,
     ConsumerRecord,
+    FetchedPartition,
+    FetchResponse,
+    Headers,
     HeaderSerializer,
     IntHeaders,
+    LogClosedError,
     MessageLog,
+    Producer,
     ProducerInterceptor,
     ProducerInterceptors,
     ProducerRecord,
     RecordMetadata,
+    RequestError,
     Routing,
     Sealing,
     SealKeys,
+    Serializer,
+    Topic,
     TopicPartition,
     TransactionIds,
 )
-from letterhead.kip82.layouts import Layout
+from letterhead.kip82.layouts import MESSAGES, Layout
+from log_samples import samples
 
 LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)
@@ -78,7 +92,11 @@ class Broken(ProducerInterceptor, ConsumerInterceptor):
     def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
         raise RuntimeError("no")
 
-    on_commit = on_acknowledgement  # type: ignore[assignment]
+    def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        raise RuntimeError("no")
+
+    def close(self) -> None:
+        raise RuntimeError("no")
 
 
 def consumed(*records: ProducerRecord) -> list[ConsumerRecord]:
@@ -124,40 +142,69 @@ def test_all_are_told_of_acknowledgements_commits_and_the_end() -> None:
         assert step.told == [(metadata, None), (None, failed), {TopicPartition("t", 0): 8}, "closed"]
 
 
-def test_what_an_interceptor_raises_is_raised_and_names_it() -> None:
+def test_with_on_error_raise_an_exception_is_raised_and_names_its_interceptor() -> None:
     with pytest.raises(RuntimeError, match="no") as caught:
-        ProducerInterceptors([Broken()]).on_send(ProducerRecord("t"))
+        ProducerInterceptors([Broken()], on_error="raise").on_send(ProducerRecord("t"))
     assert caught.value.__notes__ == ["in the interceptor Broken, on_send"]
     with pytest.raises(RuntimeError, match="no") as caught:
-        ConsumerInterceptors([Broken()]).on_consume(consumed(ProducerRecord("t")))
+        ConsumerInterceptors([Broken()], on_error="raise").on_consume(consumed(ProducerRecord("t")))
     assert caught.value.__notes__ == ["in the interceptor Broken, on_consume"]
 
 
-def test_all_are_told_also_after_one_has_failed() -> None:
+def test_all_interceptors_are_called_after_one_has_failed() -> None:
     step = Step("a", b"")
     with pytest.raises(ExceptionGroup, match="interceptors failed in on_acknowledgement") as caught:
-        ProducerInterceptors([Broken(), step, Broken()]).on_acknowledgement(None, None)
+        ProducerInterceptors([Broken(), step, Broken()], on_error="raise").on_acknowledgement(None, None)
     assert len(caught.value.exceptions) == 2
     assert step.told == [(None, None)]
 
 
-def test_told_to_log_a_chain_goes_on_with_the_record_as_it_was_before(caplog: pytest.LogCaptureFixture) -> None:
+# Compared with ProducerInterceptors and ConsumerInterceptors of Kafka 4.3.1: each method logs what an interceptor throws,
+# and the next one gets the last record that was returned.
+def test_an_exception_is_logged_and_the_next_interceptor_gets_the_last_good_record(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     chain = [Step("step", b"1"), Broken(), Step("step", b"2")]
     with caplog.at_level(logging.ERROR, "letterhead.kip82"):
-        sent = ProducerInterceptors(chain, on_error="log").on_send(ProducerRecord("t", value=b"v"))
+        sent = ProducerInterceptors(chain).on_send(ProducerRecord("t", value=b"v"))
         assert sent.get_headers().get("step") == [b"1", b"2"]  # type: ignore[arg-type]
-        seen = ConsumerInterceptors([Broken(), *chain], on_error="log").on_consume(consumed(sent))
+        seen = ConsumerInterceptors([Broken(), *chain]).on_consume(consumed(sent))
         assert [len(record.get_headers()) for record in seen] == [0]
-        ProducerInterceptors(chain, on_error="log").on_acknowledgement(None)
+        ProducerInterceptors(chain).on_acknowledgement(None)
+        ConsumerInterceptors(chain).on_commit({})
+        ConsumerInterceptors(chain).close()
     assert [record.message for record in caplog.records] == [
         "in the interceptor Broken, on_send: no",
         "in the interceptor Broken, on_consume: no",
         "in the interceptor Broken, on_consume: no",
         "in the interceptor Broken, on_acknowledgement: no",
+        "in the interceptor Broken, on_commit: no",
+        "in the interceptor Broken, close: no",
     ]
     assert all(record.exc_info for record in caplog.records)
+    assert [step.told for step in chain if isinstance(step, Step)] == [
+        [[b"1", b"2"], (None, None), {}, "closed"],
+        [[], (None, None), {}, "closed"],
+    ]
     with pytest.raises(ValueError, match="unknown on_error 'ignore'"):
         ProducerInterceptors([], on_error="ignore")  # type: ignore[arg-type]
+
+
+class Required(Broken):
+    """Fails, and must not be passed."""
+
+    required = True
+
+
+def test_a_required_interceptor_stops_the_record() -> None:
+    step = Step("a", b"")
+    with pytest.raises(RuntimeError, match="no"):
+        ProducerInterceptors([Required(), step]).on_send(ProducerRecord("t"))
+    with pytest.raises(RuntimeError, match="no"):
+        ConsumerInterceptors([Required(), step]).on_consume(consumed(ProducerRecord("t")))
+    ProducerInterceptors([Required(), step]).on_acknowledgement(None)
+    assert step.told == [(None, None)]
+    assert (Sealing.required, Routing.required, Audit.required, TransactionIds.required) == (True, True, False, False)
 
 
 class Forgetful(ProducerInterceptor, ConsumerInterceptor):
@@ -171,10 +218,10 @@ class Forgetful(ProducerInterceptor, ConsumerInterceptor):
 
 
 def test_an_interceptor_that_gives_no_record_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match="on_send must give a ProducerRecord, not NoneType"):
-        ProducerInterceptors([Forgetful()]).on_send(ProducerRecord("t"))
-    with pytest.raises(TypeError, match="on_consume must give ConsumerRecords, not NoneType"):
-        ConsumerInterceptors([Forgetful()]).on_consume(consumed(ProducerRecord("t")))
+    with pytest.raises(TypeError, match="on_send must return a ProducerRecord, not NoneType"):
+        ProducerInterceptors([Forgetful()], on_error="raise").on_send(ProducerRecord("t"))
+    with pytest.raises(TypeError, match="on_consume must return ConsumerRecords, not NoneType"):
+        ConsumerInterceptors([Forgetful()], on_error="raise").on_consume(consumed(ProducerRecord("t")))
 
 
 class Vendor(ProducerInterceptor):
@@ -198,7 +245,7 @@ def test_each_interceptor_writes_in_its_range_and_the_program_in_its_own(layout:
     with pytest.raises(EncodeError, match=r"in-house"):
         sent.set_header(100_001, b"")
     with pytest.raises(EncodeError, match=r"100000 to 999999999 \(vendor\)") as caught:
-        ProducerInterceptors([Vendor(7)]).on_send(record)
+        ProducerInterceptors([Vendor(7)], on_error="raise").on_send(record)
     assert caught.value.code == "limit_exceeded"
     assert caught.value.__notes__ == ["in the interceptor Vendor, on_send"]
 
@@ -223,6 +270,230 @@ def test_the_serializers_of_interceptors_hold_in_the_whole_chain(layout: Layout)
     assert consumed(sent)[0].get_header(KEY[layout]) == (2 if layout == "typed" else b"\x00\x02")
     with pytest.raises(ValueError, match="two interceptors have different serializers for the key"):
         ProducerInterceptors([Counted(KEY[layout]), Counted(KEY[layout], "long")])
+
+
+# Producer, consumer and log ------------------------------------------------------------------------------------------------
+
+AS_JSON: Serializer[Any] = Serializer(lambda value: json.dumps(value).encode(), json.loads)
+
+
+@every_layout
+def test_a_producer_and_a_consumer_call_their_interceptors(layout: Layout, tmp_path: Path) -> None:
+    sending, reading = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
+    with MessageLog(tmp_path / "orders-0", layout) as log:
+        producer = Producer(log.produce, interceptors=[Broken(), sending])
+        record = ProducerRecord("orders", b"k", b"v", timestamp=7, layout=layout)
+        metadata = [producer.send(record) for _ in range(2)]
+        assert metadata == [RecordMetadata("orders", 0, offset, 7) for offset in range(2)]
+        assert sending.told == [(each, None) for each in metadata]
+        assert len(record.get_headers()) == 0
+        consumer = Consumer(log.fetch, "orders", layout=layout, interceptors=[Broken(), reading])
+        assert [(seen.offset, seen.value, len(seen.get_headers())) for seen in consumer.poll()] == [
+            (0, b"v", 0),
+            (1, b"v", 0),
+        ]
+        assert consumer.poll() == []
+        assert reading.told == [[b"1"], [b"1"]], "not called without records"
+        consumer.commit()
+        assert reading.told[2:] == [{TopicPartition("orders", 0): 2}]
+        for client, step in ((producer, sending), (consumer, reading)):
+            client.close()
+            client.close()
+            assert (step.told.count("closed"), step.told[-1]) == (1, "closed")
+    with pytest.raises(ValueError, match="the producer is closed"):
+        producer.send(record)
+    for use in (consumer.poll, consumer.commit):
+        with pytest.raises(ValueError, match="the consumer is closed"):
+            use()
+
+
+class Seen(ProducerInterceptor, ConsumerInterceptor):
+    """Keeps the values that it sees."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+        self.values.append(record.value)
+        return record
+
+    def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
+        self.values.extend(record.value for record in records)
+        return records
+
+
+def test_interceptors_see_objects_and_not_their_bytes(tmp_path: Path) -> None:
+    sent, read = Seen(), Seen()
+    with MessageLog(tmp_path / "orders-0") as log:
+        Producer(log.produce, interceptors=[sent]).send(
+            ProducerRecord("orders", value={"n": 1}, value_serializer=AS_JSON)
+        )
+        [record] = Consumer(log.fetch, "orders", interceptors=[read], value_serializer=AS_JSON).poll()
+        assert [message.value for message in log.scan()] == [b'{"n": 1}']
+    assert (sent.values, read.values, record.value) == ([{"n": 1}], [{"n": 1}], {"n": 1})
+
+
+@every_layout
+def test_a_payload_of_any_type_can_be_sealed(layout: Layout, tmp_path: Path) -> None:
+    seal = sealing(layout)
+    record = ProducerRecord(
+        "orders", b"k", {"n": 1}, value_serializer=AS_JSON, headers={TENANT[layout]: b"acme"}, layout=layout
+    )
+    with MessageLog(tmp_path / "orders-0", layout) as log:
+        Producer(log.produce, interceptors=[seal]).send(record)
+        assert b'"n"' not in b"".join(message.value for message in log.scan())
+        consumer = Consumer(log.fetch, "orders", layout=layout, interceptors=[seal], value_serializer=AS_JSON)
+        assert [read.value for read in consumer.poll()] == [{"n": 1}]
+
+
+# As KafkaProducer 4.3.1: for a record that was not sent the metadata has topic and partition, and the offset -1.
+def test_a_failure_is_acknowledged_and_raised(tmp_path: Path) -> None:
+    step = Step("step", b"1")
+    with MessageLog(tmp_path / "orders-0", max_message_bytes=100) as log:
+        producer = Producer(log.produce, interceptors=[step])
+        for record, error in (
+            (ProducerRecord("elsewhere", partition=3), RequestError),
+            (ProducerRecord("orders", value=b"x" * 100, partition=0), RequestError),
+            (ProducerRecord("orders", value=object(), value_serializer=AS_JSON), TypeError),
+        ):
+            with pytest.raises(error) as caught:
+                producer.send(record)
+            partition = -1 if record.partition is None else record.partition
+            assert step.told == [(RecordMetadata(record.topic, partition, -1), caught.value)]
+            step.told.clear()
+        with pytest.raises(RuntimeError, match="no") as stopped:
+            Producer(log.produce, interceptors=[step, Required()]).send(ProducerRecord("orders"))
+        assert step.told == [(RecordMetadata("orders", -1, -1), stopped.value)]
+        assert log.next_offset == 0
+
+
+def test_a_failed_acknowledgement_does_not_hide_why_the_record_was_not_sent(tmp_path: Path) -> None:
+    class Deaf(ProducerInterceptor):
+        def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
+            raise RuntimeError("no")
+
+    with MessageLog(tmp_path / "orders-0") as log:
+        chain = ProducerInterceptors([Deaf()], on_error="raise")
+        with pytest.raises(RequestError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            Producer(log.produce, interceptors=chain).send(ProducerRecord("elsewhere"))
+
+
+def test_a_producer_sends_where_its_interceptors_say(tmp_path: Path) -> None:
+    with MessageLog(tmp_path / "orders-0") as orders, MessageLog(tmp_path / "eu-0") as eu:
+        logs = {log.topic: log for log in (orders, eu)}
+        producer = Producer(
+            lambda request: logs[request.topics[0].topic].produce(request),
+            interceptors=[Routing("region", {"eu": "eu"}, default="orders")],
+        )
+        sent = [producer.send(ProducerRecord("orders", headers={"region": region})) for region in ("eu", "us")]
+        assert [(each.topic, each.offset) for each in sent] == [("eu", 0), ("orders", 0)]
+
+
+def test_a_consumer_goes_on_where_it_committed(tmp_path: Path) -> None:
+    offsets: dict[TopicPartition, int] = {}
+    with MessageLog(tmp_path / "orders-0") as log:
+        log.append([{"value": b"%d" % number} for number in range(5)])
+        with Consumer(log.fetch, "orders", offsets=offsets, max_bytes=1) as consumer:
+            assert [[record.value for record in consumer.poll()] for _ in range(3)] == [[b"0"], [b"1"], [b"2"]]
+            consumer.commit()
+            consumer.poll()
+        again = Consumer(log.fetch, "orders", offsets=offsets)
+        assert [record.value for record in again.poll()] == [b"3", b"4"]
+        again.position = 1
+        assert again.poll()[0].value == b"1"
+        lost = Consumer(log.fetch, "orders", offsets={TopicPartition("orders", 0): 9})
+        with pytest.raises(RequestError, match="OFFSET_OUT_OF_RANGE"):
+            lost.poll()
+
+
+def test_a_required_interceptor_that_fails_leaves_the_position_of_its_consumer(tmp_path: Path) -> None:
+    with MessageLog(tmp_path / "orders-0") as log:
+        log.append([{"value": b"v"}])
+        consumer = Consumer(log.fetch, "orders", interceptors=[Required()])
+        with pytest.raises(RuntimeError, match="no"):
+            consumer.poll()
+        assert consumer.position == 0
+
+
+@every_layout
+def test_a_consumer_reads_a_compressed_set_from_its_position_on(layout: Layout) -> None:
+    sent = [ProducerRecord("orders", b"k", b"%d" % number, layout=layout).to_bytes(number) for number in range(3)]
+    outer = lh.Envelope(offset=2, magic=2, attributes=1, value=gzip.compress(b"".join(sent)))
+    data = lh.encode(outer, MESSAGES["typed"]) or b""
+    answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 3, data),)),))
+    consumer = Consumer(lambda _: answer, "orders", layout=layout, offsets={TopicPartition("orders", 0): 1})
+    assert [(record.offset, record.value) for record in consumer.poll()] == [(1, b"1"), (2, b"2")]
+
+
+def test_a_consumer_returns_the_records_before_a_damaged_message() -> None:
+    data = bytearray(ProducerRecord("orders", value=b"v").to_bytes(0) + ProducerRecord("orders").to_bytes(1))
+    data[-1] ^= 1
+    answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 2, bytes(data)),)),))
+    consumer = Consumer(lambda _: answer, "orders")
+    assert ([record.value for record in consumer.poll()], consumer.position) == ([b"v"], 1)
+    damaged = FetchedPartition(0, 0, 2, bytes(data[len(data) // 2 :]))
+    consumer = Consumer(lambda _: dataclasses.replace(answer, topics=(Topic("orders", (damaged,)),)), "orders")
+    with pytest.raises(DecodeError):
+        consumer.poll()
+
+
+@every_layout
+def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_path: Path) -> None:
+    step = Step(KEY[layout], b"1")
+    log = MessageLog(tmp_path / "orders-0", layout, interceptors=[Broken(), step])
+    given = [
+        ProducerRecord("orders", b"a", b"1", timestamp=7, layout=layout),
+        {"key": b"b", "value": None, "headers": {KEY[layout]: b"0" if layout != "typed" else lh.Binary(b"0")}},
+        lh.Envelope(key=b"c", value=b"3", timestamp=9, magic=1),
+        {"key": b"d", "value": b"4", "magic": 0},
+    ]
+    assert log.append(given) == range(4)
+    messages = list(log.scan())
+    assert [message.key for message in messages] == [b"a", b"b", b"c", b"d"]
+    headers = [IntHeaders(m.headers) if layout != "typed" else Headers(m.headers) for m in messages]
+    assert [each.get(KEY[layout]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
+    assert [message.timestamp for message in (messages[0], *messages[2:])] == [7, 9, -1]
+    assert step.told == [(RecordMetadata("orders", 0, m.offset, m.timestamp), None) for m in messages]
+    # A request comes from a producer with interceptors of its own.
+    Producer(log.produce).send(ProducerRecord("orders", b"e", layout=layout))
+    assert len(step.told) == 4
+    log.close()
+    log.close()
+    assert step.told[4:] == ["closed"]
+    with pytest.raises(LogClosedError):
+        log.append(given)
+
+
+@every_layout
+def test_interceptors_that_change_nothing_leave_the_bytes_of_a_log(layout: Layout, tmp_path: Path) -> None:
+    given = [*samples(40, layout), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
+    given = [{**(each if isinstance(each, dict) else each._asdict()), "timestamp": 5} for each in given]
+    for name, options in (("plain-0", {}), ("seen-0", {"interceptors": [Seen()]})):
+        with MessageLog(tmp_path / name, layout, **options) as log:
+            log.append(given)
+    [plain], [seen] = ([*(tmp_path / name).glob("*.log")] for name in ("plain-0", "seen-0"))
+    assert plain.read_bytes() == seen.read_bytes()
+
+
+def test_a_log_that_appends_nothing_acknowledges_the_failure(tmp_path: Path) -> None:
+    step = Step("step", b"1")
+    with MessageLog(tmp_path / "orders-0", max_message_bytes=100, interceptors=[step]) as log:
+        with pytest.raises(EncodeError) as caught:
+            log.append([{"key": b"a"}, {"key": b"b", "value": b"x" * 100}])
+        assert step.told == [(RecordMetadata("orders", -1, -1), caught.value)] * 2
+        assert log.append([]) == range(0)
+        with pytest.raises(ValueError, match="unknown field 'vaule': did you mean 'value'"):
+            log.append([{"vaule": b"x"}])
+        assert log.next_offset == 0
+
+
+def test_a_log_with_append_time_acknowledges_that_time(tmp_path: Path) -> None:
+    step = Step("step", b"1")
+    with MessageLog(tmp_path / "orders-0", timestamps="append", interceptors=[step]) as log:
+        log.append([{"timestamp": 7}])
+        [message] = log.scan()
+    assert step.told[0] == (RecordMetadata("orders", 0, 0, message.timestamp), None)
+    assert message.timestamp > 7
 
 
 # Routing -------------------------------------------------------------------------------------------------------------

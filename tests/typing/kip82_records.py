@@ -6,12 +6,17 @@ import json
 from typing import Any, assert_type
 
 from letterhead.kip82 import (
+    Consumer,
     ConsumerRecord,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
     HeaderSerializer,
     MessageWrapper,
     ProducerInterceptor,
     ProducerRecord,
     Serializer,
+    Topic,
 )
 
 text = Serializer(str.encode, bytes.decode)
@@ -58,3 +63,12 @@ class Upper(ProducerInterceptor):
 
 
 assert Upper().on_send(ProducerRecord("t", value="v", value_serializer=text)).value == "V"
+
+
+def fetch(request: FetchRequest) -> FetchResponse:
+    """Answer with the record that was written above."""
+    return FetchResponse(version=request.version, topics=(Topic("t", (FetchedPartition(0, 0, 1, data),)),))
+
+
+consumer = assert_type(Consumer(fetch, "t", key_serializer=text), Consumer[str, bytes])
+assert [each.key for each in assert_type(consumer.poll(), list[ConsumerRecord[str, bytes]])] == ["k"]

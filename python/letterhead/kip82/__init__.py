@@ -39,6 +39,8 @@ from letterhead.kip82.typed import Typed
 from letterhead.kip82.wrapper import MessageWrapper
 
 if TYPE_CHECKING:
+    from letterhead.kip82.clients import Consumer as Consumer
+    from letterhead.kip82.clients import Producer as Producer
     from letterhead.kip82.compaction import DELETE_RETENTION_MS as DELETE_RETENTION_MS
     from letterhead.kip82.compaction import delete_horizon as delete_horizon
     from letterhead.kip82.compaction import is_delete as is_delete
@@ -73,6 +75,7 @@ __all__ = [
     "AuditEntry",
     "AuditKeys",
     "Compacted",
+    "Consumer",
     "ConsumerInterceptor",
     "ConsumerInterceptors",
     "ConsumerRecord",
@@ -95,6 +98,7 @@ __all__ = [
     "ProduceRequest",
     "ProduceResponse",
     "ProducedPartition",
+    "Producer",
     "ProducerInterceptor",
     "ProducerInterceptors",
     "ProducerRecord",
@@ -122,6 +126,7 @@ __all__ = [
 _LAZY = {
     name: module
     for module, names in {
+        "clients": ("Consumer", "Producer"),
         "compaction": ("DELETE_RETENTION_MS", "delete_horizon", "is_delete", "latest_offsets", "should_retain"),
         "fetch": ("AskedPartition", "FetchRequest", "FetchResponse", "FetchedPartition"),
         "log": ("Compacted", "MessageLog"),

@@ -1,8 +1,8 @@
-"""What stands between a program and its records: interceptors, and chains of them, as KIP-42 has them.
+"""Interceptors, which see records between a program and its log, and chains of them, as in KIP-42.
 
-One rule is another one here. There, what an interceptor raises is logged, and the record goes on without what that
-interceptor was to do: a payload that could not be encrypted would be sent as it is. Here it is raised, unless the chain
-is told to log.
+:class:`Producer`, :class:`Consumer` and :class:`MessageLog` call the chains. As in Kafka, an exception of an interceptor is
+logged, and the next one gets the record as it was before. There is one difference: an interceptor that is ``required``
+stops the record, because a payload that could not be encrypted must not be sent as it is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from letterhead.errors import check_name
 from letterhead.kip82.int_headers import IntHeaders
@@ -31,14 +31,18 @@ class _Interceptor:
 
     Attributes
     ----------
+    required : bool
+        Whether records must not pass this interceptor if it fails: its exceptions in ``on_send`` and ``on_consume`` are
+        always raised.
     serializers : mapping of key to HeaderSerializer
         For the keys that this interceptor writes and reads: the records of the chain have them.
     """
 
+    required: bool = False
     serializers: Mapping[Any, HeaderSerializer] = _NONE
 
     def close(self) -> None:
-        """Let go of what this interceptor holds."""
+        """Release what this interceptor holds."""
 
 
 class ProducerInterceptor(_Interceptor):
@@ -47,9 +51,11 @@ class ProducerInterceptor(_Interceptor):
     Attributes
     ----------
     writes : KeyRange or None
-        The integer keys that this interceptor may put, set and remove; ``None`` is all. Its chain sees to it.
+        The integer keys that this interceptor may put, set and remove; ``None`` is all. Its chain enforces it.
     serializers : mapping of key to HeaderSerializer
         For the keys that this interceptor writes: the records of the chain have them.
+    required : bool
+        Whether a record is not sent if this interceptor fails; false by default.
 
     Examples
     --------
@@ -69,29 +75,31 @@ class ProducerInterceptor(_Interceptor):
     writes: KeyRange | None = None
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Give the record to be sent: this one, with other headers, or another one.
+        """Return the record to be sent: this one, with other headers, or another one.
+
+        Called before the key and the value are serialized.
 
         Parameters
         ----------
         record : ProducerRecord
-            What the interceptor before gave. Its headers are a copy for this interceptor.
+            What the interceptor before returned. Its headers are a copy for this interceptor.
 
         Returns
         -------
         ProducerRecord
-            What the next one gets.
+            What the next interceptor gets.
         """
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
-        """Learn what became of a record.
+        """Called when a record was written, or could not be sent.
 
         Parameters
         ----------
         metadata : RecordMetadata or None
-            Where it was written; ``None`` if it was not.
+            Where it was written. If it was not: its topic, its partition (-1 if it names none) and the offset -1.
         error : Exception or None
-            Why it was not.
+            Why it was not written.
         """
 
 
@@ -102,26 +110,28 @@ class ConsumerInterceptor(_Interceptor):
     ----------
     serializers : mapping of key to HeaderSerializer
         For the keys that this interceptor reads: the records of the chain have them.
+    required : bool
+        Whether records are not handed on if this interceptor fails; false by default.
     """
 
     def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
-        """Give the records that the program is to see: these, fewer, or others.
+        """Return the records for the program: these, fewer, or others.
 
         Parameters
         ----------
         records : sequence of ConsumerRecord
-            What the interceptor before gave. They are immutable; ``with_header``, ``without_headers`` and ``replace``
-            give others.
+            What the interceptor before returned. They are immutable; ``with_header``, ``without_headers`` and
+            ``replace`` return others.
 
         Returns
         -------
         sequence of ConsumerRecord
-            What the next one gets.
+            What the next interceptor gets.
         """
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Learn up to where records have been handled.
+        """Called when offsets were committed.
 
         Parameters
         ----------
@@ -134,7 +144,7 @@ _I = TypeVar("_I", bound=_Interceptor)
 
 
 class _Chain(Generic[_I]):
-    def __init__(self, interceptors: Iterable[_I], *, on_error: OnError = "raise") -> None:
+    def __init__(self, interceptors: Iterable[_I] = (), *, on_error: OnError = "log") -> None:
         check_name("on_error", on_error, ("raise", "log"))
         self._interceptors = tuple(interceptors)
         self._raises = on_error == "raise"
@@ -144,25 +154,33 @@ class _Chain(Generic[_I]):
                 if self._serializers.setdefault(key, serializer) != serializer:
                     raise ValueError(f"two interceptors have different serializers for the key {key!r}")
 
+    @classmethod
+    def of(cls, interceptors: Self | Iterable[_I]) -> Self:
+        """Return a chain as it is, or make one of interceptors."""
+        return interceptors if isinstance(interceptors, cls) else cls(cast("Iterable[_I]", interceptors))
+
+    def __len__(self) -> int:
+        return len(self._interceptors)
+
     def close(self) -> None:
         """Close all interceptors."""
-        self._tell("close", lambda each: each.close())
+        self._call_all("close", lambda each: each.close(), raises=self._raises)
 
-    def _tell(self, what: str, tell: Callable[[_I], None]) -> None:
-        """Call every interceptor, also after one has failed; then say which have."""
+    def _call_all(self, what: str, call: Callable[[_I], None], *, raises: bool) -> None:
+        """Call every interceptor, also after one has failed; then raise what they raised, or only log it."""
         errors = []
         for each in self._interceptors:
             try:
-                tell(each)
+                call(each)
             except Exception as error:
-                self._failed(each, what, error)
+                self._failed(each, what, error, raises=raises)
                 errors.append(error)
-        if errors and self._raises:
+        if errors and raises:
             raise ExceptionGroup(f"interceptors failed in {what}", errors)
 
-    def _failed(self, interceptor: _I, what: str, error: Exception) -> None:
+    def _failed(self, interceptor: _I, what: str, error: Exception, *, raises: bool) -> None:
         where = f"in the interceptor {type(interceptor).__name__}, {what}"
-        if self._raises:
+        if raises:
             error.add_note(where)
         else:
             _log.error("%s: %s", where, error, exc_info=error)
@@ -175,9 +193,10 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
     ----------
     interceptors : iterable of ProducerInterceptor
         The interceptors, in the order in which they see a record.
-    on_error : {"raise", "log"}, default "raise"
-        What to do with what one raises: raise it, so that the record is not sent; or log it under ``letterhead.kip82``
-        and go on with the record as it was before that interceptor, which is KIP-42's rule.
+    on_error : {"log", "raise"}, default "log"
+        What to do with an exception of an interceptor: log it under ``letterhead.kip82`` and go on with the record as it
+        was before that interceptor, as Kafka does; or raise it, so that the record is not sent. An interceptor that is
+        ``required`` always raises.
 
     Raises
     ------
@@ -186,7 +205,7 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
     """
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Give the record that is to be sent.
+        """Return the record that is to be sent.
 
         Parameters
         ----------
@@ -196,14 +215,13 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
         Returns
         -------
         ProducerRecord
-            What the last interceptor gave.
+            What the last interceptor returned.
 
         Raises
         ------
         Exception
-            What an interceptor raised, with a note that names it, if ``on_error="raise"``.
-        EncodeError
-            Of that kind: if an interceptor changes a key outside its range (``limit_exceeded``).
+            What an interceptor raised, with a note that names it, if it is required or ``on_error="raise"``. Among
+            these is ``EncodeError`` if it changes a key outside its range (``limit_exceeded``).
         """
         whose = record.headers.writes if isinstance(record.headers, IntHeaders) else None
         record = record.with_serializers(self._serializers)
@@ -211,30 +229,75 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
             try:
                 made = each.on_send(_written_by(record, each.writes))
                 if not isinstance(made, ProducerRecord):
-                    raise TypeError(f"on_send must give a ProducerRecord, not {type(made).__name__}")
+                    raise TypeError(f"on_send must return a ProducerRecord, not {type(made).__name__}")
                 record = made
             except Exception as error:
-                self._failed(each, "on_send", error)
-                if self._raises:
+                raises = self._raises or each.required
+                self._failed(each, "on_send", error, raises=raises)
+                if raises:
                     raise
         return _written_by(record, whose)
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None = None) -> None:
-        """Tell all interceptors what became of a record.
+        """Tell all interceptors that a record was written, or could not be sent.
 
         Parameters
         ----------
         metadata : RecordMetadata or None
-            Where it was written; ``None`` if it was not.
+            Where it was written. If it was not: its topic, its partition (-1 if it names none) and the offset -1.
         error : Exception, optional
-            Why it was not.
+            Why it was not written.
 
         Raises
         ------
         ExceptionGroup
-            What interceptors raised, after all of them were told, if ``on_error="raise"``.
+            What interceptors raised, after all of them were called, if ``on_error="raise"``. With an error of the record
+            they are logged: that error is what the program gets.
         """
-        self._tell("on_acknowledgement", lambda each: each.on_acknowledgement(metadata, error))
+        self._call_all(
+            "on_acknowledgement",
+            lambda each: each.on_acknowledgement(metadata, error),
+            raises=self._raises and error is None,
+        )
+
+    def around(
+        self,
+        records: Iterable[ProducerRecord[Any, Any]],
+        write: Callable[[list[ProducerRecord[Any, Any]]], Sequence[RecordMetadata]],
+    ) -> Sequence[RecordMetadata]:
+        """Write records, with ``on_send`` before and ``on_acknowledgement`` after, also if that failed.
+
+        Parameters
+        ----------
+        records : iterable of ProducerRecord
+            The program's.
+        write : callable
+            Writes what the interceptors returned, all of it or nothing, and returns where.
+
+        Returns
+        -------
+        sequence of RecordMetadata
+            What ``write`` returned.
+
+        Raises
+        ------
+        Exception
+            What ``on_send`` or ``write`` raised, after the interceptors were told.
+        """
+        sent: list[ProducerRecord[Any, Any]] = []
+        try:
+            for record in records:
+                sent.append(record)
+                sent[-1] = self.on_send(record)
+            written = write(sent)
+        except Exception as error:
+            for record in sent:
+                partition = -1 if record.partition is None else record.partition
+                self.on_acknowledgement(RecordMetadata(record.topic, partition, -1), error)
+            raise
+        for metadata in written:
+            self.on_acknowledgement(metadata)
+        return written
 
 
 class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
@@ -244,7 +307,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
     ----------
     interceptors : iterable of ConsumerInterceptor
         The interceptors, in the order in which they see records.
-    on_error : {"raise", "log"}, default "raise"
+    on_error : {"log", "raise"}, default "log"
         As in :class:`ProducerInterceptors`; with ``"log"``, records go on as they were before the one that failed.
 
     Raises
@@ -254,7 +317,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
     """
 
     def on_consume(self, records: Iterable[ConsumerRecord[Any, Any]]) -> list[ConsumerRecord[Any, Any]]:
-        """Give the records that the program is to see.
+        """Return the records for the program.
 
         Parameters
         ----------
@@ -264,12 +327,12 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         Returns
         -------
         list of ConsumerRecord
-            What the last interceptor gave.
+            What the last interceptor returned.
 
         Raises
         ------
         Exception
-            What an interceptor raised, with a note that names it, if ``on_error="raise"``.
+            What an interceptor raised, with a note that names it, if it is required or ``on_error="raise"``.
         """
         seen = [record.with_serializers(self._serializers) for record in records]
         for each in self._interceptors:
@@ -277,16 +340,17 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
                 made = list(each.on_consume(seen))
                 for record in made:
                     if not isinstance(record, ConsumerRecord):
-                        raise TypeError(f"on_consume must give ConsumerRecords, not {type(record).__name__}")
+                        raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")
                 seen = made
             except Exception as error:
-                self._failed(each, "on_consume", error)
-                if self._raises:
+                raises = self._raises or each.required
+                self._failed(each, "on_consume", error, raises=raises)
+                if raises:
                     raise
         return seen
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Tell all interceptors up to where records have been handled.
+        """Tell all interceptors that offsets were committed.
 
         Parameters
         ----------
@@ -296,12 +360,12 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         Raises
         ------
         ExceptionGroup
-            What interceptors raised, after all of them were told, if ``on_error="raise"``.
+            What interceptors raised, after all of them were called, if ``on_error="raise"``.
         """
-        self._tell("on_commit", lambda each: each.on_commit(offsets))
+        self._call_all("on_commit", lambda each: each.on_commit(offsets), raises=self._raises)
 
 
 def _written_by(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:
-    """Give a record with headers of its own, in which those keys may be changed."""
+    """Return a record with headers of its own, in which those keys may be changed."""
     headers = record.headers
     return record.replace(headers=headers.writing(keys) if isinstance(headers, IntHeaders) else headers.copy())

@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 from letterhead.closing import Closing
 from letterhead.envelope import Envelope
-from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, check_name
+from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, check_name, unknown_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, should_retain
 from letterhead.kip82.fetch import AskedPartition, FetchedPartition, FetchRequest, FetchResponse
+from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
 from letterhead.kip82.layouts import MESSAGES, Layout, check_layout
 from letterhead.kip82.log_errors import Damage, DamagedLogError
 from letterhead.kip82.produce import ProducedPartition, ProduceRequest, ProduceResponse, SentPartition
-from letterhead.kip82.records import ProducerRecord
+from letterhead.kip82.records import ProducerRecord, RecordMetadata
 from letterhead.kip82.requests import ErrorCode, Topic
 from letterhead.kip82.segment import Stored
 from letterhead.kip82.store import Compacted, Store
@@ -62,6 +63,9 @@ class MessageLog(Closing):
     kinds_in, kinds_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
         What becomes of kinds then, as in :func:`letterhead.convert`: of the headers that a produce request brings, and of
         those that a fetch takes away.
+    interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
+        They see every message before :meth:`append` writes it, and learn where it was written or why it was not. Requests
+        come from a producer that has interceptors of its own.
 
     Attributes
     ----------
@@ -111,6 +115,7 @@ class MessageLog(Closing):
         on_loss: Literal["raise", "drop"] = "raise",
         kinds_in: Kinds | None = None,
         kinds_out: Kinds | None = None,
+        interceptors: ProducerInterceptors | Iterable[ProducerInterceptor] = (),
     ) -> None:
         if layout is not None:
             check_layout(layout)
@@ -122,6 +127,7 @@ class MessageLog(Closing):
         self.readonly = readonly
         self._max_message_bytes = max_message_bytes
         self._log_append_time = timestamps == "append"
+        self._interceptors = ProducerInterceptors.of(interceptors)
         self._crossing_in: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_in}
         self._crossing_out: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_out}
         self._store = Store(
@@ -152,9 +158,11 @@ class MessageLog(Closing):
         return self._store.next_offset
 
     def close(self) -> None:
-        """Sync what was written, and let go of all files. A second call does nothing."""
+        """Sync what was written, release all files, and close the interceptors. A second call does nothing."""
         with self._store.guard:
             self._store.close()
+            interceptors, self._interceptors = self._interceptors, ProducerInterceptors()
+        interceptors.close()
 
     # Writing ------------------------------------------------------------------------------------------------------
 
@@ -184,9 +192,51 @@ class MessageLog(Closing):
         OSError
             If the disk does not take them; nothing is appended then, either.
         """
+        if not self._interceptors:
+            return self._append(messages)
+        offsets = range(0)
+
+        def write(records: list[ProducerRecord[Any, Any]]) -> list[RecordMetadata]:
+            nonlocal offsets
+            with self._store.guard:
+                now = _now()
+                offsets = self._append(records, now)
+            times = (
+                now if self._log_append_time or record.timestamp is None else record.timestamp for record in records
+            )
+            return [RecordMetadata(self.topic, self.partition, *each) for each in zip(offsets, times, strict=True)]
+
+        self._interceptors.around(map(self._record, messages), write)
+        return offsets
+
+    def _record(self, given: Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+        """Return a message that was handed in as the record that interceptors see."""
+        if isinstance(given, ProducerRecord):
+            return given
+        fields = {"offset": 0, **dict.fromkeys(_FIELDS)}
+        for name, value in self._said(given).items():
+            if name not in fields:
+                raise unknown_name("field", name, fields)
+            fields[name] = value
+        if fields["magic"] == 0:
+            fields["timestamp"] = -1  # magic 0 has none, and the present is not it
+        message = convert_up(Envelope(**fields), self.layout)
+        return ProducerRecord(
+            self.topic,
+            message.key,
+            message.value,
+            timestamp=message.timestamp,
+            headers=message.headers,
+            layout=self.layout,
+            tombstone=bool(message.tombstone) if self.layout == "wrapper" else None,
+        )
+
+    def _append(
+        self, messages: Iterable[Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]], now: int | None = None
+    ) -> range:
         with self._store.guard:
             self._store.check_open(writing=True)
-            now = _now()
+            now = now or _now()
             cells = []
             for number, given in enumerate(messages):
                 fields = {**dict.fromkeys(_FIELDS), **self._said(given), "offset": self._store.next_offset + number}

@@ -38,6 +38,8 @@ class Routing(ProducerInterceptor):
     ['orders-eu', 'orders-elsewhere']
     """
 
+    required = True
+
     def __init__(self, key: str | int, routes: Mapping[Any, str], default: str | None = None) -> None:
         self._key = key
         self._routes = dict(routes)

@@ -85,6 +85,8 @@ class Sealing(ProducerInterceptor, ConsumerInterceptor):
     [b'42']
     """
 
+    required = True
+
     def __init__(
         self,
         secret: bytes,
