@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 import pickle
+import pydoc
 import struct
 import zlib
 from typing import Any
@@ -318,6 +319,11 @@ def test_a_wrapper_takes_a_serializer_and_gives_it_to_its_record() -> None:
     record = ProducerRecord("t", b"k", wrapper, layout="wrapper")
     assert (record.value, record.serialized_value(), record.wrapper) == ({"qty": 42}, b'{"qty": 42}', wrapper)
     assert read_one(record.to_bytes(), "wrapper", value_serializer=AS_JSON).wrapper == wrapper
+
+
+def test_help_describes_the_classes_of_records() -> None:
+    assert "A record to be produced" in pydoc.render_doc(ProducerRecord)
+    assert hasattr(ConsumerRecord, "value")
 
 
 def test_a_serializer_must_return_bytes() -> None:

@@ -253,7 +253,9 @@ class _Lazy:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, record: _Record[Any, Any], owner: type) -> Any:
+    def __get__(self, record: _Record[Any, Any] | None, owner: type) -> Any:
+        if record is None:
+            return self
         held = record.__dict__[self._name]
         if not isinstance(held, Serialized):
             return held
