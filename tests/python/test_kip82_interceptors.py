@@ -190,6 +190,19 @@ def test_an_exception_is_logged_and_the_next_interceptor_gets_the_last_good_reco
         ProducerInterceptors([], on_error="ignore")  # type: ignore[arg-type]
 
 
+class Emptying(ConsumerInterceptor):
+    """Empties the list of records, and then fails."""
+
+    def on_consume(self, records: Any) -> Any:
+        records.clear()
+        raise RuntimeError("no")
+
+
+def test_records_that_a_failed_interceptor_removed_go_on() -> None:
+    chain = ConsumerInterceptors([Emptying()])
+    assert [record.value for record in chain.on_consume(consumed(ProducerRecord("t", value=b"v")))] == [b"v"]
+
+
 class Required(Broken):
     """Fails, and must not be passed."""
 

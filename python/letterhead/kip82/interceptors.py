@@ -337,7 +337,7 @@ class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
         seen = [record.with_serializers(self._serializers) for record in records]
         for each in self._interceptors:
             try:
-                made = list(each.on_consume(seen))
+                made = list(each.on_consume(list(seen)))  # a copy, as it may change the list and then fail
                 for record in made:
                     if not isinstance(record, ConsumerRecord):
                         raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")
