@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::{Operation, old};
 
-/// Generated values come five to a row, in rows of 16 MiB together, but 20,000 at most.
+/// Generated values come five to a row, in rows of 64 MiB together, but 80,000 at most.
 const HEADERS_WITH_VALUES: usize = 5;
-const GENERATED_BYTES: usize = 16 << 20;
-const GENERATED_ROWS: usize = 20_000;
+const GENERATED_BYTES: usize = 64 << 20;
+const GENERATED_ROWS: usize = 80_000;
 
 /// Bytes of the value of each record in a record batch.
 const RECORD_VALUE: [u8; 100] = [b'v'; 100];

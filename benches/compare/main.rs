@@ -6,14 +6,13 @@
 //!
 //! `benches/compare.py` builds this, writes the corpora, runs it and prints what it measured.
 //!
-//! In a round each version runs a job once over all batches, and the version that begins changes with every round. An
-//! output is dropped before the next call. The result of each version is compared before anything is timed.
+//! In a round each version runs a job over all batches, once or more often, in turns of a few milliseconds. Times are
+//! CPU times of the thread. An output is dropped before the next call. All results are compared before anything is timed.
 
 mod inputs;
 
 use std::error::Error;
 use std::hint::black_box;
-use std::time::Instant;
 use std::{env, fs};
 
 use arrow_array::cast::AsArray;
@@ -51,16 +50,16 @@ const BATCHES: [usize; 2] = [16_000, 64_000];
 
 /// Bytes of a value, where values are long.
 const VALUE_BYTES: [usize; 2] = [100, 1_000];
+const LONG_BATCHES: usize = 4;
 
 /// Bytes of a record batch, and of those that a segment's reader passes in one column.
 const RECORD_BATCHES: [(&str, usize); 3] = [("4 KiB", 4 << 10), ("16 KiB", 16 << 10), ("1 MiB", 1 << 20)];
 const COLUMN_BYTES: usize = 4 << 20;
 const RECORDS: usize = 128_000;
 
-/// A pass over fewer headers or records than these is repeated, but no more than eight times: a pass should take
-/// milliseconds.
-const LEAST_COUNT: usize = 500_000;
-const MOST_REPEATS: usize = 8;
+/// How long a version runs before it is another one's turn, and how long it runs in a round at least.
+const TURN_NS: u64 = 4_000_000;
+const LEAST_ROUND_NS: u64 = 24_000_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -124,17 +123,11 @@ impl Comparison<'_> {
 
     fn long_values(&mut self, quick: bool) {
         for size in VALUE_BYTES {
-            let blocks = [with_values_of(size, quick)];
-            let headers = headers_in(&[old::run(&Operation::Decode)(&blocks[0])]);
-            let name = format!("{size} B");
-            self.compare(
-                "decode long values",
-                &name,
-                &blocks[0].len().to_string(),
-                &Operation::Decode,
-                &blocks,
-                headers,
-            );
+            let blocks = with_values_of(size, quick);
+            let blocks = cut(&blocks, blocks.len() / LONG_BATCHES);
+            let lists: Vec<_> = blocks.iter().map(old::run(&Operation::Decode)).collect();
+            let (rows, headers) = (blocks[0].len().to_string(), headers_in(&lists));
+            self.compare("decode long values", &format!("{size} B"), &rows, &Operation::Decode, &blocks, headers);
         }
     }
 
@@ -164,36 +157,41 @@ impl Comparison<'_> {
                 assert!(*result == *expected, "{job} on {corpus}: {name} differs from old in batch {place} of {batch}");
             }
         }
-        let repeats = LEAST_COUNT.div_ceil(count).min(MOST_REPEATS);
-        let mut sides: Vec<(&str, Box<dyn FnMut() + '_>)> = Vec::new();
+        let mut sides: Vec<(&str, Box<dyn FnMut(usize) + '_>)> = Vec::new();
         for (name, run) in &versions {
-            let pass = move || {
-                for column in columns {
-                    drop(black_box(run(black_box(column))));
-                }
-            };
-            sides.push((name, Box::new(pass)));
+            sides.push((name, Box::new(move |place| drop(black_box(run(black_box(&columns[place])))))));
         }
         if let Operation::Decode = operation {
             sides.push(("memcpy", Box::new(copy_of(traffic / 2, columns.len()))));
         }
+        let began = cpu_time();
+        (0..columns.len()).for_each(&mut sides[0].1);
+        let pass = cpu_time() - began;
+        let repeats = LEAST_ROUND_NS.div_ceil(pass) as usize;
+        let steps = repeats * columns.len();
+        let turns = (repeats as u64 * pass / TURN_NS).clamp(1, steps as u64) as usize;
         let mut taken = vec![Vec::new(); sides.len()];
         for round in 0..self.rounds {
-            let mut order: Vec<_> = (0..sides.len()).collect();
-            if round % 2 == 1 {
-                order.reverse();
+            let mut ns = vec![0; sides.len()];
+            for turn in 0..turns {
+                // Each side comes after each other one equally often, as it finds the caches that the other one left.
+                let mut order: Vec<_> = (0..sides.len()).collect();
+                order.rotate_left((round + turn) / 2 % sides.len());
+                if (round + turn) % 2 == 1 {
+                    order.reverse();
+                }
+                for side in order {
+                    // Sides are at different places of the columns: none finds in a cache what another one has read.
+                    let part = (turn + side * turns / sides.len()) % turns;
+                    let began = cpu_time();
+                    for step in steps * part / turns..steps * (part + 1) / turns {
+                        sides[side].1(step % columns.len());
+                    }
+                    ns[side] += cpu_time() - began;
+                }
             }
-            for place in order {
-                let pass = &mut sides[place].1;
-                if columns.len() == 1 {
-                    // A long run of calls finds the memory of the call before it; so does a single one, then.
-                    pass();
-                }
-                let began = Instant::now();
-                for _ in 0..repeats {
-                    pass();
-                }
-                taken[place].push(began.elapsed().as_nanos() as f64 / (repeats * count) as f64);
+            for (taken, ns) in taken.iter_mut().zip(ns) {
+                taken.push(ns as f64 / (repeats * count) as f64);
             }
         }
         let ns: Value = sides.iter().zip(taken).map(|((name, _), taken)| (name.to_string(), json!(taken))).collect();
@@ -208,16 +206,24 @@ impl Comparison<'_> {
     }
 }
 
-/// A copy of so many bytes in so many steps, into one buffer that was written to before.
-fn copy_of(bytes: usize, steps: usize) -> impl FnMut() {
-    let step = bytes.div_ceil(steps);
-    let (from, mut to) = (vec![1u8; bytes], vec![2u8; step]);
-    move || {
-        for part in from.chunks(step) {
-            to[..part.len()].copy_from_slice(black_box(part));
-            black_box(&mut to);
-        }
+/// A copy of so many bytes in so many steps of one size, into one buffer that was written to before.
+fn copy_of(bytes: usize, steps: usize) -> impl FnMut(usize) {
+    let size = bytes / steps;
+    let (from, mut to) = (vec![1u8; bytes], vec![2u8; size]);
+    move |step| {
+        to.copy_from_slice(black_box(&from[step * size..][..size]));
+        black_box(&mut to);
     }
+}
+
+/// Nanoseconds that this thread has run for: what other programs run on the same core is not in it. A job that starts
+/// threads needs a clock on the wall instead.
+fn cpu_time() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is valid for writes for the whole call, which keeps no reference to it.
+    let code = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+    assert_eq!(code, 0, "the system has no clock of a thread's time");
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 fn headers_in(lists: &[ArrayRef]) -> usize {
