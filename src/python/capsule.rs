@@ -50,11 +50,20 @@ impl Column {
     }
 }
 
-/// Arrow arrays made one by one, as they are asked for: by iteration, or once as an Arrow stream.
+/// Arrow arrays made one by one, when they are requested: by iteration, or once as an Arrow stream.
 #[pyclass(frozen, module = "letterhead._native")]
 pub struct Stream {
     field: FieldRef,
-    chunks: Mutex<Option<Chunks>>,
+    chunks: Mutex<State>,
+}
+
+/// Who has the chunks of a stream. Only a stream that was read to its end may end an iteration.
+enum State {
+    Here(Chunks),
+    /// A thread is making the next one.
+    InUse,
+    Exported,
+    Ended,
 }
 
 #[pymethods]
@@ -65,8 +74,9 @@ impl Stream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyArrowResult<Bound<'py, PyCapsule>> {
-        let taken = self.lock()?.take();
-        let chunks = taken.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
+        let Some(chunks) = self.take(State::Exported)? else {
+            return Err(PyValueError::new_err("the stream was read already: make it again to read it again").into());
+        };
         to_stream_pycapsule(py, Box::new(Unattached(chunks)), requested_schema)
     }
 
@@ -79,20 +89,31 @@ impl Stream {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Column> {
-        // Taken out while it works, so that a second thread gets an error instead of waiting with the GIL held.
-        let mut chunks = self.lock()?.take().ok_or_else(|| PyStopIteration::new_err(()))?;
-        let (chunks, array) = released(py, move || {
-            let array = chunks.next_chunk()?;
-            Ok((chunks, array))
-        })?;
-        let array = array.ok_or_else(|| PyStopIteration::new_err(()))?;
-        *self.lock()? = Some(chunks);
-        Ok(Column { array })
+        // Taken out while it works: a second thread that waited for the lock with the GIL held would stop this one.
+        let mut chunks = self.take(State::InUse)?.ok_or_else(|| PyStopIteration::new_err(()))?;
+        let made = released(py, || chunks.next_chunk());
+        // After an error they are put back as well: they repeat that rows are missing.
+        *self.lock()? = if matches!(made, Ok(None)) { State::Ended } else { State::Here(chunks) };
+        made?.map(|array| Column { array }).ok_or_else(|| PyStopIteration::new_err(()))
     }
 }
 
 impl Stream {
-    fn lock(&self) -> PyResult<std::sync::MutexGuard<'_, Option<Chunks>>> {
+    /// Takes the chunks out and leaves a state in their place; `None` after the end.
+    fn take(&self, left: State) -> PyResult<Option<Chunks>> {
+        let mut state = self.lock()?;
+        let before = std::mem::replace(&mut *state, left);
+        let refused = match before {
+            State::Here(chunks) => return Ok(Some(chunks)),
+            State::InUse => Err("another thread is reading the stream: read it in one thread, or make one for each"),
+            State::Exported => Err("the stream was exported, and is read elsewhere: make it again to read it again"),
+            State::Ended => Ok(None),
+        };
+        *state = before;
+        refused.map_err(PyValueError::new_err)
+    }
+
+    fn lock(&self) -> PyResult<std::sync::MutexGuard<'_, State>> {
         self.chunks.lock().map_err(|_| PyValueError::new_err("the stream broke while it was read"))
     }
 }
@@ -177,10 +198,23 @@ struct Chunks {
     rows_before: usize,
     /// The chunk at hand and the row to go on with.
     rest: Option<(ArrayRef, usize)>,
+    failed: bool,
 }
 
 impl Chunks {
+    /// The next chunk. After an error there is none: the rows of the chunk that failed would be missing.
     fn next_chunk(&mut self) -> Result<Option<ArrayRef>, Error> {
+        // Set first, so that a panic counts as an error.
+        if std::mem::replace(&mut self.failed, true) {
+            let message = "the stream failed at an earlier chunk and ends there: make it again to read it again";
+            return Err(Error::Value(message.into()));
+        }
+        let made = self.work_on_next()?;
+        self.failed = false;
+        Ok(made)
+    }
+
+    fn work_on_next(&mut self) -> Result<Option<ArrayRef>, Error> {
         let (column, from) = match self.rest.take() {
             Some(rest) => rest,
             None => match self.source.next() {
@@ -246,8 +280,16 @@ pub fn apply<'py>(
                 work.output_type()
             })?;
             let field = unnamed(&of);
-            let chunks = Chunks { source, field: Arc::clone(&field), work, max_offset, rows_before: 0, rest: None };
-            Ok(Stream { field, chunks: Mutex::new(Some(chunks)) }.into_pyobject(py)?.into_any())
+            let chunks = Chunks {
+                source,
+                field: Arc::clone(&field),
+                work,
+                max_offset,
+                rows_before: 0,
+                rest: None,
+                failed: false,
+            };
+            Ok(Stream { field, chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
         }
     }
 }

@@ -157,7 +157,7 @@ def test_a_stream_gives_a_stream_to_other_libraries(cells: pa.Array) -> None:
     made = lha.decode(Stream(), "kafka")
     assert not isinstance(made, pa.ChunkedArray)
     assert pa.chunked_array(made).to_pylist() == lha.decode(cells[:9], "kafka").to_pylist()
-    with pytest.raises(ValueError, match="the stream was read already"):
+    with pytest.raises(ValueError, match="the stream was exported, and is read elsewhere"):
         pa.chunked_array(made)
 
 

@@ -237,3 +237,86 @@ def test_threads_share_what_says_which_columns(stored: pa.ChunkedArray) -> None:
         lambda: lha.select(envelopes[:half], ENVELOPE, COLUMNS), lambda: lha.select(envelopes[half:], ENVELOPE, COLUMNS)
     ):
         assert all(result.equals(part) for result, part in zip(results, expected, strict=True))
+
+
+# --- one stream, several readers -------------------------------------------------------------------------------------
+
+
+class ArrowStream:
+    """A stream of a library that is not pyarrow."""
+
+    def __init__(self, *chunks: pa.Array) -> None:
+        self.chunks = pa.chunked_array(chunks)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.chunks.__arrow_c_stream__(requested_schema)
+
+
+WHOLE = pa.array([lh.encode(HEADERS, "kafka")] * 3)
+BROKEN = pa.array([b"\x02"])
+
+
+def test_threads_that_share_a_stream_lose_no_row() -> None:
+    chunk = pa.array([lh.encode(HEADERS, "kafka")] * 50_000)
+    stream = lha.decode(ArrowStream(*[chunk] * 16), "kafka")
+    refusals: list[str] = []
+
+    def read() -> int:
+        rows = 0
+        while True:
+            try:
+                rows += len(next(stream))
+            except StopIteration:
+                return rows
+            except ValueError as error:
+                refusals.append(str(error))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        rows = sum(pool.map(lambda _: read(), range(THREADS)))
+    assert rows == 16 * len(chunk)
+    assert set(refusals) == {"another thread is reading the stream: read it in one thread, or make one for each"}
+
+
+def test_a_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
+    stream = lha.decode(ArrowStream(WHOLE, BROKEN, WHOLE), "kafka")
+    assert len(next(stream)) == 3
+    with pytest.raises(lh.DecodeError) as caught:
+        next(stream)
+    assert caught.value.row == 3
+    for _ in range(3):
+        with pytest.raises(ValueError, match="the stream failed at an earlier chunk and ends there"):
+            next(stream)
+    with pytest.raises(pa.ArrowInvalid, match="the stream failed at an earlier chunk"):
+        pa.chunked_array(stream)
+
+
+def test_an_exported_stream_does_not_go_on_after_a_chunk_that_failed() -> None:
+    stream = lha.select(ArrowStream(WHOLE, BROKEN, WHOLE), "kafka", {"tenant": "string"})
+    reader = pa.RecordBatchReader.from_stream(stream)
+    assert reader.read_next_batch().num_rows == 3
+    with pytest.raises(pa.ArrowInvalid, match="row 3"):
+        reader.read_next_batch()
+    for _ in range(3):
+        with pytest.raises(pa.ArrowInvalid, match="the stream failed at an earlier chunk"):
+            reader.read_next_batch()
+
+
+def test_a_stream_that_was_exported_is_read_by_nobody_else() -> None:
+    stream = lha.select(ArrowStream(WHOLE, WHOLE), "kafka", {"tenant": "string"})
+    reader = pa.RecordBatchReader.from_stream(stream)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the stream was exported, and is read elsewhere"):
+            next(stream)
+        with pytest.raises(ValueError, match="the stream was exported, and is read elsewhere"):
+            pa.RecordBatchReader.from_stream(stream)
+    assert reader.read_all().num_rows == 6
+    with pytest.raises(ValueError, match="the stream was exported"):
+        next(stream)
+
+
+def test_a_stream_that_was_read_to_its_end_stays_at_its_end() -> None:
+    stream = lha.decode(ArrowStream(WHOLE, WHOLE), "kafka")
+    assert [len(chunk) for chunk in stream] == [3, 3]
+    assert list(stream) == []
+    with pytest.raises(ValueError, match="the stream was read already"):
+        pa.chunked_array(stream)
