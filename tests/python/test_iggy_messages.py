@@ -31,6 +31,7 @@ from letterhead.iggy import (
     SendMessages,
     iggy_code,
 )
+from letterhead.reference import ops
 
 HEADERS = HeaderMap({"key 1": "value1", "key-2": True, "key_3": lh.UInt64(123456)})
 TYPED = HeaderMap([(HeaderKey.from_int32(3), "x"), ("a", lh.Float64(0.5))])
@@ -157,7 +158,7 @@ def test_messages_take_what_maps_take() -> None:
     for wrong in ("text", 5, None):
         with pytest.raises(TypeError, match="the payload must be bytes"):
             Message(1, wrong)
-    with pytest.raises(EncodeError, match="the origin timestamp does not fit uint64"):
+    with pytest.raises(EncodeError, match="the origin timestamp does not fit int64"):
         Message(1, b"x", origin_timestamp=-1)
 
 
@@ -620,6 +621,59 @@ def test_numbers_that_do_not_fit_their_field_are_refused() -> None:
         with pytest.raises(EncodeError) as raised:
             polled(**changes)
         assert raised.value.code == "out_of_range"
+
+
+INT64_MAX = (1 << 63) - 1
+
+
+@pytest.mark.parametrize("state", [None, MessageState.AVAILABLE], ids=["0.0.30", "0.0.40"])
+def test_the_largest_offset_and_timestamp_that_are_written_are_read(state: MessageState | None) -> None:
+    message = polled(offset=INT64_MAX, timestamp=INT64_MAX, state=state, checksum=None)
+    data = message.to_bytes()
+    if state is not None:
+        message = polled(offset=INT64_MAX, timestamp=INT64_MAX, state=state, checksum=zlib.crc32(message.payload))
+    for validate in (True, False) if state else (True,):
+        assert PolledMessage.from_bytes(data, validate=validate) == message
+    assert [read["offset"] for read in ops.messages(data, "iggy-polled-2023")] == [INT64_MAX]
+    assert PolledMessage.from_json(message.to_json()) == message
+
+
+@pytest.mark.parametrize("field", ["offset", "timestamp", "origin_timestamp"])
+def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_written(field: str) -> None:
+    for wrong in (INT64_MAX + 1, (1 << 64) - 1):
+        with pytest.raises(EncodeError, match=f"the {field.replace('_', ' ')} does not fit int64") as raised:
+            polled(**{field: wrong})
+        assert raised.value.code == "out_of_range"
+    with pytest.raises(EncodeError, match="the origin timestamp does not fit int64"):
+        Message(1, b"x", origin_timestamp=INT64_MAX + 1)
+
+
+@pytest.mark.parametrize(("field", "byte"), [("offset", 0), ("timestamp", 9)])
+def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_read(field: str, byte: int) -> None:
+    data = bytearray(polled(state=MessageState.AVAILABLE).to_bytes())
+    data[byte + 7] |= 0x80
+    expected = ("out_of_range", f"message 0: {field} does not fit int64", byte)
+    for read in (
+        lambda: list(lh.messages(data, "iggy-polled-2023")),
+        lambda: ops.messages(bytes(data), "iggy-polled-2023"),
+        lambda: PolledMessage.from_bytes(data),
+        lambda: PolledMessage.from_bytes(data, validate=False),
+    ):
+        with pytest.raises(DecodeError) as raised:
+            read()
+        assert (raised.value.code, raised.value.message, raised.value.offset) == expected
+    text = polled().to_json().replace(f'"{field}":{getattr(polled(), field)}', f'"{field}":{1 << 63}')
+    with pytest.raises(DecodeError, match=f"the field {field} of a message does not fit 63 bits"):
+        PolledMessage.from_json(text)
+
+
+@pytest.mark.parametrize(("field", "at"), [("offset", 8), ("timestamp", 16), ("origin timestamp", 24)])
+def test_sums_of_a_batch_that_do_not_fit_int64_are_not_read(field: str, at: int) -> None:
+    data = bytearray(stored())
+    data[16 + at + 7] |= 0x80
+    with pytest.raises(DecodeError, match=f"message 0: {field} does not fit int64") as raised:
+        PolledMessages.from_bytes(data, "tlv", validate=False)
+    assert (raised.value.code, raised.value.offset) == ("out_of_range", 16 + 256)
 
 
 def test_unnamed_kinds_of_a_message_go_as_base64_in_json() -> None:

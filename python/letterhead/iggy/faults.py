@@ -103,11 +103,11 @@ def need_bytes(given: Any, what: str) -> bytes:
 
 
 def need_unsigned(given: Any, bits: int, what: str) -> int:
-    """Take a number that is not negative and has no more bits than a field."""
+    """Return a number that is not negative and fits the bits of its field; 63 bits are those of an int64."""
     if isinstance(given, bool) or not isinstance(given, int):
         raise TypeError(f"{what} must be int, not {type(given).__name__}")
     if not 0 <= given < 1 << bits:
-        refuse_value("out_of_range", f"{what} does not fit uint{bits}")
+        refuse_value("out_of_range", f"{what} does not fit {'int64' if bits == 63 else f'uint{bits}'}")
     return given
 
 

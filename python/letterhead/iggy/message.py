@@ -32,7 +32,7 @@ class Message:
         The headers. Bytes are headers as they are on the wire and only go into the layout ``tlv``, without being
         looked at: so travel headers that the sender has encrypted.
     origin_timestamp : int, optional
-        When the message was made, in microseconds since 1970; when it is written, where none is given. Only the layout
+        When the message was made, in microseconds since 1970, less than 2⁶³; when it is written, where none is given. Only the layout
         ``tlv`` has it.
 
     Attributes
@@ -73,7 +73,7 @@ class Message:
         self.payload = need_bytes(payload, "the payload")
         self.headers = as_map(headers)
         if origin_timestamp is not None:
-            need_unsigned(origin_timestamp, 64, "the origin timestamp")
+            need_unsigned(origin_timestamp, 63, "the origin timestamp")
         self.origin_timestamp = origin_timestamp
 
     @classmethod

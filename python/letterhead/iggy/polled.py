@@ -49,9 +49,9 @@ class PolledMessage:
     Parameters
     ----------
     offset : int
-        Its place in the partition.
+        Its place in the partition, less than 2⁶³.
     timestamp : int
-        When the server got it, in microseconds since 1970.
+        When the server got it, in microseconds since 1970, less than 2⁶³.
     id : int
         Its identity.
     payload : bytes
@@ -63,7 +63,12 @@ class PolledMessage:
     checksum : int, optional
         In ``2023``, from 0.0.40 on, the CRC-32 of the payload; in ``tlv`` the XXH3 of the message.
     origin_timestamp : int, optional
-        When the sender made it; only in ``tlv``.
+        When the sender made it, in microseconds since 1970, less than 2⁶³; only in ``tlv``.
+
+    Raises
+    ------
+    EncodeError
+        If a number does not fit its field (``out_of_range``).
 
     Examples
     --------
@@ -84,11 +89,11 @@ class PolledMessage:
 
     def __post_init__(self) -> None:
         for what, given, bits in (
-            ("the offset", self.offset, 64),
-            ("the timestamp", self.timestamp, 64),
+            ("the offset", self.offset, 63),
+            ("the timestamp", self.timestamp, 63),
             ("the id", self.id, 128),
             ("the checksum", self.checksum or 0, 64 if self.state is None else 32),
-            ("the origin timestamp", self.origin_timestamp or 0, 64),
+            ("the origin timestamp", self.origin_timestamp or 0, 63),
         ):
             need_unsigned(given, bits, what)
         self.payload = need_bytes(self.payload, "the payload")
@@ -244,13 +249,13 @@ class PolledMessage:
 
     @classmethod
     def _read_unverified(cls, cursor: Cursor, *, with_state: bool) -> PolledMessage:
-        offset, state = cursor.number(8, "offset"), None
+        offset, state = cursor.natural("offset"), None
         if with_state:
             code = cursor.number(1, "state")
             state = _STATES.get(code)
             if state is None:
                 cursor.refuse("bad_attributes", f"state {code} is unknown", back=1)
-        timestamp, identity = cursor.number(8, "timestamp"), cursor.number(16, "id")
+        timestamp, identity = cursor.natural("timestamp"), cursor.number(16, "id")
         checksum = cursor.number(4, "checksum") if with_state else None
         headers = read_block(cursor)
         payload = cursor.take(cursor.number(4, "payload length"), "payload")
@@ -285,8 +290,8 @@ class PolledMessage:
             return cls._from_tlv_tree(fields, validate=validate)
         state = fields.one_of("state", map(str, MessageState)) if fields.get("state") is not None else None
         return cls(
-            offset=fields.number("offset", 64),
-            timestamp=fields.number("timestamp", 64),
+            offset=fields.number("offset", 63),
+            timestamp=fields.number("timestamp", 63),
             id=fields.identity(),
             payload=fields.base64("payload"),
             headers=read_headers_tree(fields, "2023", validate=validate),
@@ -299,13 +304,13 @@ class PolledMessage:
         header = transport.fields_of(fields.need("header"), "the field header", _HEADER_FIELDS, fields.format)
         headers = read_headers_tree(fields, "tlv", validate=validate)
         return cls(
-            offset=header.number("offset", 64),
-            timestamp=header.number("timestamp", 64),
+            offset=header.number("offset", 63),
+            timestamp=header.number("timestamp", 63),
             id=header.identity(),
             payload=fields.base64("payload", padded=True),
             headers=headers or None,
             checksum=header.number("checksum", 64),
-            origin_timestamp=header.number("origin_timestamp", 64),
+            origin_timestamp=header.number("origin_timestamp", 63),
         )
 
 

@@ -58,6 +58,17 @@ class Cursor:
         """Take an unsigned number."""
         return int.from_bytes(self.take(size, field), "little")
 
+    def natural(self, field: str) -> int:
+        """Take an unsigned number of 64 bits, and refuse one that does not fit int64."""
+        number = self.number(8, field)
+        self.check_int64(number, field, back=8)
+        return number
+
+    def check_int64(self, number: int, field: str, *, back: int) -> None:
+        """Refuse a number that is read or summed up here and does not fit int64."""
+        if number >= 1 << 63:
+            self.refuse("out_of_range", f"{field} does not fit int64", back=back)
+
     def end(self, last: str) -> None:
         """Refuse bytes that are left."""
         if self.left:
@@ -121,6 +132,12 @@ def read_batches(cursor: Cursor) -> Iterator[StoredFrame]:
             cursor.what = f"message {index}: "
             frame = _WHOLE_FRAME.unpack(cursor.take(_WHOLE_FRAME.size, "frame header"))
             checksum, identity, offset_delta, origin_delta, headers_length, payload_length, _ = frame
+            for field, number in (
+                ("offset", offset + offset_delta),
+                ("timestamp", timestamp),
+                ("origin timestamp", origin + origin_delta),
+            ):
+                cursor.check_int64(number, field, back=_WHOLE_FRAME.size)
             payload = cursor.take(payload_length, "payload")
             headers = cursor.take(headers_length, "headers block")
             # A server stamps the whole batch with one time; the differences are those of the sender's times.
