@@ -159,6 +159,8 @@ pub enum Error {
     /// The caller's arguments do not fit: a wrong Arrow type, a misspelt name.
     Type(String),
     Value(String),
+    /// A defect of this library, which a test should have found.
+    Internal(String),
 }
 
 impl Error {
@@ -175,7 +177,7 @@ impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Headers(_, located) => located.fmt(out),
-            Error::Type(text) | Error::Value(text) => out.write_str(text),
+            Error::Type(text) | Error::Value(text) | Error::Internal(text) => out.write_str(text),
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::str::Utf8Error;
 
 use crate::chunk::{CHUNK, Run, is_ascii};
-use crate::error::{Code, Fault, Loss};
+use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::header::{Key, Text};
 use crate::pen::Pen;
 
@@ -225,6 +225,31 @@ impl Exact {
         Exact { on_loss, ..Exact::default() }
     }
 
+    /// The result of a walk that ended; an error if a fault was noted, and never a panic, whatever was not.
+    pub fn ended<T>(
+        &mut self,
+        walked: Result<T, Stop>,
+        direction: Direction,
+        format: &'static str,
+    ) -> Result<T, Error> {
+        match (self.faults.drain(..).next(), walked) {
+            (None, Ok(value)) => Ok(value),
+            (None, Err(Stop)) => Err(no_reason(format)),
+            (Some(fault), _) => Err(Error::Headers(direction, Box::new(Located { format, row: None, fault }))),
+        }
+    }
+
+    /// An error if something was lost and nothing may be.
+    pub fn refuse_losses(&self, format: &'static str) -> Result<(), Error> {
+        match (self.on_loss, self.losses.first()) {
+            (OnLoss::Raise, Some(loss)) => {
+                let located = Located { format, row: None, fault: loss.clone().into() };
+                Err(Error::Headers(Direction::Convert, Box::new(located)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn note(&mut self, code: Code, byte: Option<usize>, message: String) {
         let (header, key) = (self.header, self.key.clone());
         self.push(Fault { code, message, byte: self.place.or(byte), header, key, column: None });
@@ -236,6 +261,12 @@ impl Exact {
         }
         self.faults.push(fault);
     }
+}
+
+/// The error of a walk that stopped and noted no fault.
+#[cold]
+pub fn no_reason(format: &str) -> Error {
+    Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))
 }
 
 impl Mode for Exact {
@@ -334,5 +365,32 @@ impl Mode for Labelled {
     fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
         let header = self.exact.header;
         self.labels.push(Label { start, end, field, header, text: text() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
+        let mut mode = Exact::default();
+        let ended = mode.ended::<()>(Err(Stop), Direction::Decode, "kafka");
+        assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
+        assert_eq!(mode.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
+    }
+
+    #[test]
+    fn a_walk_with_faults_ends_with_the_first_of_them() {
+        for walked in [Ok(()), Err(Stop)] {
+            let mut mode = Exact::default();
+            for code in [Code::BadCrc, Code::Truncated] {
+                assert_eq!(mode.soft(code, Some(3), || "wrong".into()), Ok(()));
+            }
+            let Err(Error::Headers(Direction::Encode, located)) = mode.ended(walked, Direction::Encode, "iggy") else {
+                panic!("a fault was noted");
+            };
+            assert_eq!((located.format, located.fault.code), ("iggy", Code::BadCrc));
+        }
     }
 }

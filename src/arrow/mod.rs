@@ -77,6 +77,9 @@ pub struct Output {
 
 /// A verb on columns: what it gives, known before any row is read, and the rows themselves.
 pub trait Verb {
+    /// The direction of the error when a result is too large.
+    const DIRECTION: Direction = Direction::Decode;
+
     fn output_type<E: Envelope>(&self) -> Result<DataType, Error>;
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error>;
@@ -175,6 +178,8 @@ pub struct Encode {
 }
 
 impl Verb for Encode {
+    const DIRECTION: Direction = Direction::Encode;
+
     fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
         Ok(written_type(self.options.on_loss, OnError::Raise))
     }
@@ -204,6 +209,8 @@ pub struct Convert {
 }
 
 impl Verb for Convert {
+    const DIRECTION: Direction = Direction::Convert;
+
     fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
         Ok(written_type(self.write.on_loss, self.on_error))
     }

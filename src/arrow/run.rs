@@ -4,7 +4,7 @@ use super::faults::Findings;
 use super::rows::Rows;
 use super::sink::{RowSink, Share};
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Stop, no_reason};
 use crate::walk::Presence;
 
 /// What becomes of a row that does not decode.
@@ -134,7 +134,8 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
 ) -> Result<Found, Error> {
     sink.abort_row();
     let mut exact = Exact::new(plan.on_loss);
-    let headers = match rows.walk(row, &mut exact, sink) {
+    let walk = rows.walk(row, &mut exact, sink);
+    let headers = match walk {
         Err(Stop) => Presence::Broken,
         Ok(Presence::Whole) if exact.faults.iter().any(|fault| fault.header.is_some()) => Presence::Damaged,
         Ok(headers) => headers,
@@ -150,19 +151,18 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
         let row = Some(plan.rows_before + row);
         Err(Error::Headers(direction, Box::new(Located { format, row, fault })))
     };
-    if exact.faults.is_empty() {
-        return match (plan.on_loss, exact.losses.is_empty()) {
-            (OnLoss::Raise, false) => {
-                let format = plan.target.unwrap_or(plan.format);
-                fail(Direction::Convert, format, exact.losses.swap_remove(0).into())
-            }
-            _ => Ok(Some(Box::new((Vec::new(), exact.losses)))),
-        };
-    }
+    let Some(first) = exact.faults.first() else {
+        let format = plan.target.unwrap_or(plan.format);
+        if walk.is_err() || ended.is_err() {
+            return Err(no_reason(format));
+        }
+        exact.refuse_losses(format).map_err(|error| error.in_row(plan.rows_before + row))?;
+        return Ok(Some(Box::new((Vec::new(), exact.losses))));
+    };
     match plan.on_error {
         OnError::Raise => match plan.target {
-            Some(target) if walked == 0 => fail(Direction::Encode, target, exact.faults.swap_remove(0)),
-            _ => fail(plan.direction, plan.format, exact.faults.swap_remove(0)),
+            Some(target) if walked == 0 => fail(Direction::Encode, target, first.clone()),
+            _ => fail(plan.direction, plan.format, first.clone()),
         },
         OnError::Null if exact.broken || !sink.keeps_parts() => {
             sink.abort_row();
@@ -183,5 +183,6 @@ fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
 
 fn too_large(plan: &Plan, row: usize) -> Error {
     let fault = Fault::of_message(Code::TooLarge, "this row alone passes the 2 GiB of an Arrow column");
-    Error::Headers(plan.direction, Box::new(Located { format: plan.format, row: Some(plan.rows_before + row), fault }))
+    let direction = if plan.target.is_some() { Direction::Convert } else { plan.direction };
+    Error::Headers(direction, Box::new(Located { format: plan.format, row: Some(plan.rows_before + row), fault }))
 }

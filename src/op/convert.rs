@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use super::values::MessageSink;
 use super::write::{Back, Origin, Writer};
 use crate::cursor::Cursor;
-use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::mode::{Either, Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Either, Exact, Fast, Mode, Stop};
 use crate::short::Short;
 use crate::short::block::InBlock;
 use crate::value::ByteOrder;
@@ -258,26 +258,15 @@ impl Visitor for WriteInto<'_> {
         let origin = Origin { order: reader.order(), keys: reader.keys(), direction: Direction::Convert };
         let mut writer = Writer::<E>::new(write, origin)?;
         let mut mode = Exact::new(on_loss);
-        let fail = |direction, format, fault: Fault| {
-            Err(Error::Headers(direction, Box::new(Located { format, row: None, fault })))
-        };
         let mut message = MessageSink::default();
         let gathered = reader.gather(Cursor::new(cell), read, Either::Exact(&mut mode), &mut message);
-        if !mode.faults.is_empty() {
-            let fault = mode.faults.swap_remove(0);
-            return fail(Direction::Decode, reader.name(), fault);
-        }
+        let presence = mode.ended(gathered, Direction::Decode, reader.name())?;
         let mut data = Vec::new();
         let sealed = hand_over(&mut message, reader.fields(), E::FIELDS, &mut mode, &mut writer)
-            .and_then(|()| writer.seal(gathered.unwrap_or(Presence::Whole), &mut mode, &mut data));
-        if !mode.faults.is_empty() {
-            let fault = mode.faults.swap_remove(0);
-            return fail(Direction::Encode, E::NAME, fault);
-        }
-        if on_loss == OnLoss::Raise && !mode.losses.is_empty() {
-            return fail(Direction::Convert, E::NAME, mode.losses.swap_remove(0).into());
-        }
-        let data = (sealed == Ok(Sealed::Written)).then_some(data);
+            .and_then(|()| writer.seal(presence, &mut mode, &mut data));
+        let sealed = mode.ended(sealed, Direction::Encode, E::NAME)?;
+        mode.refuse_losses(E::NAME)?;
+        let data = (sealed == Sealed::Written).then_some(data);
         Ok(Converted { data, losses: mode.losses, backs: writer.into_backs() })
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::not_a_batch;
 use super::values::MessageSink;
 use crate::cursor::Cursor;
-use crate::error::{Direction, Error, Located};
+use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::mode::{Exact, Stop};
@@ -40,14 +40,8 @@ impl<T: Take> Visitor for ReadMessages<'_, T> {
     fn visit_batch<B: Batch>(self) -> Self::Out {
         let mut mode = Exact::default();
         let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
-        // A walk that stops has said why: the faults are looked at below.
-        let _ = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut each);
-        match mode.faults.into_iter().next() {
-            None => Ok(()),
-            Some(fault) => {
-                Err(Error::Headers(Direction::Decode, Box::new(Located { format: B::NAME, row: None, fault })))
-            }
-        }
+        let walked = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut each);
+        mode.ended(walked, Direction::Decode, B::NAME)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One message as values: its headers and fields in memory of their own, or handed to whoever asks.
 
 use crate::cursor::Cursor;
-use crate::error::{Direction, Error, Located};
+use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
@@ -57,10 +57,8 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
         }
         let mut sink = (self.fresh)();
         let mut mode = Exact::default();
-        match walk_cell::<E, _, _>(cell, self.options, &mut mode, &mut sink) {
-            Ok(presence) if mode.faults.is_empty() => Ok((sink, presence)),
-            _ => Err(first_fault::<E>(mode)),
-        }
+        let walked = walk_cell::<E, _, _>(cell, self.options, &mut mode, &mut sink);
+        Ok((sink, mode.ended(walked, Direction::Decode, E::NAME)?))
     }
 
     fn visit_batch<B: Batch>(self) -> Self::Out {
@@ -71,15 +69,8 @@ impl<'a, S: Sink<'a>, F: Fn() -> S> Visitor for ReadMessage<'a, F> {
 /// Opens one cell and leaves its headers unread, or says what is wrong with the frame.
 pub fn open_message<E: Envelope>(cell: &[u8]) -> Result<Opened<'_, E::Fields<'_>>, Error> {
     let mut mode = Exact::default();
-    match E::open(Cursor::new(cell), ReadOptions::default(), &mut mode) {
-        Ok(opened) if mode.faults.is_empty() => Ok(opened),
-        _ => Err(first_fault::<E>(mode)),
-    }
-}
-
-fn first_fault<E: Envelope>(mut mode: Exact) -> Error {
-    let fault = mode.faults.swap_remove(0);
-    Error::Headers(Direction::Decode, Box::new(Located { format: E::NAME, row: None, fault }))
+    let opened = E::open(Cursor::new(cell), ReadOptions::default(), &mut mode);
+    mode.ended(opened, Direction::Decode, E::NAME)
 }
 
 /// The headers and fields of a message as they come.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::gate;
 use crate::ask::{Asked, Spelled};
-use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
 use crate::kind::{Kind, Scalar};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
@@ -443,16 +443,9 @@ impl crate::format::Visitor for EncodeMessage<'_> {
         }
         let mut mode = Exact::new(self.options.on_loss);
         let made = self.write::<E, _>(&mut mode)?;
-        let fail = |direction, fault: Fault| {
-            Err(Error::Headers(direction, Box::new(Located { format: E::NAME, row: None, fault })))
-        };
-        if !mode.faults.is_empty() {
-            return fail(Direction::Encode, mode.faults.swap_remove(0));
-        }
-        if mode.on_loss == OnLoss::Raise && !mode.losses.is_empty() {
-            return fail(Direction::Convert, mode.losses.swap_remove(0).into());
-        }
-        Ok(made.unwrap_or_default())
+        let made = mode.ended(made, Direction::Encode, E::NAME)?;
+        mode.refuse_losses(E::NAME)?;
+        Ok(made)
     }
 
     fn visit_batch<B: Batch>(self) -> Self::Out {

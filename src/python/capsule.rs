@@ -152,6 +152,9 @@ pub trait Work: Send + Sync {
     /// What errors name as the format.
     fn name(&self) -> &'static str;
 
+    /// The direction of the error when a result is too large.
+    fn direction(&self) -> Direction;
+
     fn output_type(&self) -> Result<DataType, Error>;
 
     fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error>;
@@ -163,6 +166,10 @@ pub struct Of<V>(pub V, pub Format);
 impl<V: Verb + Send + Sync> Work for Of<V> {
     fn name(&self) -> &'static str {
         self.1.info().name
+    }
+
+    fn direction(&self) -> Direction {
+        V::DIRECTION
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
@@ -177,6 +184,10 @@ impl<V: Verb + Send + Sync> Work for Of<V> {
 impl Work for ReadAmqp {
     fn name(&self) -> &'static str {
         amqp::NAME
+    }
+
+    fn direction(&self) -> Direction {
+        Direction::Decode
     }
 
     fn output_type(&self) -> Result<DataType, Error> {
@@ -304,7 +315,7 @@ fn apply_whole(array: &ArrayRef, work: &dyn Work, max_offset: usize) -> Result<A
         "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
     );
     let located = Located { format: work.name(), row: Some(output.until), fault };
-    Err(Error::Headers(Direction::Convert, Box::new(located)))
+    Err(Error::Headers(work.direction(), Box::new(located)))
 }
 
 fn import(column: &Bound<'_, PyAny>) -> PyResult<AnyArray> {

@@ -1,6 +1,6 @@
 //! Errors of the core as the exceptions of `letterhead.errors`.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -10,8 +10,14 @@ pub fn to_exception(py: Python<'_>, error: Error) -> PyErr {
     match error {
         Error::Type(text) => PyTypeError::new_err(text),
         Error::Value(text) => PyValueError::new_err(text),
+        Error::Internal(text) => internal_error(&text),
         Error::Headers(direction, located) => header_error(py, direction, *located).unwrap_or_else(|failure| failure),
     }
+}
+
+/// A defect of this library, as an exception.
+pub fn internal_error(text: &str) -> PyErr {
+    PyRuntimeError::new_err(format!("letterhead failed inside: {text}"))
 }
 
 fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyResult<PyErr> {

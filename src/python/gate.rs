@@ -2,10 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::errors::to_exception;
+use super::errors::{internal_error, to_exception};
 use crate::error::Error;
 
 /// Runs work of the core without the GIL.
@@ -25,8 +24,7 @@ pub fn released_if_long<T: Send>(
 
 /// Runs work of the core that makes Python objects as it goes.
 pub fn held<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(work))
-        .map_err(|panic| PyRuntimeError::new_err(format!("letterhead failed inside: {}", panic_text(&panic))))
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| internal_error(panic_text(&panic)))
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

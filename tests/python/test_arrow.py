@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -279,6 +281,44 @@ def test_an_array_that_would_overflow_asks_for_a_stream(cells: pa.Array) -> None
         _native.decode_column(cells, "kafka", max_offset=20_000)
     assert caught.value.code == "too_large"
     assert caught.value.row > 0
+
+
+TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
+    "decode": (lh.DecodeError, lambda given, **options: _native.decode_column(given, "kafka", **options)),
+    "select": (
+        lh.DecodeError,
+        lambda given, **options: _native.select_column(
+            given, "kafka", [("blob", "blob", "binary", "all", False)], **options
+        ),
+    ),
+    "messages": (lh.DecodeError, lambda given, **options: _native.messages_column(given, "record-batch", **options)),
+    "convert": (
+        lh.ConversionError,
+        lambda given, **options: _native.convert_column(given, "kafka", "kip82-typed", kinds="binary", **options),
+    ),
+    "encode": (lh.EncodeError, lambda given, **options: _native.encode_column(given, "kafka", **options)),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_a_result_that_is_too_large_raises_the_error_of_its_operation(name: str) -> None:
+    error, call = TOO_LARGE[name]
+    messages = [[("blob", bytes(size))] for size in (10, 10, 100)]
+    cells = [lh.encode(headers, "kafka") for headers in messages]
+    if name == "messages":
+        cells = [lh.batch([{"headers": headers}]) for headers in messages]
+    column = pa.array(
+        [[{"key": "blob", "value": value} for _, value in m] for m in messages] if name == "encode" else cells
+    )
+    limit = 80
+    with pytest.raises(error, match="pass a stream or a chunked array") as caught:
+        call(column, max_offset=limit)
+    assert (type(caught.value), caught.value.code, caught.value.row) == (error, "too_large", 2)
+    stream = call(pa.chunked_array([column]), max_offset=limit)
+    assert len(next(stream)) == 2
+    with pytest.raises(error, match="this row alone passes") as caught:
+        next(stream)
+    assert (type(caught.value), caught.value.code, caught.value.row) == (error, "too_large", 2)
 
 
 @pytest.mark.full
