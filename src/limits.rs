@@ -1,10 +1,13 @@
-//! Limits that whoever reads can set: the bytes of a cell, the headers of a message, and what compressed messages may
-//! become. They bound the memory that a stranger's bytes can ask for; the defaults refuse nothing that is in use.
+//! Limits on what is read: the bytes of a value, its headers, what compressed messages may become, and the records and
+//! bytes that one value may turn into. They bound the memory that untrusted bytes can take; the defaults only affect
+//! hostile input.
 
 use std::ffi::OsString;
 
+use crate::cursor::Cursor;
 use crate::error::{Code, Error, Fault, counted};
 use crate::mode::{Exact, Mode, Stop};
+use crate::walk::{FieldValue, Noting};
 
 /// The most that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +18,10 @@ pub struct Limits {
     pub headers: usize,
     /// Bytes that the records of one batch, or one compressed set, may become.
     pub decompressed_bytes: usize,
+    /// Records of one value that holds many: a batch, or several batches one after another.
+    pub records: usize,
+    /// Bytes of keys, values, ids and headers of these records together.
+    pub output_bytes: usize,
 }
 
 impl Default for Limits {
@@ -35,6 +42,10 @@ pub const CELL_BYTES: Limit = Limit { name: "cell_bytes", variable: "LETTERHEAD_
 pub const HEADERS: Limit = Limit { name: "headers", variable: "LETTERHEAD_MAX_HEADERS", counts: "headers" };
 pub const DECOMPRESSED_BYTES: Limit =
     Limit { name: "decompressed_bytes", variable: "LETTERHEAD_MAX_DECOMPRESSED_BYTES", counts: "bytes" };
+
+pub const RECORDS: Limit = Limit { name: "records", variable: "LETTERHEAD_MAX_RECORDS", counts: "records" };
+pub const OUTPUT_BYTES: Limit =
+    Limit { name: "output_bytes", variable: "LETTERHEAD_MAX_OUTPUT_BYTES", counts: "bytes" };
 
 impl Limit {
     /// What to do about a limit that is too low.
@@ -60,16 +71,21 @@ impl Limits {
         // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
         headers: 1_000_000,
         decompressed_bytes: 64 << 20,
+        // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at once.
+        records: 10_000_000,
+        output_bytes: 1 << 30,
     };
 
     /// The defaults with what variables of the environment say.
     pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Limits, Error> {
-        let Limits { cell_bytes, headers, decompressed_bytes } = Limits::DEFAULT;
+        let Limits { cell_bytes, headers, decompressed_bytes, records, output_bytes } = Limits::DEFAULT;
         let read = |limit: Limit, default| limit.in_variable(get(limit.variable), default);
         Ok(Limits {
             cell_bytes: read(CELL_BYTES, cell_bytes)?,
             headers: read(HEADERS, headers)?,
             decompressed_bytes: read(DECOMPRESSED_BYTES, decompressed_bytes)?,
+            records: read(RECORDS, records)?,
+            output_bytes: read(OUTPUT_BYTES, output_bytes)?,
         })
     }
 
@@ -122,6 +138,32 @@ impl Limits {
             format!("the block has more headers than the limit of {most}: {}", HEADERS.hint())
         })
     }
+
+    /// Refuses a message of a batch if the value has too many records, or they take too many bytes.
+    ///
+    /// The error names no byte: what is too large is the value as a whole, which may be compressed.
+    pub fn check_message<M: Noting>(
+        &self,
+        fields: &[FieldValue<'_>],
+        block: Option<Cursor<'_>>,
+        mode: &mut M,
+    ) -> Result<(), Stop> {
+        let len: usize = fields.iter().map(FieldValue::byte_len).sum();
+        let exact = mode.noted();
+        exact.output_bytes = exact.output_bytes.saturating_add(len + block.map_or(0, |block| block.remaining()));
+        let (what, most, limit) = if exact.messages > self.records {
+            ("the value has more records than", self.records, RECORDS)
+        } else if exact.output_bytes > self.output_bytes {
+            ("the records of the value take more bytes than", self.output_bytes, OUTPUT_BYTES)
+        } else {
+            return Ok(());
+        };
+        exact.over_limit = true;
+        exact.column(|| {
+            Fault::of_message(Code::LimitExceeded, format!("{what} the limit of {most}: {}", limit.hint()))
+        })?;
+        Err(Stop)
+    }
 }
 
 #[cfg(test)]
@@ -137,6 +179,8 @@ mod tests {
         assert_eq!(with(HEADERS.variable, "17"), Ok(Limits { headers: 17, ..Limits::DEFAULT }));
         let decompressed = with(DECOMPRESSED_BYTES.variable, &usize::MAX.to_string());
         assert_eq!(decompressed, Ok(Limits { decompressed_bytes: usize::MAX, ..Limits::DEFAULT }));
+        assert_eq!(with(RECORDS.variable, "5"), Ok(Limits { records: 5, ..Limits::DEFAULT }));
+        assert_eq!(with(OUTPUT_BYTES.variable, "6"), Ok(Limits { output_bytes: 6, ..Limits::DEFAULT }));
         for wrong in ["", "-1", "+1", " 1", "1e6", "1 MiB", "18446744073709551616"] {
             let said = format!("LETTERHEAD_MAX_HEADERS is '{wrong}', and a whole number of headers is meant");
             assert_eq!(with(HEADERS.variable, wrong), Err(Error::Value(said)));

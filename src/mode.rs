@@ -214,6 +214,10 @@ pub struct Exact {
     pub broken: bool,
     /// Of a batch: how many messages were begun, the one at hand among them.
     pub messages: usize,
+    /// Of a batch: bytes of the messages so far, as [`crate::limits::Limits::check_message`] counts them.
+    pub output_bytes: usize,
+    /// Of a batch: a limit on one of the two ended the walk.
+    pub over_limit: bool,
     /// Where every fault stands: of bytes that are in the cell in another form.
     pub place: Option<usize>,
     header: Option<usize>,

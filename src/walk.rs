@@ -224,6 +224,17 @@ pub enum FieldValue<'a> {
     Id([u8; 16]),
 }
 
+impl FieldValue<'_> {
+    /// Bytes of a value that is bytes; 0 of any other.
+    pub fn byte_len(&self) -> usize {
+        match self {
+            FieldValue::Binary(bytes) => bytes.len(),
+            FieldValue::Id(id) => id.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// An opened envelope: where its headers are, and its other fields in the order of the table.
 pub struct Opened<'a, F> {
     /// `None`: the message has no headers field.
@@ -400,5 +411,10 @@ pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
         mode.begin_message();
     }
     options.limits.check_cell(cell.len(), mode)?;
-    B::messages(cell, options, mode, each)
+    let walked = B::messages(cell, options, mode, each);
+    if walked.is_err() && !mode.noted().over_limit {
+        // A frame that breaks ends the walk without a call of `each`, and is a row like the messages before it.
+        options.limits.check_message(&[], None, mode)?;
+    }
+    walked
 }

@@ -1,7 +1,7 @@
-"""Limits that whoever reads can set, so that the bytes of a stranger cannot ask for any amount of memory.
+"""Limits on what is read, so that untrusted bytes cannot take any amount of memory.
 
-What is not said in a call is as the process has it: the defaults, or what these variables of the environment say. They
-are read once, by the first call that reads.
+A limit that a call does not set is that of the process: the default, or the value of one of these environment variables.
+They are read once, by the first call that reads.
 
 ====================================  =====================  ==============
 variable                              limit                  default
@@ -9,6 +9,8 @@ variable                              limit                  default
 ``LETTERHEAD_MAX_CELL_BYTES``         ``cell_bytes``         2 147 483 647
 ``LETTERHEAD_MAX_HEADERS``            ``headers``            1 000 000
 ``LETTERHEAD_MAX_DECOMPRESSED_BYTES`` ``decompressed_bytes`` 67 108 864
+``LETTERHEAD_MAX_RECORDS``            ``records``            10 000 000
+``LETTERHEAD_MAX_OUTPUT_BYTES``       ``output_bytes``       1 073 741 824
 ====================================  =====================  ==============
 """
 
@@ -16,12 +18,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CELL_BYTES", "DECOMPRESSED_BYTES", "HEADERS", "Limits", "how_to_raise"]
+__all__ = ["CELL_BYTES", "DECOMPRESSED_BYTES", "HEADERS", "OUTPUT_BYTES", "RECORDS", "Limits", "how_to_raise"]
 
 CELL_BYTES = (1 << 31) - 1
 HEADERS = 1_000_000
 DECOMPRESSED_BYTES = 64 << 20
-"""The defaults of a process whose environment says nothing."""
+RECORDS = 10_000_000
+OUTPUT_BYTES = 1 << 30
+"""The defaults of a process whose environment sets no limit."""
 
 
 class _Given(NamedTuple):
@@ -30,13 +34,15 @@ class _Given(NamedTuple):
     cell_bytes: int | None = None
     headers: int | None = None
     decompressed_bytes: int | None = None
+    records: int | None = None
+    output_bytes: int | None = None
 
 
 class Limits(_Given):
-    """The most that is read; ``None`` is what the process has.
+    """The most that is read; ``None`` is the limit of the process.
 
-    A cell or a message over a limit is an error like any other: of code ``limit_exceeded``, or of what is compressed
-    ``decompressed_too_large``, for which nothing was set aside.
+    A value or a message over a limit is an error like any other. Its code is ``limit_exceeded``, or
+    ``decompressed_too_large`` for compressed data. No memory is allocated for what is over a limit.
 
     Attributes
     ----------
@@ -46,6 +52,10 @@ class Limits(_Given):
         Headers of a message.
     decompressed_bytes : int, optional
         Bytes that the records of one batch, or one compressed set, become.
+    records : int, optional
+        Records of one value that holds many: a batch, or several batches one after another.
+    output_bytes : int, optional
+        Bytes of keys, values and headers of all records of one value, after decompression.
 
     Examples
     --------
@@ -59,10 +69,16 @@ class Limits(_Given):
     __slots__ = ()
 
     def __new__(
-        cls, *, cell_bytes: int | None = None, headers: int | None = None, decompressed_bytes: int | None = None
+        cls,
+        *,
+        cell_bytes: int | None = None,
+        headers: int | None = None,
+        decompressed_bytes: int | None = None,
+        records: int | None = None,
+        output_bytes: int | None = None,
     ) -> Limits:
-        """Check what is given."""
-        made = super().__new__(cls, cell_bytes, headers, decompressed_bytes)
+        """Check the limits."""
+        made = super().__new__(cls, cell_bytes, headers, decompressed_bytes, records, output_bytes)
         for name, given in made._asdict().items():
             if given is None:
                 continue
@@ -76,28 +92,27 @@ class Limits(_Given):
         return (), self._asdict()
 
     def filled(self) -> Limits:
-        """Say what a call is held to that is given these limits.
+        """Return the limits that apply to a call with these limits.
 
         Returns
         -------
         Limits
-            The same, with those of this process in the place of each ``None``.
+            The same, with the limit of this process in the place of each ``None``.
 
         Raises
         ------
         ValueError
-            If a variable of the environment is no whole number.
+            If an environment variable is not a whole number.
 
         Examples
         --------
         >>> import letterhead as lh
-        >>> lh.Limits(headers=100).filled()
-        Limits(cell_bytes=2147483647, headers=100, decompressed_bytes=67108864)
+        >>> lh.Limits(headers=100).filled().decompressed_bytes
+        67108864
         """
         from letterhead import _native
 
-        cell_bytes, headers, decompressed_bytes = _native.limits(self)
-        return Limits(cell_bytes=cell_bytes, headers=headers, decompressed_bytes=decompressed_bytes)
+        return Limits(**dict(zip(self._fields, _native.limits(self), strict=True)))
 
 
 _MOST = (1 << 63) - 1

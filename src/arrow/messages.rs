@@ -252,6 +252,7 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
+        self.verb.options.limits.check_message(fields, block, mode)?;
         self.both.begin_row();
         let exact = mode.noted();
         let mut faults = Vec::new();
@@ -291,6 +292,7 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
 
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
         mode.enter_header(None);
+        self.verb.options.limits.check_message(&[], None, mode)?;
         let exact = mode.noted();
         exact.broken = false;
         let faults = std::mem::take(&mut exact.faults);

@@ -198,9 +198,10 @@ pub fn in_place_of<M: Noting>(
     let mut inner = Exact::new(outer.on_loss);
     inner.place = Some(at);
     inner.faults = std::mem::take(&mut outer.faults);
-    inner.messages = outer.messages;
+    (inner.messages, inner.output_bytes) = (outer.messages, outer.output_bytes);
     let done = read(&mut inner);
-    outer.messages = inner.messages;
+    (outer.messages, outer.output_bytes) = (inner.messages, inner.output_bytes);
+    outer.over_limit = inner.over_limit;
     outer.faults = inner.faults;
     done
 }

@@ -56,10 +56,11 @@ impl<'a, B: Batch> Messages<'a> for Walked<B> {
 
     fn message<M: Noting>(
         &mut self,
-        _fields: &[FieldValue<'a>],
+        fields: &[FieldValue<'a>],
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
+        self.0.limits.check_message(fields, block, mode)?;
         if let Some(cursor) = block {
             // A block that breaks does not hide the message after it.
             let _ = <B::Message as Envelope>::Block::walk(cursor, self.0, mode, &mut Discard);
@@ -70,7 +71,7 @@ impl<'a, B: Batch> Messages<'a> for Walked<B> {
 
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
         mode.enter_header(None);
-        Ok(())
+        self.0.limits.check_message(&[], None, mode)
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

@@ -60,6 +60,7 @@ impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
+        self.options.limits.check_message(fields, block, mode)?;
         if !self.take.parses_headers() && mode.noted().faults.is_empty() {
             self.take.take_unparsed(block.map(|cursor| cursor.peek_rest()), fields);
             return Ok(());

@@ -250,6 +250,8 @@ pub fn given_limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResu
         cell_bytes: said(intern!(py, "cell_bytes"), of_process.cell_bytes)?,
         headers: said(intern!(py, "headers"), of_process.headers)?,
         decompressed_bytes: said(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
+        records: said(intern!(py, "records"), of_process.records)?,
+        output_bytes: said(intern!(py, "output_bytes"), of_process.output_bytes)?,
     })
 }
 

@@ -68,12 +68,12 @@ pub fn select_types() -> Vec<&'static str> {
     Scalar::ALL.iter().map(|scalar| scalar.name()).collect()
 }
 
-/// Limits with those of the process where none are said: `(cell_bytes, headers, decompressed_bytes)`.
+/// Limits, with those of the process for the unset ones, in the order of the fields of `letterhead.Limits`.
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
-pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<(usize, usize, usize)> {
-    let Limits { cell_bytes, headers, decompressed_bytes } = given_limits(py, limits)?;
-    Ok((cell_bytes, headers, decompressed_bytes))
+pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 5]> {
+    let Limits { cell_bytes, headers, decompressed_bytes, records, output_bytes } = given_limits(py, limits)?;
+    Ok([cell_bytes, headers, decompressed_bytes, records, output_bytes])
 }
 
 /// Each error code and what it means.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -27,7 +28,10 @@ from letterhead import limits as own
 from letterhead.errors import DecodeError, Fault
 from letterhead.limits import Limits
 from letterhead.reference import ops, varint
+from letterhead.reference.crc32c import crc32c
+from letterhead.reference.cursor import Cursor
 from letterhead.reference.formats import FORMATS
+from letterhead.reference.reading import _output_bytes
 from letterhead.state.errors import DamagedRowError
 from strategies import BATCHES, ONE, few
 
@@ -351,6 +355,130 @@ def test_the_limit_is_of_each_batch_and_not_of_all_in_a_cell() -> None:
     assert len(list(lh.messages(cell, "record-batch", limits=limits))) == 5
 
 
+# --- what one value becomes ------------------------------------------------------------------------------------------
+
+
+def more_records(most: int) -> Fault:
+    """Give the error of a value with more records than a limit."""
+    said = f"the value has more records than the limit of {most}: raise records in limits= or LETTERHEAD_MAX_RECORDS"
+    return Fault("limit_exceeded", f"message {most}: {said}")
+
+
+def more_bytes(most: int, number: int) -> Fault:
+    """Give the error of a value whose records take more bytes than a limit."""
+    said = f"the records of the value take more bytes than the limit of {most}: raise output_bytes in limits= or "
+    return Fault("limit_exceeded", f"message {number}: {said}LETTERHEAD_MAX_OUTPUT_BYTES")
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_a_value_has_as_many_records_as_the_limit_and_no_more(format: str) -> None:
+    cell = cell_of(format)
+    assert faults(cell, format, Limits(records=2)) == []
+    for call in read(cell, format, Limits(records=2)):
+        assert len(call()) == 2
+    for most in (0, 1):
+        assert faults(cell, format, Limits(records=most)) == [more_records(most)]
+        for call in read(cell, format, Limits(records=most)):
+            with pytest.raises(DecodeError) as caught:
+                call()
+            assert (caught.value.format, fault_of(caught.value)) == (format, more_records(most))
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_the_records_of_a_value_take_as_many_bytes_as_the_limit_and_no_more(format: str) -> None:
+    cell = cell_of(format)
+    most = sum(_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(cell)))
+    assert len(b"x") * 2 < most < len(cell)
+    assert faults(cell, format, Limits(output_bytes=most)) == []
+    for call in read(cell, format, Limits(output_bytes=most)):
+        assert len(call()) == 2
+    assert faults(cell, format, Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
+    for call in read(cell, format, Limits(output_bytes=0)):
+        with pytest.raises(DecodeError) as caught:
+            call()
+        assert fault_of(caught.value) == more_bytes(0, 0)
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_output_bytes_are_keys_values_and_headers(codec: Any) -> None:
+    cell = lh.batch([{"key": b"12", "value": b"345", "headers": [("a", b"b")]}] * 2, codec=codec)
+    most = 2 * (2 + 3 + len(lh.encode([("a", b"b")], "kafka")))
+    assert faults(cell, "record-batch", Limits(output_bytes=most)) == []
+    assert faults(cell, "record-batch", Limits(output_bytes=most - 1)) == [more_bytes(most - 1, 1)]
+
+
+def test_the_records_of_all_batches_and_sets_of_a_value_count() -> None:
+    batches = lh.batch([{"value": b"x"}] * 3) + lh.batch([{"value": b"x"}] * 3, codec="zstd")
+    inside = 3 * message("kip82-message", magic=1, value=b"x")
+    one_set = message("kip82-message", magic=1, attributes=1, value=squeeze(1, inside))
+    for format, cell in (
+        ("record-batch", batches),
+        ("record-batch", one_set * 2),
+        ("record-batch", batches[: len(lh.batch([{"value": b"x"}] * 3))] + one_set),
+        ("kip82-messages", one_set * 2),
+    ):
+        sizes = [_output_bytes(opened) for opened in FORMATS[format].batch.messages(Cursor(cell))]
+        for most in (0, 2, 3, 4, 5):
+            assert faults(cell, format, Limits(records=most)) == [more_records(most)]
+            assert faults(cell, format, Limits(output_bytes=sum(sizes[:most]))) == [more_bytes(sum(sizes[:most]), most)]
+        assert faults(cell, format, Limits(records=6, output_bytes=sum(sizes))) == []
+
+
+def test_records_that_cannot_be_read_count_too() -> None:
+    bad = bytearray(lh.batch([{"value": b"x"}]))
+    bad[-1] ^= 1
+    cell = bytes(bad) * 3
+    assert [fault.code for fault in faults(cell, "record-batch", Limits(records=3))] == ["bad_crc"] * 3
+    found = faults(cell, "record-batch", Limits(records=2))
+    assert [fault.code for fault in found] == ["bad_crc"] * 3 + ["limit_exceeded"]
+    assert found[-1] == more_records(2)
+
+
+def test_a_batch_without_records_is_not_a_record() -> None:
+    empty = batch_of()
+    assert faults(lh.batch([{"value": b"x"}]) + empty, "record-batch", Limits(records=1)) == []
+
+
+def batch_of() -> bytes:
+    """Make a record batch without records."""
+    covered = struct.pack(">hi2qqhii", 0, -1, 0, 0, -1, -1, -1, 0)
+    return struct.pack(">qiibI", 1, len(covered) + 9, -1, 2, crc32c(covered)) + covered
+
+
+@every_policy
+@pytest.mark.parametrize("limits", [Limits(records=1), Limits(output_bytes=9)], ids=["records", "output_bytes"])
+@pytest.mark.parametrize("format", BATCHES)
+def test_a_value_that_becomes_too_much_ends_with_one_bad_row(format: str, limits: Limits, errors: Any) -> None:
+    rows = [cell_of(format, 1), None, cell_of(format, 1)]
+    column = pa.array(rows, pa.binary())
+
+    def native() -> Any:
+        made = lha.messages(column, format, errors=errors, limits=limits)
+        return [{name: part[row] for name, part in selected_plain(made).items()} for row in range(len(made))]
+
+    assert outcome(native) == outcome(lambda: ops.messages_rows(rows, format, errors=errors, limits=limits))
+    if errors == "column":
+        found = [(row["row"], row["error"] and row["error"][0]["code"]) for row in native()]
+        assert found[-1] == (2, "limit_exceeded")
+        assert [row for row, code in found if code] == [0, 2]
+
+
+@pytest.mark.parametrize("format", BATCHES)
+@few
+@given(st.data(), st.integers(0, 4), st.integers(0, 60))
+def test_native_and_reference_agree_over_limits_of_a_value(
+    format: str, data: st.DataObject, records: int, output: int
+) -> None:
+    cell = data.draw(strategies.cells(format)) or b""
+    for limits in (Limits(records=records), Limits(output_bytes=output), Limits(records=records, output_bytes=output)):
+        found = [fault_of(error) for error in lh.validate(cell, format, limits=limits)]
+        assert same(found) == same(ops.validate(cell, format, limits=limits))
+        column = pa.array([cell], pa.binary())
+        assert outcome(
+            lambda limits=limits, column=column: len(lha.messages(column, format, errors="null", limits=limits))
+        ) == outcome(lambda limits=limits: len(ops.messages_rows([cell], format, errors="null", limits=limits)))
+
+
 MEASURED = """
 import sys
 import letterhead as lh
@@ -406,9 +534,21 @@ def test_by_default_a_message_has_a_million_headers_and_no_more() -> None:
 
 def test_what_a_process_has_is_what_is_documented() -> None:
     values = in_process({}, "print(lh.Limits().filled())")
-    expected = Limits(cell_bytes=2_147_483_647, headers=1_000_000, decompressed_bytes=67_108_864)
+    expected = Limits(
+        cell_bytes=2_147_483_647,
+        headers=1_000_000,
+        decompressed_bytes=67_108_864,
+        records=10_000_000,
+        output_bytes=1_073_741_824,
+    )
     assert values == str(expected)
-    assert expected == Limits(cell_bytes=own.CELL_BYTES, headers=own.HEADERS, decompressed_bytes=own.DECOMPRESSED_BYTES)
+    assert expected == Limits(
+        cell_bytes=own.CELL_BYTES,
+        headers=own.HEADERS,
+        decompressed_bytes=own.DECOMPRESSED_BYTES,
+        records=own.RECORDS,
+        output_bytes=own.OUTPUT_BYTES,
+    )
 
 
 def test_variables_set_the_limits_of_a_process_and_a_call_sets_its_own() -> None:
@@ -420,13 +560,13 @@ try:
 except lh.DecodeError as error:
     print(error.code, error)
 print(len(lh.decode(two, "kafka", limits=lh.Limits(headers=2))))
-print(lh.Limits(headers=2).filled())
+print(lh.Limits(headers=2).filled()[:3])
 """
     assert in_process(variables, code).splitlines() == [
         "limit_exceeded kafka: the block announces 2 headers, over the limit of 1: "
         "raise headers in limits= or LETTERHEAD_MAX_HEADERS (byte 0)",
         "2",
-        "Limits(cell_bytes=100, headers=2, decompressed_bytes=67108864)",
+        "(100, 2, 67108864)",
     ]
 
 
@@ -444,6 +584,8 @@ def test_what_is_compressed_is_held_to_its_variable() -> None:
         ("LETTERHEAD_MAX_CELL_BYTES", "bytes"),
         ("LETTERHEAD_MAX_HEADERS", "headers"),
         ("LETTERHEAD_MAX_DECOMPRESSED_BYTES", "bytes"),
+        ("LETTERHEAD_MAX_RECORDS", "records"),
+        ("LETTERHEAD_MAX_OUTPUT_BYTES", "bytes"),
     ],
 )
 def test_a_malformed_variable_is_an_error_that_names_it(variable: str, counts: str, value: str) -> None:
@@ -479,7 +621,7 @@ def test_limits_are_a_value() -> None:
     assert lh.Limits is Limits
 
 
-@pytest.mark.parametrize("name", ["cell_bytes", "headers", "decompressed_bytes"])
+@pytest.mark.parametrize("name", Limits._fields)
 def test_a_limit_that_is_no_number_of_anything_is_refused(name: str) -> None:
     for wrong in (True, 1.0, "1"):
         with pytest.raises(TypeError, match=f"{name} must be int, not {type(wrong).__name__}"):
@@ -583,6 +725,20 @@ def test_a_bomb_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
     done = run(*command, "5000")
     assert done.code == 1
     assert "decompressed data would pass 5000 bytes" in done.err
+
+
+def test_a_value_with_too_many_records_is_refused_by_the_command(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "cell").write_bytes(cell_of("record-batch"))
+    for command in ("decode", "inspect"):
+        given = [command, tmp_path / "cell", "-f", "record-batch"]
+        assert run(*given, "--max-records", "2", "--max-output-bytes", "100").code == 0
+        for option, most, said in (
+            ("--max-records", 1, "the value has more records than the limit of 1"),
+            ("--max-output-bytes", 20, "the records of the value take more bytes than the limit of 20"),
+        ):
+            done = run(*given, option, most)
+            assert done.code == 1
+            assert said in " ".join((done.out + done.err).replace("│", " ").split())
 
 
 def test_columns_and_segments_are_held_to_limits_by_the_command(run: Any, tmp_path: Path, samples: Path) -> None:

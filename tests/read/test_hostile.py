@@ -7,6 +7,7 @@ import resource
 import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,60 @@ def test_no_claim_takes_memory():
     grown = dict(line.rsplit(" ", 1) for line in ended.stdout.splitlines())
     assert grown.keys() == squeezed().keys()
     assert all(float(mib) < MOST_MIB for mib in grown.values()), grown
+
+
+def compressed(records: bytes, count: int) -> bytes:
+    """Return a batch of so many records, compressed a thousandfold or more."""
+    return batch(zstandard.ZstdCompressor().compress(records), attributes=4, count=count)
+
+
+EMPTY = record(key=None, value=None)
+LARGE = record(value=bytes(60 << 20))
+
+
+@pytest.mark.parametrize(
+    ("data", "limit"),
+    [
+        (compressed(EMPTY * 4_000_000, 4_000_000) * 3, "LETTERHEAD_MAX_RECORDS"),
+        (compressed(LARGE, 1) * 18, "LETTERHEAD_MAX_OUTPUT_BYTES"),
+    ],
+    ids=["records", "output_bytes"],
+)
+def test_a_value_of_small_batches_does_not_become_rows_without_end(data: bytes, limit: str) -> None:
+    assert len(data) < 200_000
+    [error] = lh.validate(data, "record-batch")
+    assert error.code == "limit_exceeded"
+    assert limit in error.message
+
+
+@pytest.mark.parametrize("format", ["record-batch", "kip82-messages"])
+@pytest.mark.parametrize("errors", ["null", "column"])
+def test_the_rows_of_a_value_are_bounded_by_its_limits(format: str, errors: str) -> None:
+    import pyarrow as pa
+
+    from letterhead import arrow as lha
+
+    if format == "record-batch":
+        data = compressed(record(value=bytes(1000)) * 1000, 1000) * 100
+    else:
+        data = _set(_message(0, bytes(1000)) * 1000) * 100
+    for limits, rows in ((lh.Limits(records=2500), 2501), (lh.Limits(output_bytes=2_500_000), 2501)):
+        made = lha.messages(pa.array([data]), format, errors=errors, limits=limits)
+        assert rows - 50 <= len(made) <= rows
+        assert made.nbytes < 3_000_000
+        with pytest.raises(lh.DecodeError) as caught:
+            list(lh.messages(data, format, limits=limits))
+        assert caught.value.code == "limit_exceeded"
+
+
+def _message(attributes: int, value: bytes) -> bytes:
+    body = struct.pack(">bbi", 0, attributes, -1) + struct.pack(">i", len(value)) + value
+    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+
+
+def _set(messages: bytes) -> bytes:
+    """Return messages of format 0 as a compressed set."""
+    return _message(1, gzip.compress(messages))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import pytest
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
+from letterhead.spark.sources import options as sources
 
 VERBS = {
     "decode": lhs.decode_headers,
@@ -130,3 +131,8 @@ def test_what_travels_can_be_pickled():
     # The mapping is the user's; what is in the transform is not.
     kinds["k"] = "int8"
     assert transform.options["kinds"]["k"] == "kind-200"
+
+
+def test_every_limit_is_an_option_of_the_sources():
+    limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
+    assert sources.limits(lhs.options(limits=limits)) == limits

@@ -27,6 +27,8 @@ from letterhead.cli.options import (
     MaxCellBytes,
     MaxDecompressedBytes,
     MaxHeaders,
+    MaxOutputBytes,
+    MaxRecords,
     OnErrors,
     OnLoss,
     Refusal,
@@ -85,6 +87,8 @@ def inspect_command(
     max_cell_bytes: MaxCellBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
+    max_records: MaxRecords = None,
+    max_output_bytes: MaxOutputBytes = None,
 ) -> int:
     """Show the bytes of one cell, every byte labelled with the field it belongs to.
 
@@ -103,7 +107,7 @@ def inspect_command(
     from letterhead.cli.source import read_cell
 
     data = read_cell(file, hex=hex, base64=base64, column=column, row=row, lists=False)
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_inspect(data, format, json=json, everything=everything, options=options)
 
@@ -140,6 +144,8 @@ def decode_command(
     max_cell_bytes: MaxCellBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
+    max_records: MaxRecords = None,
+    max_output_bytes: MaxOutputBytes = None,
 ) -> int:
     """Decode one cell, or a column of a Parquet file.
 
@@ -164,7 +170,7 @@ def decode_command(
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     if column is None:
         if limit is not None or out is not None or prefix is not None or profile is not None:
@@ -258,6 +264,8 @@ def convert_command(
     max_cell_bytes: MaxCellBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
+    max_records: MaxRecords = None,
+    max_output_bytes: MaxOutputBytes = None,
 ) -> int:
     """Convert one cell, or a column of a Parquet file, from one format to another.
 
@@ -282,7 +290,7 @@ def convert_command(
     from letterhead.cli.source import read_cell
 
     said = kinds_option(None if kinds is None else kinds.value, kind)
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits, "canonical": canonical}
     if column is None:
         if limit is not None or errors is not Errors.raise_:
@@ -348,6 +356,8 @@ def scan_command(
     max_cell_bytes: MaxCellBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
+    max_records: MaxRecords = None,
+    max_output_bytes: MaxOutputBytes = None,
 ) -> int:
     """Find out what headers the messages of a Parquet file carry, and what types their values may be.
 
@@ -365,7 +375,7 @@ def scan_command(
     """
     from letterhead.cli.scan import run_scan
 
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes)
+    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_scan(
         file,
@@ -408,6 +418,8 @@ def dump_command(
     max_cell_bytes: MaxCellBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
+    max_records: MaxRecords = None,
+    max_output_bytes: MaxOutputBytes = None,
 ) -> int:
     """Show the records in the log segments of a broker, header values included; the broker is not asked.
 
@@ -436,7 +448,7 @@ def dump_command(
         json=json,
         parquet=parquet,
         everything=everything,
-        limits=limits_of(max_cell_bytes, max_headers, max_decompressed_bytes),
+        limits=limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes),
     )
 
 

@@ -124,16 +124,33 @@ MaxDecompressedBytes = Annotated[
     int | None, _limit("--max-decompressed-bytes", "Refuse compressed batches that become more bytes.")
 ]
 
+MaxRecords = Annotated[int | None, _limit("--max-records", "Refuse batches of more records.")]
+MaxOutputBytes = Annotated[
+    int | None, _limit("--max-output-bytes", "Refuse batches whose keys, values and headers take more bytes.")
+]
 
-def limits_of(cell_bytes: int | None, headers: int | None, decompressed_bytes: int | None) -> Limits:
-    """Give the limits of a command: those that were said, and else those of the environment.
+
+def limits_of(
+    cell_bytes: int | None,
+    headers: int | None,
+    decompressed_bytes: int | None = None,
+    records: int | None = None,
+    output_bytes: int | None = None,
+) -> Limits:
+    """Return the limits of a command: those of its options, and for the unset ones those of the environment.
 
     Raises
     ------
     Failure
-        If one is no number that a limit can be.
+        If a number is not a valid limit.
     """
     try:
-        return Limits(cell_bytes=cell_bytes, headers=headers, decompressed_bytes=decompressed_bytes).filled()
+        return Limits(
+            cell_bytes=cell_bytes,
+            headers=headers,
+            decompressed_bytes=decompressed_bytes,
+            records=records,
+            output_bytes=output_bytes,
+        ).filled()
     except ValueError as error:
         raise Failure(str(error)) from None

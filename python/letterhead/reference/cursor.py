@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from letterhead.errors import Fault, counted
-from letterhead.limits import CELL_BYTES, DECOMPRESSED_BYTES, HEADERS, Limits, how_to_raise
+from letterhead.limits import CELL_BYTES, DECOMPRESSED_BYTES, HEADERS, OUTPUT_BYTES, RECORDS, Limits, how_to_raise
 from letterhead.reference import varint
 from letterhead.reference.keys import Key, spell
 
@@ -27,7 +27,7 @@ class ReadOptions(NamedTuple):
         Refuse kind codes that have no name where the format lets them pass.
     text_keys : bool
         Refuse keys that are no text where the format has typed ones.
-    max_cell_bytes, max_headers, max_decompressed_bytes : int
+    max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes : int
         The most to read, as :class:`letterhead.Limits` has it.
     """
 
@@ -37,6 +37,8 @@ class ReadOptions(NamedTuple):
     max_cell_bytes: int = CELL_BYTES
     max_headers: int = HEADERS
     max_decompressed_bytes: int = DECOMPRESSED_BYTES
+    max_records: int = RECORDS
+    max_output_bytes: int = OUTPUT_BYTES
 
     def within(self, limits: Limits | None) -> ReadOptions:
         """Give the same with the limits that are said; the environment says nothing here."""

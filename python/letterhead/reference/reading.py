@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from letterhead.errors import DecodeError, Fault, HeaderError
+from letterhead.limits import how_to_raise
 from letterhead.reference import keys
 from letterhead.reference.cursor import Broken, Cursor, ReadOptions
 from letterhead.reference.formats import Format
 from letterhead.reference.keys import Key
 from letterhead.reference.kinds import is_kind
-from letterhead.reference.walk import Entry, Fields
+from letterhead.reference.walk import Entry, Fields, Opened
 
 ERRORS = ("raise", "null", "column")
 """What may become of a message that cannot be read."""
@@ -65,10 +66,33 @@ def read_batch(cell: bytes, row: Format, options: ReadOptions) -> Iterator[Readi
     except Broken as end:
         yield _read_block(row, {}, None, [in_message(0, end.fault)], broken=True)
         return
+    output = 0
     for number, opened in enumerate(row.batch.messages(cursor)):
+        output += _output_bytes(opened)
+        message = _over_limit(number + 1, output, options)
+        if message is not None:
+            faults = [in_message(number, fault) for fault in (*opened.faults, Fault("limit_exceeded", message))]
+            yield Reading({}, [], False, True, True, faults)
+            return
         reading = _read_block(row, opened.fields, opened.block, opened.faults, broken=opened.broken)
         place = None if opened.block is None else opened.block.place
         yield reading._replace(faults=[in_message(number, fault) for fault in reading.faults], place=place)
+
+
+def _output_bytes(opened: Opened) -> int:
+    """Return the bytes of a message's keys, values, ids and headers."""
+    fields = sum(len(value) for value in opened.fields.values() if isinstance(value, bytes))
+    return fields + (0 if opened.block is None else opened.block.left)
+
+
+def _over_limit(records: int, output: int, options: ReadOptions) -> str | None:
+    """Return which limit the records of a value exceed."""
+    if records > options.max_records:
+        return f"the value has more records than the limit of {options.max_records}: {how_to_raise('records')}"
+    if output > options.max_output_bytes:
+        most = options.max_output_bytes
+        return f"the records of the value take more bytes than the limit of {most}: {how_to_raise('output_bytes')}"
+    return None
 
 
 def in_message(number: int, fault: Fault) -> Fault:

@@ -123,7 +123,7 @@ def get_command(
         name=store,
         said=kind,
         values=values,
-        limits=limits_of(max_cell_bytes, max_headers, None),
+        limits=limits_of(max_cell_bytes, max_headers),
         start=start,
         end=end,
         as_of=as_of,
@@ -175,7 +175,7 @@ def scan_command(
         name=store,
         said=kind,
         values=values,
-        limits=limits_of(max_cell_bytes, max_headers, None),
+        limits=limits_of(max_cell_bytes, max_headers),
         first=first,
         last=last,
         prefix=prefix,
@@ -241,5 +241,5 @@ def verify_command(
     """
     from letterhead.cli.state.verify import run_verify
 
-    limits = limits_of(max_cell_bytes, max_headers, None)
+    limits = limits_of(max_cell_bytes, max_headers)
     return run_verify(directory, name=store, said=kind, values=values, limits=limits, json=json)

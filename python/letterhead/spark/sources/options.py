@@ -12,8 +12,14 @@ from letterhead.limits import Limits
 
 __all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
 
-LIMITS = {"maxCellBytes": "cell_bytes", "maxHeaders": "headers", "maxDecompressedBytes": "decompressed_bytes"}
-"""Options that are limits, and the limits that they are."""
+LIMITS = {
+    "maxCellBytes": "cell_bytes",
+    "maxHeaders": "headers",
+    "maxDecompressedBytes": "decompressed_bytes",
+    "maxRecords": "records",
+    "maxOutputBytes": "output_bytes",
+}
+"""The options that set a limit, and the limit that each of them sets."""
 
 
 def check_options(options: Mapping[str, str], known: Iterable[str]) -> None:
@@ -82,12 +88,12 @@ def integer(options: Mapping[str, str], option: str) -> int | None:
 
 
 def limits(options: Mapping[str, str]) -> Limits | None:
-    """Read the limits; what is not said is as each worker has it.
+    """Read the limits; an unset one is that of each worker.
 
     Examples
     --------
-    >>> limits({"maxHeaders": "100"})
-    Limits(cell_bytes=None, headers=100, decompressed_bytes=None)
+    >>> limits({"maxHeaders": "100"}).headers
+    100
     """
     given = {name: integer(options, option) for option, name in LIMITS.items() if option in options}
     for option, name in LIMITS.items():
