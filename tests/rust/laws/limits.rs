@@ -36,7 +36,8 @@ proptest! {
             let cell = recipe.whole(*format);
             let Ok(messages) = read(*format, &cell, STRICT) else { continue };
             let most = messages.iter().map(|message| message.heads().len()).max().unwrap_or(0);
-            let at = Limits { cell_bytes: cell.len(), headers: most, ..Limits::DEFAULT };
+            let records = messages.len();
+            let at = Limits { cell_bytes: cell.len(), headers: most, records, ..Limits::DEFAULT };
             prop_assert_eq!(read(*format, &cell, with(at)), Ok(messages.clone()), "{:?}", format);
             prop_assert_eq!(faults(*format, &cell, with(at)), vec![]);
             prop_assert_eq!(raised(*format, &cell, with(at)), None);
@@ -47,6 +48,14 @@ proptest! {
                 let over = messages.iter().filter(|message| message.heads().len() > less).count();
                 prop_assert_eq!(found.len(), over, "{:?} {:?}", format, found);
                 prop_assert!(found.iter().all(|fault| fault.code == Code::LimitExceeded));
+                prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
+                prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
+            }
+            if let Some(less) = records.checked_sub(1).filter(|_| is_batch(*format)) {
+                let options = with(Limits { records: less, ..at });
+                let found = faults(*format, &cell, options);
+                prop_assert_eq!(found.len(), 1, "{:?} {:?}", format, found);
+                prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, None, None));
                 prop_assert_eq!(read(*format, &cell, options).err(), found.first().cloned());
                 prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
             }
