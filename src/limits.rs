@@ -142,6 +142,7 @@ impl Limits {
     /// Refuses a message of a batch if the value has too many records, or they take too many bytes.
     ///
     /// The error names no byte: what is too large is the value as a whole, which may be compressed.
+    #[inline] // Once a record.
     pub fn check_message<M: Noting>(
         &self,
         fields: &[FieldValue<'_>],
@@ -151,18 +152,21 @@ impl Limits {
         let len: usize = fields.iter().map(FieldValue::byte_len).sum();
         let exact = mode.noted();
         exact.output_bytes = exact.output_bytes.saturating_add(len + block.map_or(0, |block| block.remaining()));
-        let (what, most, limit) = if exact.messages > self.records {
-            ("the value has more records than", self.records, RECORDS)
-        } else if exact.output_bytes > self.output_bytes {
-            ("the records of the value take more bytes than", self.output_bytes, OUTPUT_BYTES)
-        } else {
-            return Ok(());
+        match exact.messages <= self.records && exact.output_bytes <= self.output_bytes {
+            true => Ok(()),
+            false => self.value_too_large(exact),
+        }
+    }
+
+    #[cold]
+    fn value_too_large(&self, exact: &mut Exact) -> Result<(), Stop> {
+        let (what, most, limit) = match exact.messages > self.records {
+            true => ("the value has more records than", self.records, RECORDS),
+            false => ("the records of the value take more bytes than", self.output_bytes, OUTPUT_BYTES),
         };
         exact.over_limit = true;
-        exact.column(|| {
-            Fault::of_message(Code::LimitExceeded, format!("{what} the limit of {most}: {}", limit.hint()))
-        })?;
-        Err(Stop)
+        let message = format!("{what} the limit of {most}: {}", limit.hint());
+        exact.column(|| Fault::of_message(Code::LimitExceeded, message)).and(Err(Stop))
     }
 }
 

@@ -226,6 +226,7 @@ pub enum FieldValue<'a> {
 
 impl FieldValue<'_> {
     /// Bytes of a value that is bytes; 0 of any other.
+    #[inline]
     pub fn byte_len(&self) -> usize {
         match self {
             FieldValue::Binary(bytes) => bytes.len(),
