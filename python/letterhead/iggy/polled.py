@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map_or_bytes, read_block, read_headers_tree
-from letterhead.iggy.faults import need_bytes, need_unsigned, placed, refuse_value
+from letterhead.iggy.faults import need_bytes, need_unsigned, placed
 from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.wire import Cursor, Frame, StoredFrame, begins_batch, read_batches, write_batch
 from letterhead.message import decode
@@ -494,14 +494,6 @@ class PolledMessages:
     def _check_numbers(self) -> None:
         need_unsigned(self.partition_id or 0, 32, "the partition")
         need_unsigned(self.current_offset or 0, 64, "the current offset")
-        for index, message in enumerate(self.messages):
-            for what, number in (
-                ("offset", message.offset),
-                ("timestamp", message.timestamp),
-                ("origin timestamp", message.origin_timestamp or 0),
-            ):
-                if number >= 1 << 63:  # readers refuse it: Arrow and Spark have no column for it
-                    refuse_value("out_of_range", f"message {index}: the {what} {number} does not fit int64")
 
     def _batches(self) -> Iterator[list[PolledMessage]]:
         """Divide the messages into those that a batch of ``tlv`` can hold."""
