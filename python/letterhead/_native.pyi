@@ -23,7 +23,7 @@ __all__ = [
     "schema",
     "select_column",
     "validate_column",
-    "record_batch",
+    "batch",
     "record_batches",
     "convert",
     "decode",
@@ -224,8 +224,9 @@ def messages_column(
     limits: Limits | None = None,
     max_offset: int | None = None,
 ) -> Column | Stream: ...
-def record_batch(
+def batch(
     messages: list[dict[str, Any]],
+    format: str,
     codec: str,
     *,
     on_loss: _OnLoss = "raise",

@@ -134,38 +134,43 @@ def batch(
     kinds: Kinds | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
 ) -> bytes:
-    """Write messages as one batch, as :func:`messages` reads them.
+    """Write messages as one batch, which :func:`messages` reads back.
 
     Parameters
     ----------
     messages : iterable of Envelope or mapping
-        The messages, with the format's fields. Without an offset a message has the one after the message before it, the
-        first one 0; a timestamp that is null is -1. Timestamp type, producer, ``transactional`` and ``control`` are those
-        of the whole batch, and every message has to have the same; sequences follow the first one's.
-    format : {"record-batch"}, default "record-batch"
-        Name of the format. The other batches are read only.
+        The messages, with the format's fields. Offsets must increase: a message without one gets the offset after the
+        previous message, the first gets 0. A null timestamp is written as -1. In ``record-batch`` the timestamp type,
+        the producer, ``transactional`` and ``control`` belong to the batch, so all messages must agree on them, and
+        sequences follow the first one's. In a compressed set of ``kip82-messages*`` all messages must have the same
+        magic and timestamp type.
+    format : {"record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"}, default "record-batch"
+        Name of the format. Other batch formats cannot be written.
     codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
-        How the records are compressed.
+        How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message holds them all, and
+        carries the offset of the last one.
     on_loss : {"raise", "drop"}, default "raise"
         What to do with a header that the format cannot carry: refuse the batch, or write what is nearest.
-    kinds : {"be", "le", "text"}, optional
-        How a typed value is written, as in :func:`encode`.
+    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        How a typed value is written, or which type an untyped one gets, as in :func:`encode`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
 
     Returns
     -------
     bytes
-        A batch of message format 2, with its checksum: what a broker's log segment holds.
+        A batch as a log segment holds it, with its checksum: for ``record-batch`` one of message format 2, for
+        ``kip82-messages*`` the messages one after another, or the compressed message that holds them.
 
     Raises
     ------
     EncodeError
-        If a message cannot be written: it names its place as the row. Offsets go up and stay within 31 bits of the first.
+        If a message cannot be written; the error names its place as the row. In ``record-batch`` offsets must stay
+        within 31 bits of the first.
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     ValueError
-        If there is no message, or the format is not one to write.
+        If there is no message, or the format or the codec cannot be written.
 
     Examples
     --------
@@ -173,19 +178,21 @@ def batch(
     >>> data = lh.batch([{"offset": 7, "value": b"v", "headers": {"tenant": b"acme"}}], codec="lz4")
     >>> [(message.offset, message.headers["tenant"]) for message in lh.messages(data, "record-batch")]
     [(7, b'acme')]
+    >>> data = lh.batch([{"offset": 7, "value": b"v"}, {"value": b"w"}], "kip82-messages", codec="gzip")
+    >>> [(message.offset, message.value) for message in lh.messages(data, "kip82-messages")]
+    [(7, b'v'), (8, b'w')]
     """
     check_name("on_loss", on_loss, ("raise", "drop"))
     native = _native()
     row = _format(native, format)
-    if format != "record-batch":
-        is_read = "read only" if row["is_"] == "batch" else f"no batch but {_A[row['is_']]}: write it with encode"
-        raise ValueError(f"{format} is {is_read}")
+    if row["is_"] != "batch":
+        raise ValueError(f"{format} is no batch but {_A[row['is_']]}: write it with encode")
     types = dict(row["fields"])
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
     given = [fields_of(message, format, types) for message in messages]
-    written: bytes = native.record_batch(
-        given, codec, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers
+    written: bytes = native.batch(
+        given, format, codec, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers
     )
     return written
 

@@ -67,6 +67,13 @@ pub(super) fn compress(bytes: &[u8]) -> Result<Vec<u8>, CodecFault> {
     encoder.finish().map_err(|_| Codec::Lz4.unwritten())
 }
 
+/// Replaces the header checksum of a frame that [`compress`] wrote by that of message format 0, which covers the magic too.
+pub(super) fn with_legacy_check(mut frame: Vec<u8>) -> Vec<u8> {
+    let check_at = MAGIC.len() + 2;
+    frame[check_at] = XxHash32::oneshot(0, &frame[..check_at]).to_le_bytes()[1];
+    frame
+}
+
 /// What a frame says in its header.
 struct Frame {
     flags: u8,
@@ -211,12 +218,6 @@ mod tests {
         [&MAGIC[..], &[flags, size, check], after].concat()
     }
 
-    /// The check as message format 0 has it.
-    fn legacy(mut frame: Vec<u8>) -> Vec<u8> {
-        frame[6] = XxHash32::oneshot(0, &frame[..6]).to_le_bytes()[1];
-        frame
-    }
-
     #[test]
     fn every_kind_of_frame_is_read() {
         let long = [noise(70_000), b"over and over ".repeat(20_000), noise(70_000)].concat();
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn the_check_of_message_format_0_is_taken_where_it_may_stand() {
         let right = compress(SAMPLE).unwrap();
-        let legacy = legacy(right.clone());
+        let legacy = with_legacy_check(right.clone());
         assert_eq!(legacy[6], 0x1a);
         let read_legacy = |bytes: &[u8]| super::super::decompress(Codec::Lz4, bytes, true, LIMIT);
         assert_eq!(read_legacy(&legacy).unwrap(), SAMPLE);

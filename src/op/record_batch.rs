@@ -39,8 +39,20 @@ impl Common {
     }
 }
 
+/// Writes messages as one batch.
+pub fn write(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {
+    let Some(first) = messages.first() else {
+        return Err(Error::Value("a batch has one record at least, and none was given".into()));
+    };
+    let mut builder = Builder::new(&first.fields, codec)?;
+    for (row, message) in messages.into_iter().enumerate() {
+        builder.push(message).map_err(|error| error.in_row(row))?;
+    }
+    builder.finish()
+}
+
 /// A batch as it is written, record by record.
-pub struct Builder {
+struct Builder {
     codec: Codec,
     common: Common,
     base_offset: i64,
@@ -54,7 +66,7 @@ pub struct Builder {
 
 impl Builder {
     /// A batch that begins with a record of these fields, which is yet to be pushed.
-    pub fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Builder, Error> {
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Builder, Error> {
         let out_of_range = |what: &str| refused(Fault::of_message(Code::OutOfRange, what));
         let sequence = number_or(first[SEQUENCE], NONE);
         if i32::try_from(sequence).is_err() {
@@ -75,7 +87,7 @@ impl Builder {
     }
 
     /// The next record; without an offset, that after the one before.
-    pub fn push(&mut self, mut message: EncodeMessage<'_>) -> Result<(), Error> {
+    fn push(&mut self, mut message: EncodeMessage<'_>) -> Result<(), Error> {
         let fields = &mut message.fields;
         let refuse = |code, message: String| Err(refused(Fault::of_message(code, message)));
         let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
@@ -105,7 +117,7 @@ impl Builder {
     }
 
     /// The bytes of the batch.
-    pub fn finish(self) -> Result<Vec<u8>, Error> {
+    fn finish(self) -> Result<Vec<u8>, Error> {
         let records = compress(self.codec, &self.records)
             .map_err(|fault| refused(Fault::of_message(Code::BadCompression, fault.to_string())))?;
         let len = HEADER_LEN - FRAME_LEN + records.len();

@@ -9,11 +9,12 @@ use super::errors::to_exception;
 use super::gate::{held, released_if_long};
 use super::given::{GivenKinds, GivenMessage, argument, named, write_options};
 use crate::codec::Codec;
+use crate::envelope::kip82_message::{Int, Typed, Wrapped};
 use crate::error::Error;
 use crate::format::Format;
-use crate::op::record_batch::Builder;
 use crate::op::record_batches::heads;
 use crate::op::write::EncodeMessage;
+use crate::op::{message_set, record_batch};
 
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
@@ -35,12 +36,13 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
     Ok((found.heads.iter().map(told).collect(), found.end))
 }
 
-/// Dicts of the fields of records as one batch.
+/// Writes dicts of the fields of messages as one batch.
 #[pyfunction]
-#[pyo3(signature = (messages, codec, *, on_loss="raise", kinds=None, null_headers="empty"))]
-pub fn record_batch<'py>(
+#[pyo3(signature = (messages, format, codec, *, on_loss="raise", kinds=None, null_headers="empty"))]
+pub fn batch<'py>(
     py: Python<'py>,
     messages: Vec<Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
     kinds: Option<GivenKinds>,
@@ -49,21 +51,24 @@ pub fn record_batch<'py>(
     let or_raise = |error| to_exception(py, error);
     let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec))).map_err(or_raise)?;
     let options = write_options(on_loss, kinds, null_headers, false).map_err(or_raise)?;
-    let info = Format::RecordBatch.info();
+    let format = Format::named(format).map_err(or_raise)?;
+    let info = format.info();
     let of_dict = |dict: &Bound<'py, PyAny>| GivenMessage::of_envelope(dict, info);
     let given = messages.iter().map(of_dict).collect::<PyResult<Vec<_>>>()?;
     let size = given.iter().map(GivenMessage::size).sum();
     let made = released_if_long(py, size, || {
-        let Some(first) = given.first() else {
-            return Err(Error::Value("a batch has one record at least, and none was given".into()));
-        };
-        let mut builder = Builder::new(&first.fields(), codec)?;
-        for (row, message) in given.iter().enumerate() {
-            let encode =
-                EncodeMessage { headers: message.headers()?, fields: message.fields(), options: options.clone() };
-            builder.push(encode).map_err(|error| error.in_row(row))?;
+        let mut messages = Vec::with_capacity(given.len());
+        for message in &given {
+            let (headers, fields) = (message.headers()?, message.fields());
+            messages.push(EncodeMessage { headers, fields, options: options.clone() });
         }
-        builder.finish()
+        match format {
+            Format::RecordBatch => record_batch::write(messages, codec),
+            Format::Kip82Messages => message_set::write::<Typed>(messages, codec),
+            Format::Kip82MessagesInt => message_set::write::<Int>(messages, codec),
+            Format::Kip82MessagesWrapper => message_set::write::<Wrapped>(messages, codec),
+            _ => Err(Error::Value(format!("{} is read only", info.name))),
+        }
     })?;
     Ok(PyBytes::new(py, &made))
 }

@@ -27,7 +27,7 @@ mod _native {
         validate_column,
     };
     #[pymodule_export]
-    use super::log::{record_batch, record_batches};
+    use super::log::{batch, record_batches};
     #[pymodule_export]
     use super::message::{convert, decode, encode, inspect, messages, select, validate};
     #[pymodule_export]

@@ -29,6 +29,7 @@ Data that end too early, go on after their end or fail a checksum are refused.
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Callable
 
@@ -48,6 +49,10 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _XERIAL_MAGIC = b"\x82SNAPPY\0"
 _SNAPPY_MAX_RATIO = 22
 """More content than a byte can stand for: the best element makes 64 bytes out of 3."""
+
+_SNAPPY_BLOCK_LEN = 1 << 15
+_LZ4_BLOCK_LEN = 1 << 16
+"""Content of a block, as Kafka's writers divide it."""
 
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _LZ4_MAX_RATIO = 255
@@ -83,6 +88,32 @@ def decompress(codec: int, data: bytes, *, legacy: bool = False, limit: int = DE
     else:
         _zstd(data, content)
     return bytes(content.made)
+
+
+def compress(codec: int, data: bytes, *, legacy: bool = False) -> bytes:
+    """Write content in a codec of message sets; snappy and LZ4 store it as it is, which every reader takes.
+
+    ``legacy`` writes the LZ4 header checksum of Kafka's message format 0.
+    """
+    if codec == 1:
+        member = zlib.compressobj(wbits=31)
+        return member.compress(data) + member.flush()
+    if codec == 2:
+        blocks = [data[at : at + _SNAPPY_BLOCK_LEN] for at in range(0, len(data), _SNAPPY_BLOCK_LEN)]
+        return _XERIAL_MAGIC + struct.pack(">ii", 1, 1) + b"".join(map(_xerial_block, blocks))
+    header = _LZ4_MAGIC + bytes([1 << 6 | _INDEPENDENT, 4 << 4])
+    check = xxh32(header if legacy else header[len(_LZ4_MAGIC) :]) >> 8 & 0xFF
+    blocks = [data[at : at + _LZ4_BLOCK_LEN] for at in range(0, len(data), _LZ4_BLOCK_LEN)]
+    stored = b"".join(struct.pack("<I", len(block) | _STORED) + block for block in blocks)
+    return header + bytes([check]) + stored + bytes(4)
+
+
+def _xerial_block(content: bytes) -> bytes:
+    """Write a block of snappy that is one literal, behind its length."""
+    size = len(content)
+    varint = bytes(size >> shift & 0x7F | (0x80 if size >> shift + 7 else 0) for shift in (0, 7, 14) if size >> shift)
+    block = varint + bytes([61 << 2]) + (size - 1).to_bytes(2, "little") + content
+    return struct.pack(">i", len(block)) + block
 
 
 class _Content:

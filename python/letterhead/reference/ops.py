@@ -18,6 +18,7 @@ from letterhead.errors import EncodeError, Fault, check_name
 from letterhead.limits import Limits
 from letterhead.losses import Loss
 from letterhead.reference import keys, types
+from letterhead.reference.batches import kip82_messages
 from letterhead.reference.convert import Converted, convert, convert_rows
 from letterhead.reference.cursor import ReadOptions
 from letterhead.reference.formats import Format, named, of_one_message, target
@@ -34,13 +35,15 @@ from letterhead.reference.reading import (
     read_cell,
     read_row,
 )
-from letterhead.reference.walk import Entry, Fields
+from letterhead.reference.walk import Entry, Fields, Refused
 from letterhead.reference.writing import NO_MESSAGE, Report, Writer
 
 __all__ = [
+    "SET_CODECS",
     "Converted",
     "Loss",
     "Losses",
+    "batch",
     "convert",
     "convert_rows",
     "decode",
@@ -57,6 +60,10 @@ __all__ = [
 
 Spec = tuple[str, Key, str, str, bool]
 """What is asked for in one column: its name, a key, a type, what to do with repeats, whether it is required."""
+
+
+SET_CODECS = ("none", "gzip", "snappy", "lz4")
+"""The codecs of message sets, by their numbers."""
 
 
 # --- decode ----------------------------------------------------------------------------------------------------------
@@ -376,6 +383,33 @@ def encode_rows(
         report = NO_MESSAGE if nothing else _write(message, writer, number)
         out.append({"data": report.data, "losses": report.losses or None} if on_loss == "report" else report.data)
     return out
+
+
+def batch(
+    messages: Iterable[Mapping[str, Any]],
+    format: str,
+    *,
+    codec: str = "none",
+    kinds: KindsGiven = None,
+    on_loss: str = "raise",
+    null_headers: str = "empty",
+) -> bytes:
+    """Write messages, each a mapping of all fields, as one set of ``kip82-messages*``."""
+    number = SET_CODECS.index(codec)
+    row = target(format.replace("messages", "message"))
+    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=False, converting=False)
+    laid_out, written = [], []
+    try:
+        for fields in kip82_messages.lay_out(messages, number):
+            laid_out.append(fields)
+            written.append(_write(fields, writer, len(written)).data or b"")
+    except Refused as refused:
+        fault = Fault(refused.code, refused.message, None, refused.header, refused.key)
+        raise fault.as_error(EncodeError, format, row=len(written)) from None
+    data = b"".join(written)
+    if not number:
+        return data
+    return encode(kip82_messages.compressed(laid_out, data, number), row.name) or b""
 
 
 def _write(message: Any, writer: Writer, number: int | None = None) -> Report:

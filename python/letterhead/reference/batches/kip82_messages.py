@@ -24,7 +24,8 @@ cut off at the end is a fault, which a lenient cursor lets go; a compressed set 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from letterhead.reference import codecs
 from letterhead.reference.cursor import Broken, Cursor
@@ -32,11 +33,12 @@ from letterhead.reference.envelopes.kip82_message import (
     CODEC_BITS,
     FLAGGED,
     LOG_APPEND_BIT,
+    MAGIC,
     WRAPPED,
     Message,
     take_frame,
 )
-from letterhead.reference.walk import Fields, Opened
+from letterhead.reference.walk import Fields, Opened, Refused
 
 FRAME_LEN = 12
 """Offset and size, which the size does not count."""
@@ -115,6 +117,64 @@ class MessageSet:
 
 FLAGGED_SET = MessageSet(FLAGGED)
 WRAPPED_SET = MessageSet(WRAPPED)
+
+
+def lay_out(messages: Iterable[Mapping[str, Any]], codec: int) -> Iterator[Fields]:
+    """Give the fields of messages as a set has them: with their offsets, relative ones in a compressed set.
+
+    Raises
+    ------
+    Refused
+        If a message does not fit behind those before it.
+    """
+    first: Fields | None = None
+    last = 0
+    for message in messages:
+        fields = dict(message)
+        if fields["offset"] is None:
+            fields["offset"] = 0 if first is None else wrapped(last + 1)
+        if first is not None and fields["offset"] <= last:
+            raise Refused("out_of_range", f"offset {fields['offset']} is not after {last}")
+        if (fields["attributes"] or 0) & CODEC_BITS:
+            raise Refused("bad_attributes", "a compressed set is no message of a set: give its messages")
+        first, last = first or dict(fields), fields["offset"]
+        if codec:
+            magic, appended = _common(fields)
+            if magic != _common(first)[0]:
+                raise Refused("bad_magic", f"magic {magic} inside a set of magic {_common(first)[0]}")
+            if appended != _common(first)[1]:
+                text = "a compressed set has one timestamp type, and with log append time one timestamp"
+                raise Refused("field_not_carried", text)
+            if magic > 0:
+                fields["offset"] = wrapped(last - first["offset"])
+        yield {**fields, "last_offset": last}
+
+
+def compressed(messages: Sequence[Fields], data: bytes, codec: int) -> Fields:
+    """Give the fields of the message that holds a set, from the messages as :func:`lay_out` gave them and their bytes."""
+    magic, appended = _common(messages[0])
+    largest = max(_timestamp(message) for message in messages)
+    return {
+        "offset": messages[-1]["last_offset"],
+        "magic": magic,
+        "attributes": codec | (0 if appended is None else LOG_APPEND_BIT),
+        "timestamp": largest if appended is None else appended,
+        "key": None,
+        "headers": [],
+        "value": codecs.compress(codec, data, legacy=magic == 0),
+        "tombstone": None,
+    }
+
+
+def _common(fields: Fields) -> tuple[int, int | None]:
+    """Give what the messages of a compressed set share: the magic, and with log append time the timestamp."""
+    magic: int = MAGIC if fields["magic"] is None else fields["magic"]
+    appended = magic > 0 and (fields["attributes"] or 0) & LOG_APPEND_BIT
+    return magic, _timestamp(fields) if appended else None
+
+
+def _timestamp(fields: Fields) -> int:
+    return -1 if fields["timestamp"] is None else fields["timestamp"]
 
 
 def unreadable(cursor: Cursor, end: Broken) -> Opened:
