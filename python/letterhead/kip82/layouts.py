@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from letterhead.errors import check_name
 
-__all__ = ["BLOCKS", "MESSAGES", "SETS", "WRAPPER", "Layout", "check_layout"]
+__all__ = ["BLOCKS", "CODECS", "MESSAGES", "SETS", "WRAPPER", "Codec", "Layout", "check_layout"]
 
 Layout: TypeAlias = Literal["typed", "int", "wrapper"]
 
@@ -18,6 +18,11 @@ MESSAGES: dict[Layout, str] = {"typed": "kip82-message", "int": "kip82-message-i
 
 SETS: dict[Layout, str] = {"typed": "kip82-messages", "int": "kip82-messages-int", "wrapper": "kip82-messages-wrapper"}
 """The format of many, one after another."""
+
+Codec: TypeAlias = Literal["none", "gzip", "snappy", "lz4"]
+
+CODECS: tuple[Codec, ...] = ("none", "gzip", "snappy", "lz4")
+"""How a set is compressed, by the three lowest attribute bits."""
 
 WRAPPER = "kip82-wrapper"
 """The format of a value with its headers."""

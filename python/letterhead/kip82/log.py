@@ -14,14 +14,26 @@ from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderE
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, should_retain
 from letterhead.kip82.fetch import AskedPartition, FetchedPartition, FetchRequest, FetchResponse
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
-from letterhead.kip82.layouts import MESSAGES, Layout, check_layout
+from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
 from letterhead.kip82.log_errors import Damage, DamagedLogError
 from letterhead.kip82.produce import ProducedPartition, ProduceRequest, ProduceResponse, SentPartition
+from letterhead.kip82.properties import check_format_version
 from letterhead.kip82.records import ProducerRecord, RecordMetadata
 from letterhead.kip82.requests import ErrorCode, Topic
 from letterhead.kip82.segment import Stored
 from letterhead.kip82.store import Compacted, Store
-from letterhead.kip82.versions import LOG_APPEND_BIT, MAGIC, VERSIONS, carry, convert_down, convert_up, layout_of
+from letterhead.kip82.versions import (
+    CODEC_BITS,
+    LOG_APPEND_BIT,
+    MAGIC,
+    VERSIONS,
+    carry,
+    convert_down,
+    convert_up,
+    layout_of,
+    pack,
+    write_message,
+)
 from letterhead.losses import Kinds
 
 __all__ = ["Compacted", "MessageLog"]
@@ -33,12 +45,15 @@ class MessageLog(Closing):
     One object at a time may write to a log; any number may read it (``readonly=True``). Threads may share an object. It is
     no server, has no thread, and answers requests from the program that it is in.
 
+    A directory that Kafka 0.8 to 0.10 wrote is opened as it is, with its messages of magic 0 and 1 and its compressed sets.
+    The broker must be stopped. Once the log is opened to be written, a ``log.json`` stands beside the segments.
+
     Parameters
     ----------
     path : str or Path
         The directory. Where it is not there, it is made.
     layout : {"typed", "int", "wrapper"}, optional
-        Layout of the messages. A log keeps the one that it was made with, by default ``"typed"``.
+        Layout of the messages of magic 2. A log keeps the one that it was made with, by default ``"typed"``.
     topic : str, optional
         Name of the topic, for requests: by default what the name of the directory begins with, ``orders-0``.
     partition : int, optional
@@ -48,7 +63,14 @@ class MessageLog(Closing):
     segment_bytes : int, default 64 MiB
         A file that would become larger is left, and a new one begun.
     max_message_bytes : int, default 1,000,012
-        Larger messages are refused; that is what Kafka's brokers do when nothing else is said.
+        Larger messages are refused, as Kafka's brokers do by default. Also the most content of a compressed set.
+    message_format_version : {0, 1, 2}, optional
+        Magic of the messages that are appended, as ``message.format.version`` of Kafka 0.10 says it for a topic: 0 as
+        Kafka 0.8 and 0.9 wrote them, without timestamps, 1 as 0.10 did, 2 as the drafts do. By default the one the log
+        had before, or else 2. Older messages stay as they are. With 0 and 1 headers are a loss, see ``on_loss``.
+    codec : {"none", "gzip", "snappy", "lz4"}, default "none"
+        How the messages of an append or a produce request are compressed, as ``compression.type`` of Kafka says it for a
+        topic: together, as one set.
     sync : {"append", "flush"}, default "append"
         When the disk is made to have what was appended: before :meth:`append` returns, or at :meth:`flush`, at the end of
         a file and on close. A program that is killed loses nothing that was appended either way; a computer that loses its
@@ -59,7 +81,8 @@ class MessageLog(Closing):
         What to do where the last file ends with bytes that are no message and are not what a crash leaves of an append.
         ``"cut"`` moves them to a file ``….damaged-<position>`` beside it.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with headers that cross between layouts, where a request is of another one than the log.
+        What to do with headers that cannot be kept: where a request is of another layout than the log, and where the
+        log writes messages of magic 0 or 1, which have none.
     kinds_in, kinds_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
         What becomes of kinds then, as in :func:`letterhead.convert`: of the headers that a produce request brings, and of
         those that a fetch takes away.
@@ -71,7 +94,7 @@ class MessageLog(Closing):
     ----------
     path : Path
         The directory.
-    layout, topic, partition
+    layout, topic, partition, message_format_version
         As they are.
     torn_tail : Damage or None
         What was cut off at the end when the log was opened; reading only, what would be.
@@ -112,6 +135,8 @@ class MessageLog(Closing):
         sync: Literal["append", "flush"] = "append",
         timestamps: Literal["create", "append"] = "create",
         damaged_tail: Literal["raise", "cut"] = "raise",
+        message_format_version: Literal[0, 1, 2] | None = None,
+        codec: Codec = "none",
         on_loss: Literal["raise", "drop"] = "raise",
         kinds_in: Kinds | None = None,
         kinds_out: Kinds | None = None,
@@ -123,16 +148,21 @@ class MessageLog(Closing):
         check_name("timestamps value", timestamps, ("create", "append"))
         check_name("damaged_tail value", damaged_tail, ("raise", "cut"))
         check_name("on_loss value", on_loss, ("raise", "drop"))
+        check_name("codec", codec, CODECS)
+        if message_format_version is not None:
+            check_format_version(message_format_version)
         self.path = Path(path)
         self.readonly = readonly
         self._max_message_bytes = max_message_bytes
         self._log_append_time = timestamps == "append"
+        self._codec = CODECS.index(codec)
+        self._on_loss = on_loss
         self._interceptors = ProducerInterceptors.of(interceptors)
         self._crossing_in: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_in}
         self._crossing_out: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_out}
         self._store = Store(
             self.path,
-            (layout, topic, partition),
+            (layout, topic, partition, message_format_version),
             readonly=readonly,
             segment_bytes=segment_bytes,
             sync=sync == "append",
@@ -141,6 +171,7 @@ class MessageLog(Closing):
         self.layout: Layout = self._store.properties.layout
         self.topic = self._store.properties.topic
         self.partition = self._store.properties.partition
+        self.message_format_version = self._store.properties.message_format_version
         self.torn_tail = self._store.torn_tail
         try:
             self._check_crossing()
@@ -173,8 +204,8 @@ class MessageLog(Closing):
         ----------
         messages : iterable of Envelope, mapping or ProducerRecord
             The fields of ``kip82-message*``: key, value, headers, timestamp (milliseconds; by default now), tombstone in the
-            wrapper layout. Offset and checksum are the log's. Of magic 0 and 1 they are converted up. Records must be of
-            the log's topic and layout.
+            wrapper layout. Offset and checksum are the log's. Messages of another magic than the log writes are
+            converted to it. Records must be of the log's topic and layout.
 
         Returns
         -------
@@ -243,7 +274,7 @@ class MessageLog(Closing):
                 if fields["timestamp"] is None and fields["magic"] != 0:
                     fields["timestamp"] = now
                 cells.append(self._cell(Envelope(**fields), self.layout, now))
-            return self._store.write(cells)
+            return self._store.write(self._frames(cells))
 
     def _said(self, given: Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]) -> Mapping[str, Any]:
         """Give the fields of a message that was handed in."""
@@ -274,8 +305,8 @@ class MessageLog(Closing):
     def produce(self, request: ProduceRequest) -> ProduceResponse:
         """Append what a request carries; partition by partition, each as a whole or not at all.
 
-        Messages of older versions are converted up: they get no headers. Compressed sets are opened, and their messages
-        stored one by one.
+        Messages are converted to the magic that the log writes: older ones get no headers. Compressed sets are opened, and
+        their messages written with the codec of the log.
 
         Parameters
         ----------
@@ -325,11 +356,11 @@ class MessageLog(Closing):
         except (ConversionError, EncodeError) as error:
             large = error.code == "too_large"
             return refused(ErrorCode.MESSAGE_TOO_LARGE if large else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, error)
-        offsets = self._store.write(cells)
+        offsets = self._store.write(self._frames(cells))
         return ProducedPartition(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
     def _cell(self, message: Envelope, layout: Layout, now: int) -> bytes:
-        """Write a message as it stands in the log; what is of an older magic gets no headers."""
+        """Write a message as it stands in the log, single; one of an older magic gets no headers."""
         old = message.magic is not None and message.magic < 2
         layout = self.layout if old else layout
         message = convert_up(message, layout)
@@ -338,7 +369,10 @@ class MessageLog(Closing):
             message = message._replace(timestamp=now, attributes=attributes | LOG_APPEND_BIT)
         else:
             message = message._replace(attributes=attributes)
-        cell = carry(message, layout, self.layout, **self._crossing_in)
+        if self.message_format_version == 2:
+            cell = carry(message, layout, self.layout, **self._crossing_in)
+        else:
+            cell = self._older_cell(message)
         if len(cell) > self._max_message_bytes:
             raise EncodeError(
                 f"the message has {len(cell)} bytes, and the log takes {self._max_message_bytes} (max_message_bytes)",
@@ -346,6 +380,34 @@ class MessageLog(Closing):
                 code="too_large",
             )
         return cell
+
+    def _older_cell(self, message: Envelope) -> bytes:
+        """Write a message of magic 0 or 1, which have no headers, and no value in a delete."""
+        magic = self.message_format_version
+        older = convert_down(message, magic)
+        if self._on_loss == "raise" and (message.headers or older.value != message.value):
+            lost = "headers" if message.headers else "value of a delete"
+            raise ConversionError(
+                f"magic {magic} has no {lost}: open the log with message_format_version=2, or with on_loss='drop'",
+                format=MESSAGES[self.layout],
+                code="field_not_carried",
+            )
+        return write_message(older, self.layout)
+
+    def _frames(self, cells: list[bytes]) -> list[bytes]:
+        """Compress messages into sets, if the log has a codec, none of more than ``max_message_bytes`` of content."""
+        if not self._codec:
+            return cells
+        sets: list[list[bytes]] = []
+        size = 0
+        for cell in cells:
+            size += len(cell)
+            if not sets or size > self._max_message_bytes:
+                sets.append([])
+                size = len(cell)
+            sets[-1].append(cell)
+        attributes = self._codec | (LOG_APPEND_BIT if self._log_append_time else 0)
+        return [pack(b"".join(each), self.layout, attributes) for each in sets]
 
     # Reading ------------------------------------------------------------------------------------------------------
 
@@ -373,8 +435,9 @@ class MessageLog(Closing):
             If the log is closed.
         """
         for stored in self._store.read(start, on_damage):
-            assert stored.message is not None
-            yield stored.message
+            for message in stored.messages:
+                if message.offset >= start:
+                    yield message
 
     def verify(self) -> list[Damage]:
         """Read everything, and say what is damaged.
@@ -392,8 +455,9 @@ class MessageLog(Closing):
     def fetch(self, request: FetchRequest) -> FetchResponse:
         """Give messages as a request wants them.
 
-        For versions up to 2 they are converted down: headers are dropped. Sets hold whole messages, and one at least
-        where there is one, whatever ``max_bytes`` is; nothing is waited for.
+        Messages that the version cannot have are converted down, and their headers dropped; older ones are given as they
+        are stored. Sets hold whole messages, and one at least where there is one, whatever ``max_bytes`` is; nothing is
+        waited for. A compressed set is given as a whole, as Kafka does: it may begin before the offset that was asked for.
 
         Parameters
         ----------
@@ -447,14 +511,16 @@ class MessageLog(Closing):
         return FetchedPartition(asked.partition, ErrorCode.NONE, end, b"".join(cells))
 
     def _served(self, stored: Stored, version: int) -> bytes:
-        """Write a message of the log as a version has it."""
-        target = layout_of(version, self.layout)
-        if target == self.layout:
+        """Write a message or a compressed set of the log as a version has it."""
+        target = layout_of(version, self.layout) or self.layout
+        if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.layout):
             return stored.data
-        assert stored.message is not None
-        if target is None:
-            return carry(convert_down(stored.message, MAGIC[version]), self.layout, self.layout)
-        return carry(stored.message, self.layout, target, **self._crossing_out)
+        if MAGIC[version] < 2:
+            cells = [write_message(convert_down(each, MAGIC[version]), target) for each in stored.messages]
+        else:
+            cells = [carry(each, self.layout, target, **self._crossing_out) for each in stored.messages]
+        data = b"".join(cells)
+        return pack(data, target, stored.attributes) if stored.attributes & CODEC_BITS else data
 
     # Compaction ---------------------------------------------------------------------------------------------------
 
@@ -463,7 +529,8 @@ class MessageLog(Closing):
     ) -> Compacted:
         """Keep the last message of every key, and deletes for their time.
 
-        Offsets stay, and what is kept stays byte for byte. Files are replaced one by one, the oldest first: whatever
+        Offsets stay, and what is kept stays byte for byte; a compressed set that loses messages is compressed again. Files
+        are replaced one by one, the oldest first: whatever
         moment a crash comes at, no message is back that a later one replaced.
 
         Parameters

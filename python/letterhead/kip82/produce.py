@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from letterhead.envelope import Envelope
-from letterhead.errors import ConversionError
+from letterhead.errors import ConversionError, check_name
 from letterhead.kip82 import wire
-from letterhead.kip82.layouts import MESSAGES, Layout, check_layout
+from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
 from letterhead.kip82.requests import Body, Partition, Topic, name_of, topics_of
-from letterhead.kip82.versions import MAGIC, VERSIONS, carry, layout_of, set_format
-from letterhead.message import messages
+from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of, set_format
+from letterhead.message import batch, messages
 
 __all__ = ["ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition"]
 
@@ -102,6 +102,7 @@ class ProduceRequest(Body):
         *,
         version: int,
         layout: Layout = "typed",
+        codec: Codec = "none",
         acks: int = -1,
     ) -> Self:
         """Make a request for one partition.
@@ -118,6 +119,8 @@ class ProduceRequest(Body):
             0 to 4. Up to 2, messages carry no headers, and one with headers is refused.
         layout : {"typed", "int", "wrapper"}, default "typed"
             Which of the two drafts version 4 is of.
+        codec : {"none", "gzip", "snappy", "lz4"}, default "none"
+            How the messages are compressed: all of them together, as one set.
         acks : int, default -1
             What a response says.
 
@@ -133,11 +136,11 @@ class ProduceRequest(Body):
         """
         check_layout(layout)
         sent_in = layout_of(version, layout) or "typed"
-        written = []
+        check_name("codec", codec, CODECS)
+        sent = []
         for offset, given in enumerate(messages):
             fields = given._asdict() if isinstance(given, Envelope) else dict(given)
-            fields |= {"offset": offset, "magic": MAGIC[version], "crc": None}
-            message = Envelope(**fields)
+            message = Envelope(**{**fields, "offset": offset, "magic": MAGIC[version], "crc": None})
             if MAGIC[version] < 2 and fields.get("headers") is not None and message.headers:
                 raise ConversionError(
                     f"message {offset} has headers, and version {version} writes message format {MAGIC[version]}, which "
@@ -145,8 +148,9 @@ class ProduceRequest(Body):
                     format=MESSAGES[sent_in],
                     code="field_not_carried",
                 )
-            written.append(carry(message, sent_in, sent_in))
-        topics = (Topic(topic, (SentPartition(partition, b"".join(written)),)),)
+            sent.append(message)
+        message_set = batch(sent, set_format(version, layout), codec=codec) if sent else b""
+        topics = (Topic(topic, (SentPartition(partition, message_set),)),)
         return cls(version=version, topics=topics, acks=acks)
 
 

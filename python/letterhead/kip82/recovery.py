@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from letterhead.errors import TornTailWarning
 from letterhead.kip82.files import replace_file
-from letterhead.kip82.layouts import MESSAGES
-from letterhead.kip82.log_errors import Damage, DamagedLogError
-from letterhead.kip82.segment import Segment, Stored
+from letterhead.kip82.log_errors import Damage, DamagedLogError, MessageLogError
+from letterhead.kip82.segment import FRAME, MAGIC_AT, Segment, Stored
 from letterhead.message import validate
 
-__all__ = ["Tail", "open_tail"]
+__all__ = ["Tail", "check_kafka_segment", "open_tail"]
 
 
 class Tail(NamedTuple):
@@ -53,15 +52,18 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
     ------
     DamagedLogError
         If the end is damaged in such a way, and is not to be moved.
+    MessageLogError
+        If it is made of record batches of Kafka 0.11 or later, which are no damage.
     """
     last = _last(segment, frames_only=True)
-    if isinstance(last, Damage) or (last is not None and validate(last.data, MESSAGES[segment.layout])):
+    if isinstance(last, Damage) or (last is not None and not segment.fits(last)):
         # Only the messages themselves say where the damage begins.
         last = _last(segment, frames_only=False)
     if last is None:
         return Tail(segment.base, None)
     if isinstance(last, Stored):
         return Tail(last.offset + 1, None)
+    _refuse_record_batches(last)
     torn = segment.torn(last)
     if readonly:
         # What is torn was never there; damage is told by reading, as damage anywhere is.
@@ -76,8 +78,41 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
     with segment.path.open("r+b") as file:
         file.truncate(last.position)
         os.fsync(file.fileno())
+    segment.drop_kafka_indexes()
     warnings.warn(f"cut off at the end: {last}", TornTailWarning, stacklevel=4)
     return Tail(last.offset, last)
+
+
+def check_kafka_segment(segment: Segment) -> None:
+    """Refuse the first file of a directory without properties if it holds no message, so that nothing in it is cut.
+
+    Raises
+    ------
+    MessageLogError
+        If no message of these formats is in it.
+    """
+    for found in segment.read(frames_only=True):
+        if isinstance(found, Damage):
+            _refuse_record_batches(found)
+        elif segment.fits(found):
+            return
+    if segment.size():
+        raise MessageLogError(f"{segment.path.parent} is no message log: {segment.path.name} has no message in it")
+
+
+def _refuse_record_batches(damage: Damage) -> None:
+    """Refuse a file that Kafka 0.11 or a later release went on with: its batches are valid, but not of these formats."""
+    with open(damage.file, "rb") as file:
+        file.seek(damage.position)
+        frame = file.read(FRAME.size)
+        size = int.from_bytes(frame[8:], "big")
+        left = os.fstat(file.fileno()).st_size - file.tell()
+        data = frame + file.read(size) if size <= left else b""
+    if data[MAGIC_AT : MAGIC_AT + 1] == b"\2" and not validate(data, "record-batch"):
+        raise MessageLogError(
+            f"{damage.file} holds record batches of Kafka 0.11 or later from byte {damage.position} on, and no messages of "
+            "the formats of this log: read it with letterhead.read.segments"
+        )
 
 
 def _last(segment: Segment, *, frames_only: bool) -> Stored | Damage | None:

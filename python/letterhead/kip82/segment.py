@@ -1,4 +1,4 @@
-"""One file of a log: messages one after another, as the layout has them, and nothing else.
+"""One file of a log: messages one after another, and nothing else.
 
 ::
 
@@ -7,13 +7,16 @@
     └──────────────┴────────────┴───────┴──────────────────────────────────────────────┴─ ─
      ◀──────── frame ─────────▶ ◀───────────────── size bytes ────────────────────────▶
 
-So a file is a cell of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``: the native module reads the
-messages. Here stand only the frames, which say where a message ends, and what to do where one does not hold.
+So a file is a batch of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``: the native module reads the
+messages. This module only follows the frames, which say where a message ends, and decides what to do where one is damaged.
+A message may be a compressed set; its frame then has the offset of the last message in it.
 
 Notes for the next reader:
 
-* The checksum covers neither offset nor size. Both are held against what is known: offsets go up by one, and where
-  compaction took messages away, they go up; a message does not go past the end of the file.
+* The checksum covers neither offset nor size. Both are compared with what is known: offsets increase by one, or just
+  increase where compaction removed messages; a message does not pass the end of the file.
+* A frame whose checksum holds is never damage by itself, even if nothing here can open it: it may be in another layout, in
+  an unknown codec, or larger than the limits allow.
 * After bytes that are no message the next one is looked for byte by byte: the size may be what is wrong. A message is only
   believed there if its offset fits and its checksum holds.
 * Nothing is allocated by a size: reads end where the file does.
@@ -25,8 +28,10 @@ import os
 import re
 import struct
 import threading
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,12 +44,16 @@ from letterhead.message import messages, validate
 __all__ = ["Segment", "Stored", "name_of"]
 
 FRAME = struct.Struct(">qi")
-LEAST_SIZE = 22
-"""Of a message: checksum, magic, attributes, timestamp, and two lengths."""
+LEAST_SIZE = 14
+"""Of a message of magic 0: checksum, magic, attributes, and two lengths."""
 
 LEAST = FRAME.size + LEAST_SIZE
-MAGIC_AT, MAGIC = 16, 2
-CODEC_AT, CODEC_BITS = 17, 0x07
+CRC_AT, MAGIC_AT, ATTRIBUTES_AT = 12, 16, 17
+MAGICS = (0, 1, 2)
+CODEC_BITS = 0x07
+
+MAX_RATIO = 1032
+"""The most bytes that a compressed byte can stand for: deflate's limit, the highest of all codecs."""
 
 CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
@@ -59,25 +68,38 @@ def name_of(base: int) -> str:
 
 
 class Stored(NamedTuple):
-    """A message in a file.
+    """A message in a file, or a compressed set of messages.
 
     Attributes
     ----------
+    expected : int
+        The lowest offset that the first message can have.
     offset : int
-        Its offset.
+        The offset of the message, or of the last one of the set.
     position, end : int
         Its first byte, and the one after its last.
     data : bytes
         Its bytes.
-    message : Envelope or None
-        What it says; ``None`` where only frames were looked at.
+    messages : tuple of Envelope
+        What was read from it; empty if only frames were read.
     """
 
+    expected: int
     offset: int
     position: int
     end: int
     data: bytes
-    message: Envelope | None
+    messages: tuple[Envelope, ...]
+
+    @property
+    def attributes(self) -> int:
+        """The attributes of the message, or of the set."""
+        return self.data[ATTRIBUTES_AT]
+
+    @property
+    def magic(self) -> int:
+        """The message format."""
+        return self.data[MAGIC_AT]
 
 
 class Segment:
@@ -139,20 +161,32 @@ class Segment:
                 expected, position = reader.skip(expected, position, start)
             for found in reader.read(expected, position, frames_only):
                 if isinstance(found, Stored):
-                    _note(index, found.offset, found.position)
+                    _note(index, found.expected, found.position)
                     if found.offset < start:
                         continue
                 yield found
 
-    def note(self, offset: int, position: int) -> None:
-        """Remember where a message begins that was appended."""
-        _note(self._index, offset, position)
+    def note(self, expected: int, position: int) -> None:
+        """Remember where a message begins that was appended, and the lowest offset it can have."""
+        _note(self._index, expected, position)
 
     def replace(self, path: Path) -> None:
-        """Put another file in the place of this one."""
+        """Replace the file by another one."""
         with self._guard:
             os.replace(path, self.path)
             self._index = [(self.base, 0)]
+        self.drop_kafka_indexes()
+
+    def drop_kafka_indexes(self) -> None:
+        """Delete the index files that Kafka keeps beside the segment: they describe bytes that change now."""
+        for suffix in (".index", ".timeindex"):
+            self.path.with_suffix(suffix).unlink(missing_ok=True)
+
+    def fits(self, stored: Stored) -> bool:
+        """Say whether a message that was found by its frame is whole, and a compressed set begins with the expected offset."""
+        if not _is_whole(stored.data):
+            return False
+        return self.gaps or first_offset(stored.data, self.layout) in (None, stored.expected)
 
     def torn(self, damage: Damage) -> bool:
         """Say whether damage at the end of the file is what a crash leaves of an append: a part of one message, or zeros.
@@ -172,17 +206,19 @@ class Segment:
             rest = file.read()
         if not rest.strip(b"\0"):
             return True
-        begun = rest[: FRAME.size]
-        if not damage.offset.to_bytes(8, "big").startswith(begun[:8]):
+        lowest, highest = (int.from_bytes(rest[:8].ljust(8, fill), "big") for fill in (b"\0", b"\xff"))
+        # The offset of a compressed set, or of a message behind a gap, is not known; only that of a single message is.
+        is_single = len(rest) > ATTRIBUTES_AT and not rest[ATTRIBUTES_AT] & CODEC_BITS
+        limit = damage.offset if is_single and not self.gaps else (1 << 63) - 1
+        if not (lowest <= limit and damage.offset <= highest) or rest[MAGIC_AT : MAGIC_AT + 1] > b"\2":
             return False
-        if len(begun) < FRAME.size:
+        if len(rest) < FRAME.size:
             return True
-        size = FRAME.unpack(begun)[1]
-        there = len(rest) - FRAME.size
-        if size <= there:
+        size = FRAME.unpack_from(rest)[1]
+        if size <= len(rest) - FRAME.size:
             return False
-        # Where all of it is there but for a size that says more, the size is what changed.
-        return not _whole_with_size_of(rest, self.layout)
+        # If the message is whole but for a size that is too large, the size is what changed.
+        return not _is_whole(rest)
 
 
 class _Run(NamedTuple):
@@ -214,28 +250,39 @@ class _Reader:
                 continue
             want = CHUNK
             code, reason = run.code, run.reason
-            opened = iter(() if frames_only else self.opened(chunk, run))
+            opened = iter(() if frames_only else self.opened(chunk, run, position))
+            after = None
             for offset, begin, end in run.frames:
                 data = chunk[begin - position : end - position]
-                message = None
+                found: tuple[Envelope, ...] = ()
                 if not frames_only:
                     try:
-                        message = next(opened)
+                        found = next(opened)
                     except DecodeError:
                         code, reason = self.why(data)
+                    else:
+                        reason = self.misplaced(found, expected, offset)
+                        code = "out_of_range"
+                    if reason:
+                        # The checksum covers the bytes that the size announces: where it holds, the size is right.
+                        after = end if _is_whole(data) else None
                         break
-                yield Stored(offset, begin, end, data, message)
+                yield Stored(expected, offset, begin, end, data, found)
                 expected = offset + 1
             else:
                 begin = run.frames[-1][2] if run.frames else position
             if not reason:
                 position = begin
                 continue
-            position = self.next_whole(begin, expected)
+            position = after or self.next_whole(begin, expected)
             yield Damage(str(self.segment.path), begin, position, expected, reason, code)
-            # How many are missing is not known: the next one says.
-            if position < self.size:
-                expected = int.from_bytes(os.pread(self.descriptor, 8, position), "big")
+            # How many messages are missing is not known: the next one says.
+            following = self.whole_at(position)
+            if following is not None:
+                first = first_offset(following, self.segment.layout)
+                expected = int.from_bytes(following[:8], "big") if first is None else first
+            elif after:
+                expected = offset + 1
 
     def skip(self, expected: int, position: int, start: int) -> tuple[int, int]:
         """Go from frame to frame up to an offset, as far as they fit; give the message that is then expected, and where."""
@@ -245,7 +292,7 @@ class _Reader:
             for offset, begin, end in run.frames:
                 if offset >= start:
                     return expected, position
-                _note(self.index, offset, begin)
+                _note(self.index, expected, begin)
                 expected, position = offset + 1, end
             if run.reason or not run.frames:
                 break
@@ -261,23 +308,24 @@ class _Reader:
                 return _Run(frames, "truncated", "the file ends inside the offset or the size of a message")
             if len(chunk) - at < FRAME.size:
                 break
+            if len(chunk) - at < LEAST and left >= LEAST:
+                break
             offset, size = FRAME.unpack_from(chunk, at)
-            fault = self.fault(offset, size, expected, left)
+            is_set = left < LEAST or bool(chunk[at + ATTRIBUTES_AT] & CODEC_BITS)
+            fault = self.fault(offset, size, expected, left, is_set)
             if fault is not None:
                 return _Run(frames, *fault)
             end = at + FRAME.size + size
             if end > len(chunk):
                 break
-            if chunk[at + CODEC_AT] & CODEC_BITS:
-                return _Run(frames, "bad_attributes", "a compressed set, where there are only single messages")
             frames.append((offset, position + at, position + end))
             expected, at = offset + 1, end
         return _Run(frames, "", "")
 
-    def fault(self, offset: int, size: int, expected: int, left: int) -> tuple[str, str] | None:
+    def fault(self, offset: int, size: int, expected: int, left: int, is_set: bool) -> tuple[str, str] | None:
         """Say what is wrong with a frame."""
         limit = self.segment.limit
-        if self.segment.gaps and offset != expected:
+        if (self.segment.gaps or is_set) and offset != expected:
             if offset < expected or (limit is not None and offset >= limit):
                 upper = "" if limit is None else f" and below {limit}"
                 return "out_of_range", f"the offset is {offset}, and it must be {expected} or more{upper}"
@@ -289,18 +337,38 @@ class _Reader:
             return "truncated", f"the message has {size} bytes, and {left - FRAME.size} are left in the file"
         return None
 
-    def opened(self, chunk: bytes, run: _Run) -> Iterator[Envelope]:
-        """Open the messages of a run."""
-        if not run.frames:
-            return iter(())
-        begin, end = run.frames[0][1], run.frames[-1][2]
-        return messages(chunk[: end - begin], SETS[self.segment.layout])
+    def opened(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Envelope, ...]]:
+        """Open the messages of a run: single ones together, a compressed set by itself."""
+
+        def is_set(frame: tuple[int, int, int]) -> bool:
+            return bool(chunk[frame[1] - position + ATTRIBUTES_AT] & CODEC_BITS)
+
+        layout = SETS[self.segment.layout]
+        for sets, group in groupby(run.frames, is_set):
+            frames = list(group)
+            if sets:
+                for _, begin, end in frames:
+                    yield tuple(messages(chunk[begin - position : end - position], layout))
+            else:
+                for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], layout):
+                    yield (message,)
+
+    def misplaced(self, found: tuple[Envelope, ...], expected: int, last: int) -> str:
+        """Say what is wrong with the offsets of the messages of a compressed set."""
+        offsets = [message.offset for message in found]
+        if not found or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] != last:
+            return f"the messages of a compressed set do not lead to its offset {last}"
+        if offsets[0] < expected or (offsets[0] > expected and not self.segment.gaps):
+            return f"a compressed set begins with offset {offsets[0]} where {expected} comes next"
+        return ""
 
     def why(self, data: bytes) -> tuple[str, str]:
         """Say what is wrong with a message."""
-        faults = validate(data, MESSAGES[self.segment.layout])
-        place = "" if faults[0].offset is None else f" (byte {faults[0].offset} of the message)"
-        return faults[0].code, f"{faults[0].message}{place}"
+        layout = self.segment.layout
+        # Only a set's own format opens it, and reports what is wrong inside.
+        fault, *_ = validate(data, MESSAGES[layout]) or validate(data, SETS[layout])
+        place = "" if fault.offset is None else f" (byte {fault.offset} of the message)"
+        return fault.code, f"{fault.message}{place}"
 
     def next_whole(self, begin: int, expected: int) -> int:
         """Find where the next whole message begins after one that is none; the end of the file if there is no more."""
@@ -320,7 +388,10 @@ class _Reader:
     def search(self, begin: int, expected: int) -> int:
         """Find the first place where a whole message stands."""
         position = begin + 1
-        pattern = _frames_like(expected, self.highest(expected, self.size - begin))
+        highest = self.highest(expected, self.size - begin)
+        if not self.segment.gaps:
+            highest += (self.size - begin) * MAX_RATIO // LEAST  # a compressed set has the offset of its last message
+        pattern = _frames_like(expected, min(highest, (1 << 63) - 1))
         while position < self.size:
             window = os.pread(self.descriptor, CHUNK, position)
             for candidate in pattern.finditer(window):
@@ -328,45 +399,60 @@ class _Reader:
                     return position + candidate.start()
             if len(window) < CHUNK:
                 break
-            position += CHUNK - CODEC_AT  # a frame that the window cuts lies in the next one as a whole
+            position += CHUNK - MAGIC_AT  # a frame that the window cuts lies in the next one as a whole
         return self.size
 
     def is_whole(self, position: int, begin: int, expected: int) -> bool:
         """Say whether a message that fits stands at a position."""
+        data = self.whole_at(position)
+        if data is None or int.from_bytes(data[:8], "big", signed=True) < expected:
+            return False
+        first = first_offset(data, self.segment.layout)
+        return first is None or expected <= first <= self.highest(expected, position - begin)
+
+    def whole_at(self, position: int) -> bytes | None:
+        """Give the bytes of the message at a position, if one stands there whose checksum holds."""
         frame = os.pread(self.descriptor, FRAME.size, position)
         if len(frame) < FRAME.size:
-            return False
-        offset, size = FRAME.unpack(frame)
-        if not expected <= offset <= self.highest(expected, position - begin):
-            return False
+            return None
+        size = FRAME.unpack(frame)[1]
         if not LEAST_SIZE <= size <= self.size - position - FRAME.size:
-            return False
-        return not validate(os.pread(self.descriptor, FRAME.size + size, position), MESSAGES[self.segment.layout])
+            return None
+        data = os.pread(self.descriptor, FRAME.size + size, position)
+        return data if _is_whole(data) else None
 
     def is_but_for_its_size(self, begin: int, end: int) -> bool:
         """Say whether a message would be whole if its size said that it ends where it does."""
-        data = os.pread(self.descriptor, end - begin, begin)
-        return _whole_with_size_of(data, self.segment.layout)
+        return _is_whole(os.pread(self.descriptor, end - begin, begin))
 
     def highest(self, expected: int, between: int) -> int:
         """Give the highest offset that a message can have after some bytes that are none."""
         if self.segment.gaps:
             return (self.segment.limit or 1 << 63) - 1
-        return expected + between // LEAST + 1
+        return expected + between * MAX_RATIO // LEAST + 1
 
 
-def _note(index: list[tuple[int, int]], offset: int, position: int) -> None:
-    """Remember where a message begins, now and then."""
+def first_offset(data: bytes, layout: Layout) -> int | None:
+    """Give the offset of a message, or of the first one of a compressed set; ``None`` if the set cannot be opened."""
+    if not data[ATTRIBUTES_AT] & CODEC_BITS:
+        return int.from_bytes(data[:8], "big", signed=True)
+    try:
+        return next(message.offset for message in messages(data, SETS[layout]))
+    except (DecodeError, StopIteration):
+        return None
+
+
+def _note(index: list[tuple[int, int]], expected: int, position: int) -> None:
+    """Remember where a message begins, now and then, with the lowest offset it can have."""
     if position >= index[-1][1] + INDEX_EVERY:
-        index.append((offset, position))
+        index.append((expected, position))
 
 
-def _whole_with_size_of(data: bytes, layout: Layout) -> bool:
-    """Say whether bytes are a message, whatever size stands in them."""
-    if len(data) < LEAST:
+def _is_whole(data: bytes) -> bool:
+    """Say whether the checksum of a message holds, whatever offset and size its frame states."""
+    if len(data) < LEAST or data[MAGIC_AT] not in MAGICS:
         return False
-    sized = data[:8] + (len(data) - FRAME.size).to_bytes(4, "big") + data[FRAME.size :]
-    return not validate(sized, MESSAGES[layout])
+    return zlib.crc32(data[MAGIC_AT:]) == int.from_bytes(data[CRC_AT:MAGIC_AT], "big")
 
 
 def _frames_like(low: int, high: int) -> re.Pattern[bytes]:
@@ -374,5 +460,5 @@ def _frames_like(low: int, high: int) -> re.Pattern[bytes]:
     lowest, highest = low.to_bytes(8, "big"), high.to_bytes(8, "big")
     same = next(count for count in range(8, -1, -1) if lowest[:count] == highest[:count])
     # A lookahead, as one candidate may begin inside another.
-    pattern = b"(?=%b.{%d}[\x00-\x7f].{7}%b)" % (re.escape(lowest[:same]), 8 - same, re.escape(bytes([MAGIC])))
+    pattern = b"(?=%b.{%d}[\x00-\x7f].{7}[\x00-\x02])" % (re.escape(lowest[:same]), 8 - same)
     return re.compile(pattern, re.DOTALL)

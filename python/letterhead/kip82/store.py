@@ -16,9 +16,10 @@ from letterhead.envelope import Envelope
 from letterhead.kip82.files import Lock, sync_directory
 from letterhead.kip82.layouts import Layout
 from letterhead.kip82.log_errors import Damage, DamagedLogError, LogClosedError, MessageLogError
-from letterhead.kip82.properties import Properties
-from letterhead.kip82.recovery import open_tail
+from letterhead.kip82.properties import ANYWHERE, Properties
+from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import Segment, Stored, name_of
+from letterhead.kip82.versions import pack, write_message
 
 __all__ = ["Compacted", "Store"]
 
@@ -50,8 +51,8 @@ class Store:
     ----------
     path : Path
         The directory.
-    asked : tuple of str, str and int, or None for each
-        The layout, topic and partition that it must have.
+    asked : tuple of str, str, int and int, or None for each
+        The layout, topic and partition that it must have, and the message format version that it gets.
     readonly : bool
         Whether it is only read.
     segment_bytes : int
@@ -78,7 +79,7 @@ class Store:
     def __init__(
         self,
         path: Path,
-        asked: tuple[Layout | None, str | None, int | None],
+        asked: tuple[Layout | None, str | None, int | None, int | None],
         *,
         readonly: bool,
         segment_bytes: int,
@@ -101,8 +102,16 @@ class Store:
         try:
             self.properties = Properties.open(path, *asked, readonly=readonly)
             self.segments = self._open_segments()
+            if self.properties.compacted_to == ANYWHERE:
+                check_kafka_segment(self.segments[0])
             tail = open_tail(self.segments[-1], readonly=readonly, cut_damaged=cut_damaged)
             self.next_offset, self.torn_tail = tail
+            if self.properties.compacted_to == ANYWHERE:
+                self.properties = replace(self.properties, compacted_to=self.next_offset)
+            self._saved = Properties.saved(path)
+            if not readonly and self._saved != self.properties:
+                self.properties.save(path)
+            self._has_kafka_indexes = not readonly
             if not readonly:
                 self._descriptor = os.open(self.segments[-1].path, os.O_WRONLY | os.O_APPEND)
                 self._size = self.segments[-1].size()
@@ -115,13 +124,13 @@ class Store:
         state = self._unusable or ("read only" if self.readonly else "open")
         return f"{len(self.segments)} segments, {state}"
 
-    def write(self, cells: list[bytes]) -> range:
+    def write(self, frames: list[bytes]) -> range:
         """Append messages, which have the offsets from the next one on: all of them, or none.
 
         Parameters
         ----------
-        cells : list of bytes
-            The messages.
+        frames : list of bytes
+            The messages, or compressed sets of them.
 
         Returns
         -------
@@ -133,16 +142,18 @@ class Store:
         OSError
             If the disk does not take them.
         """
-        data = b"".join(cells)
-        offsets = range(self.next_offset, self.next_offset + len(cells))
+        data = b"".join(frames)
         if not data:
-            return offsets
+            return range(self.next_offset, self.next_offset)
         if self._size and self._size + len(data) > self._segment_bytes:
             self._roll()
         assert self._descriptor is not None
         if os.fstat(self._descriptor).st_size != self._size:
             # Of an append that was interrupted, and never returned.
             os.ftruncate(self._descriptor, self._size)
+        if self._has_kafka_indexes:
+            self.segments[-1].drop_kafka_indexes()
+            self._has_kafka_indexes = False
         self._is_synced = False
         try:
             _write_all(self._descriptor, data)
@@ -153,15 +164,15 @@ class Store:
             except OSError:
                 self._give_up(f"closed after a failed append ({error})")
             raise
-        position = self._size
-        for offset, cell in zip(offsets, cells, strict=True):
-            self.segments[-1].note(offset, position)
-            position += len(cell)
+        position, first = self._size, self.next_offset
+        for frame in frames:
+            self.segments[-1].note(self.next_offset, position)
+            position += len(frame)
+            self.next_offset = int.from_bytes(frame[:8], "big") + 1
         self._size = position
-        self.next_offset = offsets.stop
         if self._sync:
             self.flush()
-        return offsets
+        return range(first, self.next_offset)
 
     def _roll(self) -> None:
         """Leave the last file, and begin a new one. The old one is on disk before the new one is there."""
@@ -228,7 +239,7 @@ class Store:
             # Compaction found nothing to keep in it, between two steps of who reads.
 
     def _tell(self, damage: Damage, on_damage: Callable[[Damage], object] | None) -> None:
-        if self.readonly and Properties.read(self.path) != self.properties:
+        if self.readonly and Properties.saved(self.path) != self._saved:
             raise MessageLogError(f"{self.path} was compacted since it was opened: open it again")
         if on_damage is None:
             raise DamagedLogError(damage, "on_damage= of scan reads on behind it")
@@ -274,12 +285,15 @@ class Store:
             for found in segment.read():
                 if isinstance(found, Damage):
                     raise DamagedLogError(found)
-                assert found.message is not None
-                if retain(found.message):
+                stay = [message for message in found.messages if retain(message)]
+                kept, removed = kept + len(stay), removed + len(found.messages) - len(stay)
+                if len(stay) == len(found.messages):
                     file.write(found.data)
-                    kept += 1
-                else:
-                    removed += 1
+                elif stay:
+                    # As Kafka's cleaner does: what is left of a compressed set is compressed again.
+                    layout = self.properties.layout
+                    data = b"".join(write_message(message._replace(crc=None), layout) for message in stay)
+                    file.write(pack(data, layout, found.attributes))
             file.flush()
             os.fsync(file.fileno())
         if not removed:
@@ -288,6 +302,7 @@ class Store:
             segment.replace(cleaned)
         else:
             segment.path.unlink()
+            segment.drop_kafka_indexes()
             cleaned.unlink()
             self.segments.remove(segment)
         sync_directory(self.path)
@@ -323,6 +338,10 @@ class Store:
         if not self.readonly:
             for left in self.path.glob(f"*.log{CLEANED}"):
                 left.unlink()  # of a compaction that a crash ended; the file that it was to replace is there
+        for left in self.path.glob("*.log.swap"):
+            raise MessageLogError(
+                f"Kafka was stopped while it replaced a file by {left}: start and stop it there again"
+            )
         bases = sorted(int(path.stem) for path in self.path.glob("*.log") if path.stem.isdecimal())
         compacted_to = self.properties.compacted_to
         if bases and bases[0] > compacted_to:

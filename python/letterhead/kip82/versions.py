@@ -9,9 +9,11 @@ version   its sets hold messages of              from
 4         magic 2, typed or with a wrapper       the first draft; the alternative, where the log is one of these
 ========  =====================================  =======================================================
 
-A log holds magic 2. What comes in older is *converted up*: it gets no headers. What goes out to an older version is
-*converted down*: its headers are dropped, and in the wrapper layout the value leaves its wrapper and a delete that had a
-value becomes null, which is the one way in which an old client can see it.
+A log writes the magic of its ``message_format_version``, as brokers do since KIP-32. An older message is *converted up* when
+it is appended: magic 1 has the timestamp -1 if there was none, and magic 2 has no headers. A message is *converted down* when
+a fetch of an older version asks for it, or when the log writes an older magic: its headers are dropped, magic 0 has no
+timestamp, and in the wrapper layout the value leaves its wrapper and a delete that had a value becomes null, as an old client
+could not see bit 4. A fetch never converts up: every client reads older messages.
 """
 
 from __future__ import annotations
@@ -22,11 +24,22 @@ from letterhead.envelope import Envelope
 from letterhead.errors import EncodeError
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
-from letterhead.kip82.layouts import MESSAGES, SETS, Layout
+from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
 from letterhead.losses import Kinds
-from letterhead.message import convert, encode
+from letterhead.message import batch, convert, encode, messages
 
-__all__ = ["MAGIC", "VERSIONS", "carry", "check_version", "convert_down", "convert_up", "layout_of", "set_format"]
+__all__ = [
+    "MAGIC",
+    "VERSIONS",
+    "carry",
+    "check_version",
+    "convert_down",
+    "convert_up",
+    "layout_of",
+    "pack",
+    "set_format",
+    "write_message",
+]
 
 MAGIC = {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}
 """The magic that a fetch of each version gives."""
@@ -186,11 +199,41 @@ def carry(
     if layout == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=False)
     # Only across layouts do losses and kinds mean anything: as it was sent, a message goes in or is refused.
-    data = encode(message, MESSAGES[layout])
+    data = write_message(message, layout)
     if target == layout:
-        return _whole(data)
+        return data
     options: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds}
-    return _whole(convert(_whole(data), MESSAGES[layout], target=MESSAGES[target], **options))
+    return _whole(convert(data, MESSAGES[layout], target=MESSAGES[target], **options))
+
+
+def write_message(message: Envelope, layout: Layout) -> bytes:
+    """Write a message of a layout."""
+    return _whole(encode(message, MESSAGES[layout]))
+
+
+def pack(data: bytes, layout: Layout, attributes: int) -> bytes:
+    """Compress messages into one set.
+
+    Parameters
+    ----------
+    data : bytes
+        The messages, one after another, of one magic.
+    layout : {"typed", "int", "wrapper"}
+        Their layout.
+    attributes : int
+        Those of the set: its codec, and bit 3 if the timestamps are the log's.
+
+    Returns
+    -------
+    bytes
+        The message that holds the set; its offset is that of the last message in it.
+    """
+    timed = attributes & LOG_APPEND_BIT
+    given = [
+        message._replace(attributes=message.attributes & ~LOG_APPEND_BIT | (timed if message.magic else 0))
+        for message in messages(data, SETS[layout])
+    ]
+    return batch(given, SETS[layout], codec=CODECS[attributes & CODEC_BITS])
 
 
 def _whole(data: bytes | None) -> bytes:
