@@ -17,7 +17,7 @@ from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.losses import Kinds, plain_kinds
-from letterhead.reference import ops
+from letterhead.reference import codecs, ops
 from letterhead.reference.formats import FORMATS
 from letterhead.values import of_message
 from list_columns import list_column, list_rows
@@ -144,6 +144,55 @@ def test_a_sign_before_an_unsigned_number_is_read_alike_whatever_its_width() -> 
             headers, options = [("a", None, text)], {"kinds": {"a": f"{kind}:text"}}
             native = outcome(partial(lh.encode, [("a", text)], "iggy", **options))
             assert native == outcome(partial(ops.encode, headers, "iggy", **options))
+
+
+# --- sets ------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def set_messages(draw: st.DrawFn, format: str) -> list[dict[str, Any]]:
+    """Draw messages that mostly go into one set: of one magic and timestamp type, with offsets that increase."""
+    one = strategies.MESSAGE_OF[format]
+    fitting = draw(st.booleans())
+    magic, attributes = draw(st.sampled_from([2, 2, 0, 1, None])), draw(st.sampled_from([0, 0, 8, None]))
+    drawn = draw(st.lists(strategies.loose_messages(one, strategies.headers(one)), min_size=1, max_size=4))
+    offset = draw(strategies.int64s)
+    for message in drawn:
+        offset = min(offset + draw(st.integers(1, 5)), (1 << 63) - 1)
+        if fitting:
+            own = {"magic": magic, "attributes": attributes, "offset": draw(st.sampled_from([None, offset]))}
+            message.update(own, timestamp=drawn[0]["timestamp"])
+    return drawn
+
+
+def opened(data: bytes, format: str, codec: str) -> Any:
+    """Give a set with what it holds decompressed: the bytes of a codec depend on the compressor."""
+    if codec == "none":
+        return data
+    outer = ops.decode(data, strategies.MESSAGE_OF[format])
+    assert isinstance(outer, dict)
+    legacy = outer["magic"] == 0
+    content = codecs.decompress(outer["attributes"] & 7, outer["value"], legacy=legacy)
+    return {**outer, "crc": None, "value": content}
+
+
+@pytest.mark.parametrize("format", strategies.MESSAGE_OF)
+@few
+@given(st.data(), st.sampled_from(ops.SET_CODECS))
+def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) -> None:
+    given = data.draw(set_messages(format))
+    options = data.draw(write_options(strategies.MESSAGE_OF[format], keys_of(given)))
+    options = {name: options[name] for name in ("kinds", "null_headers")} | {"on_loss": "drop"}
+    if data.draw(st.booleans()):
+        options["on_loss"] = "raise"
+    told = {**options, "kinds": plain_kinds(given_kinds(options["kinds"]))}
+    native = outcome(lambda: opened(_native.batch(given, format, codec, **told), format, codec))
+    assert native == outcome(lambda: opened(ops.batch(given, format, codec=codec, **options), format, codec))
+    if isinstance(native, dict):
+        for made in (_native.batch(given, format, codec, **told), ops.batch(given, format, codec=codec, **options)):
+            read = ops.messages(made, format)
+            assert [message["key"] for message in read] == [message["key"] for message in given]
+            assert [message["offset"] for message in read][-1] == native["offset"]
 
 
 # --- convert ---------------------------------------------------------------------------------------------------------

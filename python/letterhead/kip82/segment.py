@@ -356,8 +356,10 @@ class _Reader:
     def misplaced(self, found: tuple[Envelope, ...], expected: int, last: int) -> str:
         """Say what is wrong with the offsets of the messages of a compressed set."""
         offsets = [message.offset for message in found]
-        if not found or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] != last:
-            return f"the messages of a compressed set do not lead to its offset {last}"
+        if not found or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
+            return f"the offsets of a compressed set do not lead to its own, {last}"
+        if offsets[-1] < last and not self.segment.gaps:
+            return f"a compressed set ends with offset {offsets[-1]}, and its own is {last}"
         if offsets[0] < expected or (offsets[0] > expected and not self.segment.gaps):
             return f"a compressed set begins with offset {offsets[0]} where {expected} comes next"
         return ""
