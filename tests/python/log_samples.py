@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+from hypothesis import strategies as st
+
 import letterhead as lh
-from letterhead.kip82.layouts import MESSAGES
+from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
 
 LAYOUTS = ("typed", "int", "wrapper")
 
@@ -38,3 +40,35 @@ def cells(given: list[lh.Envelope], layout: str = "typed") -> list[bytes]:
         lh.encode(lh.Envelope(**{**message._asdict(), "offset": offset, "magic": 2}), MESSAGES[layout])
         for message, offset in zip(given, itertools.count(), strict=False)
     ]
+
+
+def frame(
+    offset: int, count: int, layout: str = "typed", *, magic: int = 2, codec: str = "none", **fields: Any
+) -> bytes:
+    """Write messages of one magic with the offsets from one on: single ones, or a compressed set."""
+    given = [
+        {
+            **message._asdict(),
+            "offset": message.timestamp - 1_000_000,
+            "magic": magic,
+            "headers": message.headers if magic == 2 else None,
+            "tombstone": message.tombstone if magic == 2 else None,
+            **fields,
+        }
+        for message in samples(count, layout, offset)
+    ]
+    return lh.batch(given, SETS[layout], codec=codec)
+
+
+@st.composite
+def logs(draw: st.DrawFn, layout: str) -> list[tuple[int, bytes]]:
+    """Draw what the file of a log can hold, of every magic and codec: next offsets, and the bytes that lead to them."""
+    made, offset = [], 0
+    for _ in range(draw(st.integers(1, 6))):
+        codec = draw(st.sampled_from(CODECS))
+        count = draw(st.integers(1, 5)) if codec != "none" else 1
+        fields = draw(st.sampled_from([{}, {"key": None, "value": None, "headers": None}, {"value": bytes(300)}]))
+        data = frame(offset, count, layout, magic=draw(st.sampled_from([0, 1, 2])), codec=codec, **fields)
+        offset += count
+        made.append((offset, data))
+    return made

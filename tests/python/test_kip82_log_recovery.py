@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import TornTailWarning
 from letterhead.kip82 import Damage, DamagedLogError, MessageLog
-from letterhead.kip82.layouts import MESSAGES
-from log_samples import LAYOUTS, cells, sample, samples
+from letterhead.kip82.layouts import MESSAGES, SETS
+from letterhead.kip82.properties import Properties
+from log_samples import LAYOUTS, cells, frame, logs, sample, samples
+from strategies import few
 
 COUNT = 6
 
@@ -89,6 +96,108 @@ def test_a_file_that_grew_by_zeros_is_torn(path, zeros):
     with log:
         assert log.next_offset == COUNT
     assert file.read_bytes() == data
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@few
+@given(data=st.data())
+def test_valid_messages_of_any_magic_and_codec_are_never_cut(layout, data):
+    """A real torn tail is cut, and what stands before it stays to the last byte."""
+    parts = data.draw(logs(layout))
+    whole = b"".join(part for _, part in parts)
+    cut = data.draw(st.integers(0, len(whole))) if data.draw(st.booleans()) else len(whole)
+    kept, end = b"", 0
+    for offset, part in parts:
+        if len(kept) + len(part) > cut:
+            break
+        kept, end = kept + part, offset
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "orders-0"
+        path.mkdir()
+        (path / "log.json").write_text(json.dumps(asdict(Properties(layout, "orders", 0))))
+        file = path / "00000000000000000000.log"
+        file.write_bytes(whole[:cut])
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            with MessageLog(path, damaged_tail="cut", sync="flush") as log:
+                assert file.read_bytes() == kept
+                assert (log.next_offset, bool(log.torn_tail)) == (end, cut > len(kept))
+                assert [each.category for each in said] == [TornTailWarning] * (cut > len(kept))
+                assert list(log.scan()) == list(lh.messages(kept, SETS[layout]))
+                for start in range(end + 1):
+                    assert [message.offset for message in log.scan(start)] == list(range(start, end))
+                assert log.append([sample(end, layout)]) == range(end, end + 1)
+                assert log.verify() == []
+        assert offsets(path) == list(range(end + 1))
+        assert not list(path.glob("*.damaged-*"))
+
+
+@pytest.mark.parametrize(("magic", "size"), [(0, 14), (1, 22)])
+def test_the_shortest_messages_are_messages(path, magic, size):
+    data = frame(0, 1, magic=magic, key=None, value=None)
+    assert len(data) == 12 + size
+    MessageLog(path).close()
+    (path / "00000000000000000000.log").write_bytes(data)
+    with MessageLog(path, damaged_tail="cut") as log:
+        assert (log.next_offset, log.torn_tail) == (1, None)
+
+
+UNREADABLE = {
+    "codec": lambda: lh.encode({"offset": 1, "attributes": 4, "value": b"zstd"}, MESSAGES["typed"]),
+    "layout": lambda: lh.encode({"offset": 1, "headers": [(5, b"x")], "value": b"v"}, MESSAGES["int"]),
+    "limit": lambda: frame(1, 1, codec="gzip", value=bytes(65 << 20)),
+}
+
+
+@pytest.fixture(scope="module", params=UNREADABLE)
+def unreadable(request) -> bytes:
+    return UNREADABLE[request.param]()
+
+
+@pytest.mark.parametrize("torn", [b"", frame(2, 1)[:-1], frame(2, 3, codec="gzip")[:-1]], ids=["whole", "one", "set"])
+def test_a_message_whose_checksum_holds_is_never_cut(path, unreadable, torn):
+    """It cannot be read here: in another codec, another layout, or larger than the limits. It is no damage of the file."""
+    MessageLog(path).close()
+    file = path / "00000000000000000000.log"
+    file.write_bytes(frame(0, 1) + unreadable + torn)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TornTailWarning)
+        log = MessageLog(path, damaged_tail="cut")
+    with log:
+        assert file.read_bytes() == frame(0, 1) + unreadable
+        log.append([sample(2)])
+        found = []
+        assert [message.offset for message in log.scan(on_damage=found.append)] == [0, 2]
+        (damage,) = found
+        assert (damage.offset, damage.position, damage.end - damage.position) == (1, len(frame(0, 1)), len(unreadable))
+
+
+def test_messages_behind_a_damaged_set_are_found(path):
+    """A set says nothing of how many messages it had, and a few bytes can hold many."""
+    first, lost, last = frame(0, 1), frame(1, 2000, codec="gzip", value=b"v", key=None), frame(2001, 3, codec="lz4")
+    MessageLog(path).close()
+    file = path / "00000000000000000000.log"
+    for at in (16, len(lost) // 2, len(lost) - 1):
+        damaged = lost[:at] + bytes([lost[at] ^ 1]) + lost[at + 1 :]
+        file.write_bytes(first + damaged + last)
+        with MessageLog(path, damaged_tail="cut") as log:
+            found = []
+            assert [message.offset for message in log.scan(on_damage=found.append)] == [0, 2001, 2002, 2003]
+            assert [(damage.position, damage.end) for damage in found] == [(len(first), len(first + lost))]
+            assert log.next_offset == 2004
+
+
+def test_any_bit_of_a_set_is_told(path):
+    MessageLog(path).close()
+    file = path / "00000000000000000000.log"
+    first, middle, last = frame(0, 1), frame(1, 3, codec="snappy", value=b"v"), frame(4, 1)
+    file.write_bytes(first + middle + last)
+    for place in flips(file, len(first), len(first) + 45):
+        with MessageLog(path, readonly=True) as log:
+            found = []
+            read = [message.offset for message in log.scan(on_damage=found.append)]
+            assert (read, log.next_offset) == ([0, 4], 5), place
+            assert [(damage.position, damage.end) for damage in found] == [(len(first), len(first + middle))], place
 
 
 # Killed ------------------------------------------------------------------------------------------------------------
