@@ -63,7 +63,7 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
         return Tail(segment.base, None)
     if isinstance(last, Stored):
         return Tail(last.offset + 1, None)
-    _refuse_record_batches(last)
+    _refuse_record_batches(segment, last.position)
     torn = segment.torn(last)
     if readonly:
         # What is torn was never there; damage is told by reading, as damage anywhere is.
@@ -92,25 +92,23 @@ def check_kafka_segment(segment: Segment) -> None:
         If no message of these formats is in it.
     """
     for found in segment.read(frames_only=True):
-        if isinstance(found, Damage):
-            _refuse_record_batches(found)
-        elif segment.fits(found):
+        if isinstance(found, Stored) and segment.fits(found):
             return
+        _refuse_record_batches(segment, found.position)
     if segment.size():
         raise MessageLogError(f"{segment.path.parent} is no message log: {segment.path.name} has no message in it")
 
 
-def _refuse_record_batches(damage: Damage) -> None:
+def _refuse_record_batches(segment: Segment, position: int) -> None:
     """Refuse a file that Kafka 0.11 or a later release went on with: its batches are valid, but not of these formats."""
-    with open(damage.file, "rb") as file:
-        file.seek(damage.position)
+    with segment.path.open("rb") as file:
+        file.seek(position)
         frame = file.read(FRAME.size)
         size = int.from_bytes(frame[8:], "big")
-        left = os.fstat(file.fileno()).st_size - file.tell()
-        data = frame + file.read(size) if size <= left else b""
+        data = frame + file.read(size) if size <= segment.size() - file.tell() else b""
     if data[MAGIC_AT : MAGIC_AT + 1] == b"\2" and not validate(data, "record-batch"):
         raise MessageLogError(
-            f"{damage.file} holds record batches of Kafka 0.11 or later from byte {damage.position} on, and no messages of "
+            f"{segment.path} holds record batches of Kafka 0.11 or later from byte {position} on, and no messages of "
             "the formats of this log: read it with letterhead.read.segments"
         )
 

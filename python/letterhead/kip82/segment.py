@@ -439,9 +439,11 @@ def first_offset(data: bytes, layout: Layout) -> int | None:
     if not data[ATTRIBUTES_AT] & CODEC_BITS:
         return int.from_bytes(data[:8], "big", signed=True)
     try:
-        return next(message.offset for message in messages(data, SETS[layout]))
-    except (DecodeError, StopIteration):
-        return None
+        for message in messages(data, SETS[layout]):
+            return int(message.offset)
+    except DecodeError:
+        pass
+    return None
 
 
 def _note(index: list[tuple[int, int]], expected: int, position: int) -> None:

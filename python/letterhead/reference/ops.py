@@ -398,7 +398,8 @@ def batch(
     number = SET_CODECS.index(codec)
     row = target(format.replace("messages", "message"))
     writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=False, converting=False)
-    laid_out, written = [], []
+    laid_out: list[Fields] = []
+    written: list[bytes] = []
     try:
         for fields in kip82_messages.lay_out(messages, number):
             laid_out.append(fields)
