@@ -75,10 +75,10 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
         with segment.path.open("rb") as file:
             file.seek(last.position)
             replace_file(segment.path.with_name(f"{segment.path.name}.damaged-{last.position}"), file.read())
+    segment.drop_kafka_indexes()
     with segment.path.open("r+b") as file:
         file.truncate(last.position)
         os.fsync(file.fileno())
-    segment.drop_kafka_indexes()
     warnings.warn(f"cut off at the end: {last}", TornTailWarning, stacklevel=4)
     return Tail(last.offset, last)
 

@@ -172,13 +172,13 @@ class Segment:
 
     def replace(self, path: Path) -> None:
         """Replace the file by another one."""
+        self.drop_kafka_indexes()
         with self._guard:
             os.replace(path, self.path)
             self._index = [(self.base, 0)]
-        self.drop_kafka_indexes()
 
     def drop_kafka_indexes(self) -> None:
-        """Delete the index files that Kafka keeps beside the segment: they describe bytes that change now."""
+        """Delete the index files that Kafka keeps beside the segment, before the bytes that they describe change."""
         for suffix in (".index", ".timeindex"):
             self.path.with_suffix(suffix).unlink(missing_ok=True)
 
@@ -261,8 +261,8 @@ class _Reader:
                     except DecodeError:
                         code, reason = self.why(data)
                     else:
-                        reason = self.misplaced(found, expected, offset)
-                        code = "out_of_range"
+                        is_set = data[ATTRIBUTES_AT] & CODEC_BITS
+                        reason, code = self.misplaced(found, expected, offset) if is_set else "", "out_of_range"
                     if reason:
                         # The checksum covers the bytes that the size announces: where it holds, the size is right.
                         after = end if _is_whole(data) else None

@@ -301,8 +301,8 @@ class Store:
         elif kept:
             segment.replace(cleaned)
         else:
-            segment.path.unlink()
             segment.drop_kafka_indexes()
+            segment.path.unlink()
             cleaned.unlink()
             self.segments.remove(segment)
         sync_directory(self.path)
