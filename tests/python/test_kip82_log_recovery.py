@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead.errors import TornTailWarning
 from letterhead.kip82 import Damage, DamagedLogError, MessageLog
-from letterhead.kip82.layouts import MESSAGES, SETS
+from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
 from letterhead.kip82.properties import Properties
 from log_samples import LAYOUTS, cells, frame, logs, sample, samples
 from strategies import few
@@ -170,6 +170,21 @@ def test_a_message_whose_checksum_holds_is_never_cut(path, unreadable, torn):
         assert [message.offset for message in log.scan(on_damage=found.append)] == [0, 2]
         (damage,) = found
         assert (damage.offset, damage.position, damage.end - damage.position) == (1, len(frame(0, 1)), len(unreadable))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_message_whose_checksum_holds_is_not_cut_for_its_offset(path, codec):
+    """The checksum does not cover offsets: a bit of one changed, and the messages themselves are valid."""
+    MessageLog(path).close()
+    file = path / "00000000000000000000.log"
+    file.write_bytes(frame(0, 1) + frame(1 << 20, 1, codec=codec) + frame(2, 1))
+    (path / "log.json").write_text(json.dumps(asdict(Properties("typed", "orders", 0, 1 << 30))))  # there may be gaps
+    data = file.read_bytes()
+    for options in ({}, {"damaged_tail": "cut"}):
+        with pytest.raises(DamagedLogError, match="nothing is cut, as there is a message whose checksum holds"):
+            MessageLog(path, **options)
+    assert file.read_bytes() == data
+    assert not list(path.glob("*.damaged-*"))
 
 
 def test_messages_behind_a_damaged_set_are_found(path):

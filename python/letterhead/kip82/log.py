@@ -78,8 +78,9 @@ class MessageLog(Closing):
     timestamps : {"create", "append"}, default "create"
         Whose time a message has: its own, or that of the append, which attribute bit 3 then says.
     damaged_tail : {"raise", "cut"}, default "raise"
-        What to do where the last file ends with bytes that are no message and are not what a crash leaves of an append.
-        ``"cut"`` moves them to a file ``….damaged-<position>`` beside it.
+        What to do if the last file ends with bytes that are no message and are not what a crash leaves of an append.
+        ``"cut"`` moves them to a file ``….damaged-<position>`` beside it, unless there is a message among them whose
+        checksum holds.
     on_loss : {"raise", "drop"}, default "raise"
         What to do with headers that cannot be kept: where a request is of another layout than the log, and where the
         log writes messages of magic 0 or 1, which have none.
@@ -104,7 +105,8 @@ class MessageLog(Closing):
     LogLockedError
         If another object writes to it.
     DamagedLogError
-        If the last file ends in a way that no crash leaves, and ``damaged_tail="raise"``.
+        If the last file ends in a way that no crash leaves, and ``damaged_tail="raise"`` or a message is there whose
+        checksum holds.
     MessageLogError
         If the directory is no log, or has another layout, topic or partition.
     ValueError

@@ -51,7 +51,7 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
     Raises
     ------
     DamagedLogError
-        If the end is damaged in such a way, and is not to be moved.
+        If the end is damaged in such a way, and is not to be moved, or a message whose checksum holds is in it.
     MessageLogError
         If it is made of record batches of Kafka 0.11 or later, which are no damage.
     """
@@ -69,9 +69,11 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
         # What is torn was never there; damage is told by reading, as damage anywhere is.
         return Tail(last.offset, last) if torn else Tail(last.offset + 1, None)
     if not torn:
+        hint = "no crash leaves a file like that: readonly=True reads the rest"
+        if segment.has_whole_message(last):
+            raise DamagedLogError(last, f"{hint}; nothing is cut, as there is a message whose checksum holds")
         if not cut_damaged:
-            hint = "no crash leaves a file like that: readonly=True reads the rest, damaged_tail='cut' moves it away"
-            raise DamagedLogError(last, hint)
+            raise DamagedLogError(last, f"{hint}, damaged_tail='cut' moves it away")
         with segment.path.open("rb") as file:
             file.seek(last.position)
             replace_file(segment.path.with_name(f"{segment.path.name}.damaged-{last.position}"), file.read())

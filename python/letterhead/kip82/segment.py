@@ -188,6 +188,20 @@ class Segment:
             return False
         return self.gaps or first_offset(stored.data, self.layout) in (None, stored.expected)
 
+    def has_whole_message(self, damage: Damage) -> bool:
+        """Say whether a message whose checksum holds is among damaged bytes: one whose offset does not fit."""
+        with self.path.open("rb") as file:
+            reader = _Reader(self, file.fileno(), self._index)
+            position = damage.position
+            while position < damage.end:
+                if reader.whole_at(position) is not None:
+                    return True
+                frame = os.pread(file.fileno(), FRAME.size, position)
+                if len(frame) < FRAME.size:
+                    return False
+                position += FRAME.size + max(FRAME.unpack(frame)[1], 0)
+        return False
+
     def torn(self, damage: Damage) -> bool:
         """Say whether damage at the end of the file is what a crash leaves of an append: a part of one message, or zeros.
 
