@@ -257,7 +257,7 @@ def test_headers_that_a_set_cannot_carry_are_a_loss():
     assert message.headers is None
 
 
-def test_arguments_that_no_set_takes():
+def test_unknown_codecs_and_empty_sets_are_rejected():
     with pytest.raises(ValueError, match="kip82-messages-int has no codec zstd: choose one of none, gzip, snappy, lz4"):
         lh.batch([{}], "kip82-messages-int", codec="zstd")
     with pytest.raises(ValueError, match="one message at least"):

@@ -102,7 +102,7 @@ def test_a_file_that_grew_by_zeros_is_torn(path, zeros):
 @few
 @given(data=st.data())
 def test_valid_messages_of_any_magic_and_codec_are_never_cut(layout, data):
-    """A real torn tail is cut, and what stands before it stays to the last byte."""
+    """A torn tail is cut, and every byte before it stays."""
     parts = data.draw(logs(layout))
     whole = b"".join(part for _, part in parts)
     cut = data.draw(st.integers(0, len(whole))) if data.draw(st.booleans()) else len(whole)
@@ -188,7 +188,7 @@ def test_a_message_whose_checksum_holds_is_not_cut_for_its_offset(path, codec):
 
 
 def test_messages_behind_a_damaged_set_are_found(path):
-    """A set says nothing of how many messages it had, and a few bytes can hold many."""
+    """A frame does not state how many messages a set has, and a few bytes can hold many."""
     first, lost, last = frame(0, 1), frame(1, 2000, codec="gzip", value=b"v", key=None), frame(2001, 3, codec="lz4")
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
@@ -202,7 +202,7 @@ def test_messages_behind_a_damaged_set_are_found(path):
             assert log.next_offset == 2004
 
 
-def test_any_bit_of_a_set_is_told(path):
+def test_any_changed_bit_of_a_set_is_reported(path):
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
     first, middle, last = frame(0, 1), frame(1, 3, codec="snappy", value=b"v"), frame(4, 1)

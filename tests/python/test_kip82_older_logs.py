@@ -147,7 +147,7 @@ def test_index_files_go_when_their_segment_changes(path):
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_log_writes_the_version_that_it_was_told(path, layout, version, codec):
+def test_a_log_writes_its_message_format_version(path, layout, version, codec):
     given = samples(9, layout)
     with MessageLog(path, layout, message_format_version=version, codec=codec, on_loss="drop") as log:
         assert log.append(given[:4]) == range(4)
@@ -190,7 +190,7 @@ def test_an_older_log_is_read_by_a_client_of_its_time(path, version, codec):
     assert [record.timestamp for record in read] == [1000 + n if version else None for n in range(5)]
 
 
-def test_the_version_is_kept_until_another_one_is_told(path):
+def test_the_version_is_kept_until_another_one_is_given(path):
     written_by_kafka(path, {0: frame(0, 1, magic=0)})
     with MessageLog(path, message_format_version=1) as log:
         log.append([{}])
@@ -205,13 +205,13 @@ def test_the_version_is_kept_until_another_one_is_told(path):
 
 
 @pytest.mark.parametrize("version", [3, -1, True, "0.10.0", 1.0])
-def test_versions_that_there_are_not(path, version):
+def test_unknown_versions_are_rejected(path, version):
     with pytest.raises(ValueError, match="there is no message_format_version"):
         MessageLog(path, message_format_version=version)
     assert not path.exists()
 
 
-def test_headers_that_an_older_version_cannot_have_are_not_dropped_in_silence(path):
+def test_headers_are_not_dropped_silently_by_an_older_version(path):
     with MessageLog(path, message_format_version=1) as log:
         with pytest.raises(
             lh.ConversionError, match=r"magic 1 has no headers: open the log with .*version=2"
@@ -230,7 +230,7 @@ def test_headers_that_an_older_version_cannot_have_are_not_dropped_in_silence(pa
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_produced_messages_get_the_magic_of_the_log(path, version, magic):
-    """As KIP-32 has it: up, there is no timestamp, or that of the log; down, there is none any more."""
+    """As in KIP-32: a message converted up has the timestamp -1, and one converted down to magic 0 loses it."""
     given = [{"key": b"k", "value": b"v", "timestamp": 7 if magic else None}, {"key": b"k", "value": None}]
     with MessageLog(path, message_format_version=version) as log:
         log.produce(ProduceRequest.of("orders", 0, given, version=2 if magic else 1)).raise_for_error()
@@ -239,7 +239,7 @@ def test_produced_messages_get_the_magic_of_the_log(path, version, magic):
     assert first.timestamp == {0: None, 1: 7 if magic else -1, 2: 7 if magic else -1}[version]
 
 
-def test_append_time_goes_with_the_versions_that_have_it(path, monkeypatch):
+def test_append_time_is_written_by_the_versions_that_have_it(path, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
     for version in (0, 1, 2):
         for codec in CODECS:

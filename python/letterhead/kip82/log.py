@@ -46,7 +46,7 @@ class MessageLog(Closing):
     no server, has no thread, and answers requests from the program that it is in.
 
     A directory that Kafka 0.8 to 0.10 wrote is opened as it is, with its messages of magic 0 and 1 and its compressed sets.
-    The broker must be stopped. Once the log is opened to be written, a ``log.json`` stands beside the segments.
+    Stop the broker first. Opening the log to write adds a ``log.json`` to the directory.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class MessageLog(Closing):
     max_message_bytes : int, default 1,000,012
         Larger messages are refused, as Kafka's brokers do by default. Also the most content of a compressed set.
     message_format_version : {0, 1, 2}, optional
-        Magic of the messages that are appended, as ``message.format.version`` of Kafka 0.10 says it for a topic: 0 as
-        Kafka 0.8 and 0.9 wrote them, without timestamps, 1 as 0.10 did, 2 as the drafts do. By default the one the log
-        had before, or else 2. Older messages stay as they are. With 0 and 1 headers are a loss, see ``on_loss``.
+        Magic of the messages that are appended, like the topic setting ``message.format.version`` of Kafka 0.10: 0 for
+        Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, 2 for a
+        log that has none. Stored messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
-        How the messages of an append or a produce request are compressed, as ``compression.type`` of Kafka says it for a
-        topic: together, as one set.
+        How appended messages are compressed, like the topic setting ``compression.type``: the messages of an append or a
+        produce request become one set.
     sync : {"append", "flush"}, default "append"
         When the disk is made to have what was appended: before :meth:`append` returns, or at :meth:`flush`, at the end of
         a file and on close. A program that is killed loses nothing that was appended either way; a computer that loses its
@@ -158,7 +158,6 @@ class MessageLog(Closing):
         self._max_message_bytes = max_message_bytes
         self._log_append_time = timestamps == "append"
         self._codec = CODECS.index(codec)
-        self._on_loss = on_loss
         self._interceptors = ProducerInterceptors.of(interceptors)
         self._crossing_in: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_in}
         self._crossing_out: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_out}
@@ -362,7 +361,7 @@ class MessageLog(Closing):
         return ProducedPartition(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
     def _cell(self, message: Envelope, layout: Layout, now: int) -> bytes:
-        """Write a message as it stands in the log, single; one of an older magic gets no headers."""
+        """Write one message for the log, not compressed; a message of an older magic gets no headers."""
         old = message.magic is not None and message.magic < 2
         layout = self.layout if old else layout
         message = convert_up(message, layout)
@@ -387,7 +386,7 @@ class MessageLog(Closing):
         """Write a message of magic 0 or 1, which have no headers, and no value in a delete."""
         magic = self.message_format_version
         older = convert_down(message, magic)
-        if self._on_loss == "raise" and (message.headers or older.value != message.value):
+        if self._crossing_in["on_loss"] == "raise" and (message.headers or older.value != message.value):
             lost = "headers" if message.headers else "value of a delete"
             raise ConversionError(
                 f"magic {magic} has no {lost}: open the log with message_format_version=2, or with on_loss='drop'",

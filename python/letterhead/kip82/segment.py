@@ -427,7 +427,7 @@ class _Reader:
         return first is None or expected <= first <= self.highest(expected, position - begin)
 
     def whole_at(self, position: int) -> bytes | None:
-        """Give the bytes of the message at a position, if one stands there whose checksum holds."""
+        """Return the bytes of the message at a position; ``None`` unless there is one whose checksum holds."""
         frame = os.pread(self.descriptor, FRAME.size, position)
         if len(frame) < FRAME.size:
             return None
