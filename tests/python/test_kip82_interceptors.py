@@ -33,6 +33,8 @@ from letterhead.kip82 import (
     LogClosedError,
     MessageLog,
     Producer,
+    ProduceRequest,
+    ProduceResponse,
     ProducerInterceptor,
     ProducerInterceptors,
     ProducerRecord,
@@ -46,7 +48,7 @@ from letterhead.kip82 import (
     TopicPartition,
     TransactionIds,
 )
-from letterhead.kip82.layouts import MESSAGES, Layout
+from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout
 from log_samples import samples
 
 LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
@@ -402,6 +404,24 @@ def test_a_producer_sends_where_its_interceptors_say(tmp_path: Path) -> None:
         assert [(each.topic, each.offset) for each in sent] == [("eu", 0), ("orders", 0)]
 
 
+@every_layout
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_producer_compresses_its_messages(codec: Codec, layout: Layout, tmp_path: Path) -> None:
+    value, requests = b"v" * 1000, []
+    with MessageLog(tmp_path / "orders-0", layout) as log:
+
+        def produce(request: ProduceRequest) -> ProduceResponse:
+            requests.append(request)
+            return log.produce(request)
+
+        Producer(produce, codec=codec).send(ProducerRecord("orders", b"k", value, layout=layout))
+        [(_, sent)] = requests[0].partitions()
+        assert (len(sent.message_set) > len(value)) == (codec == "none")
+        assert [record.value for record in Consumer(log.fetch, "orders", layout=layout).poll()] == [value]
+        with pytest.raises(ValueError, match="unknown codec 'zip'"):
+            Producer(produce, codec="zip")  # type: ignore[arg-type]
+
+
 def test_a_consumer_goes_on_where_it_committed(tmp_path: Path) -> None:
     offsets: dict[TopicPartition, int] = {}
     with MessageLog(tmp_path / "orders-0") as log:
@@ -478,11 +498,17 @@ def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_p
 
 
 @every_layout
-def test_interceptors_that_change_nothing_leave_the_bytes_of_a_log(layout: Layout, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "codec"), [(0, "none"), (0, "gzip"), (1, "none"), (1, "lz4"), (2, "none"), (2, "snappy")]
+)
+def test_interceptors_that_change_nothing_leave_the_bytes_of_a_log(
+    layout: Layout, version: Any, codec: Codec, tmp_path: Path
+) -> None:
     given = [*samples(40, layout), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
     given = [{**(each if isinstance(each, dict) else each._asdict()), "timestamp": 5} for each in given]
-    for name, options in (("plain-0", {}), ("seen-0", {"interceptors": [Seen()]})):
-        with MessageLog(tmp_path / name, layout, **options) as log:
+    options = {"message_format_version": version, "codec": codec, "on_loss": "drop"}
+    for name, interceptors in (("plain-0", []), ("seen-0", [Seen()])):
+        with MessageLog(tmp_path / name, layout, interceptors=interceptors, **options) as log:
             log.append(given)
     [plain], [seen] = ([*(tmp_path / name).glob("*.log")] for name in ("plain-0", "seen-0"))
     assert plain.read_bytes() == seen.read_bytes()

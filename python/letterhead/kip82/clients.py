@@ -20,7 +20,7 @@ from letterhead.kip82.interceptors import (
     ProducerInterceptor,
     ProducerInterceptors,
 )
-from letterhead.kip82.layouts import Layout, check_layout
+from letterhead.kip82.layouts import CODECS, Codec, Layout, check_layout
 from letterhead.kip82.produce import ProduceRequest, ProduceResponse
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
 from letterhead.kip82.serializers import HeaderSerializer, Serializer
@@ -49,6 +49,8 @@ class Producer(Closing):
         They see every record before it is serialized, and learn where it was written or why it was not.
     acks : int, default -1
         When the answer comes, see :class:`ProduceRequest`.
+    codec : {"none", "gzip", "snappy", "lz4"}, default "none"
+        How each message is compressed in its request.
 
     Examples
     --------
@@ -70,10 +72,13 @@ class Producer(Closing):
         *,
         interceptors: ProducerInterceptors | Iterable[ProducerInterceptor] = (),
         acks: int = -1,
+        codec: Codec = "none",
     ) -> None:
+        check_name("codec", codec, CODECS)
         self._produce = produce
         self._interceptors = ProducerInterceptors.of(interceptors)
         self._acks = acks
+        self._codec: Codec = codec
         self._closed = False
 
     def send(self, record: ProducerRecord[Any, Any]) -> RecordMetadata:
@@ -115,6 +120,7 @@ class Producer(Closing):
             [record.to_message()],
             version=_version(record.layout),
             layout=record.layout,
+            codec=self._codec,
             acks=self._acks,
         )
         [(_, written)] = self._produce(request).raise_for_error().partitions()
