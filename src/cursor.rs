@@ -3,11 +3,9 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use crate::chunk::CHUNK;
 use crate::error::{Code, counted};
+use crate::kernel::Span;
 use crate::mode::{Mode, Stop};
-use crate::short::block::InBlock;
-use crate::short::typed::{InTyped, Typed};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -63,22 +61,10 @@ impl<'a> Cursor<'a> {
         unsafe { self.buffer.get_unchecked(self.at..self.end) }
     }
 
-    /// The chunk that begins here, whatever it belongs to; `None` near the end of the buffer.
+    /// What is left, for the kernels; `None` if too few bytes lie behind it in the buffer.
     #[inline(always)]
-    pub fn chunk(&self) -> Option<&'a [u8; CHUNK]> {
-        self.buffer.get(self.at..)?.first_chunk()
-    }
-
-    /// So many headers, which take all that is left, if there are enough bytes behind them.
-    #[inline(always)]
-    pub fn short(&self, count: usize) -> Option<InBlock<'a>> {
-        InBlock::new(self.buffer.get(self.at..)?, self.remaining(), count, self.at())
-    }
-
-    /// Headers with kinds, which take all that is left, if there are enough bytes behind them.
-    #[inline(always)]
-    pub fn typed<F: Typed>(&self) -> Option<InTyped<'a, F>> {
-        InTyped::new(self.buffer.get(self.at..)?, self.remaining(), self.at())
+    pub fn span(&self) -> Option<Span<'a>> {
+        Span::new(self.buffer, self.at, self.end)
     }
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.
@@ -332,8 +318,6 @@ mod tests {
         let over = |cell: Range<usize>| Cursor::within(&buffer, cell);
         assert_eq!(over(3..7).peek_rest(), &buffer[3..7]);
         assert_eq!((over(3..7).at(), over(3..7).remaining(), over(3..7).peek(4)), (0, 4, None));
-        assert_eq!(over(3..7).chunk().map(|chunk| &chunk[..]), Some(&buffer[3..3 + CHUNK]));
-        assert_eq!(over(38..40).chunk(), None);
         // No array has such a cell; nothing is read outside the buffer all the same.
         for (cell, left) in [(30..99, 10), (50..60, 0), (usize::MAX..usize::MAX, 0), (Range { start: 9, end: 4 }, 0)] {
             let mut cursor = over(cell.clone());

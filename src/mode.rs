@@ -4,12 +4,8 @@
 //! alone makes faults: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three are
 //! monomorphised, so the fast one carries no trace of the others.
 
-use std::str::Utf8Error;
-
-use crate::chunk::{CHUNK, Run, is_ascii};
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
-use crate::header::{Key, Text};
-use crate::pen::Pen;
+use crate::header::Key;
 
 /// A walk has to end here. What was wrong is with the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,18 +34,6 @@ pub trait Mode {
     /// Notes something the target cannot carry. What the caller agreed to lose is only reported.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop>;
 
-    /// Takes a key for text, if it is; `chunk` begins with it.
-    #[inline]
-    fn text<'a>(&mut self, bytes: &'a [u8], _chunk: Option<&[u8; CHUNK]>) -> Result<Text<'a>, Utf8Error> {
-        Text::new(bytes)
-    }
-
-    /// Whether a key is text, or may be taken for it.
-    #[inline]
-    fn is_text(&mut self, key: Run<'_>) -> bool {
-        Text::new(key.bytes()).is_ok()
-    }
-
     /// The mode as one of the two that work on columns, where a walk is not monomorphised.
     fn either(&mut self) -> Either<'_>;
 
@@ -72,86 +56,11 @@ pub enum Either<'m> {
 /// Good or bad, nothing else.
 pub struct Fast {
     on_loss: OnLoss,
-    later: Option<Later>,
 }
 
 impl Fast {
     pub fn new(on_loss: OnLoss) -> Self {
-        Fast { on_loss, later: None }
-    }
-
-    /// Keys that are not ASCII are taken for text at first, and looked at many at a time: short ones cost more to look at
-    /// one by one than all the rest. Whoever asks for this has to ask in the end whether the keys [`Fast::were_text`].
-    pub fn trusting(on_loss: OnLoss) -> Self {
-        Fast { on_loss, later: Some(Later::default()) }
-    }
-
-    /// Whether all keys that were taken for text are.
-    pub fn were_text(&mut self) -> bool {
-        self.later.as_mut().is_none_or(Later::settle)
-    }
-
-    /// Whether keys are taken for text at first.
-    pub fn trusts(&self) -> bool {
-        self.later.is_some()
-    }
-
-    /// Says of keys that somebody else looked at whether they are text.
-    pub fn trust_in(&mut self, are_text: bool) {
-        if let Some(later) = &mut self.later {
-            later.failed |= !are_text;
-        }
-    }
-
-    #[inline(never)]
-    fn other_text<'a>(&mut self, bytes: &'a [u8]) -> Result<Text<'a>, Utf8Error> {
-        match &mut self.later {
-            Some(later) => Ok(later.trust(bytes)),
-            None => Text::new(bytes),
-        }
-    }
-}
-
-/// Keys that are still to be looked at, each with a zero byte behind it: what one of them leaves open, none can close.
-#[derive(Default)]
-struct Later {
-    bytes: Vec<u8>,
-    failed: bool,
-}
-
-/// Enough for the check to be worth its beginning, and little enough to stay in the nearest cache.
-pub const LOOKED_AT_TOGETHER: usize = 8 << 10;
-
-impl Later {
-    fn trust<'a>(&mut self, bytes: &'a [u8]) -> Text<'a> {
-        self.bytes.extend_from_slice(bytes);
-        self.bytes.push(0);
-        self.settle_many();
-        Text::trusted(bytes)
-    }
-
-    fn trust_run(&mut self, key: Run<'_>) {
-        let mut pen = Pen::new(&mut self.bytes);
-        pen.reserve(key.len() + 1);
-        // SAFETY: there is room for both.
-        unsafe {
-            pen.run(key);
-            pen.byte(0);
-        }
-        drop(pen);
-        self.settle_many();
-    }
-
-    fn settle_many(&mut self) {
-        if self.bytes.len() >= LOOKED_AT_TOGETHER {
-            self.settle();
-        }
-    }
-
-    fn settle(&mut self) -> bool {
-        self.failed |= simdutf8::basic::from_utf8(&self.bytes).is_err();
-        self.bytes.clear();
-        !self.failed
+        Fast { on_loss }
     }
 }
 
@@ -177,25 +86,6 @@ impl Mode for Fast {
             OnLoss::Drop => Ok(()),
             OnLoss::Raise if agreed => Ok(()),
             OnLoss::Raise | OnLoss::Report => Err(Stop),
-        }
-    }
-
-    #[inline(always)]
-    fn text<'a>(&mut self, bytes: &'a [u8], chunk: Option<&[u8; CHUNK]>) -> Result<Text<'a>, Utf8Error> {
-        match chunk {
-            Some(chunk) if is_ascii(chunk, bytes.len()) => Ok(Text::trusted(bytes)),
-            _ => self.other_text(bytes),
-        }
-    }
-
-    #[inline]
-    fn is_text(&mut self, key: Run<'_>) -> bool {
-        match &mut self.later {
-            Some(later) => {
-                later.trust_run(key);
-                true
-            }
-            None => Text::new(key.bytes()).is_ok(),
         }
     }
 

@@ -12,13 +12,10 @@ use std::cmp::Ordering;
 use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
+use crate::kernel::frame::Frame;
 use crate::kind::Kinds;
 use crate::limits::Limits;
-use crate::mode::{Exact, Fast, Labelled, Mode, OnLoss, Stop};
-use crate::pen::Pen;
-#[cfg(doc)]
-use crate::short::Nothing;
-use crate::short::{Short, ShortHeader, Take};
+use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
 use crate::value::{ByteOrder, Checks};
 
 /// What a reader may be told.
@@ -62,11 +59,6 @@ impl<'a> Sink<'a> for Discard {
     fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
         Ok(())
     }
-}
-
-impl<'a> Take<'a> for Discard {
-    #[inline(always)]
-    fn take(&mut self, _header: ShortHeader<'a>) {}
 }
 
 /// What became of the headers of a row that ends.
@@ -116,8 +108,11 @@ pub trait Block: 'static {
     /// How two headers stand to each other in the one order that the format has for them.
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = None;
 
-    /// Headers that lie as nearly all do; [`Nothing`] where there is no shorter way to read them than the walk.
-    type Short<'a>: Short<'a>;
+    /// How the kernels find its headers; [`crate::kernel::frame::Exact`] if there are none for it.
+    type Frame: Frame;
+
+    /// The most bytes that the headers of a message may take for the kernels to write them.
+    const MOST_WRITTEN: usize = i32::MAX as usize;
 
     /// Hands every header between the cursor and its end to the sink.
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -135,24 +130,6 @@ pub trait Block: 'static {
 
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
-
-    /// The headers between the cursor and its end, read strictly, where they lie as nearly all do; `None`: walk them.
-    #[inline(always)]
-    fn short(_cursor: Cursor<'_>) -> Option<Self::Short<'_>> {
-        None
-    }
-
-    /// Writes headers straight from where they lie; `None`: hand them over one by one. What was written of headers that
-    /// stop is for the caller to take back. Of the options, what is said of single keys and of their order is for others.
-    #[inline(always)]
-    fn encode_short<'a, H: Short<'a>, M: Mode>(
-        _headers: H,
-        _options: &WriteOptions,
-        _mode: &mut M,
-        _pen: &mut Pen<'_>,
-    ) -> Option<Result<(), Stop>> {
-        None
-    }
 }
 
 /// The Arrow type of an envelope's field.
@@ -368,17 +345,6 @@ pub fn open_cell<'a, E: Envelope, M: Mode>(
 ) -> Result<Opened<'a, E::Fields<'a>>, Stop> {
     options.limits.check_cell(cell.remaining(), mode)?;
     E::open(cell, options, mode)
-}
-
-/// Opens one cell that is read strictly, and its headers where they lie as nearly all do; `None`: walk it.
-#[inline(always)] // A row that is passed through memory costs more than finding it.
-pub fn open_short<E: Envelope>(
-    cell: Cursor<'_>,
-    options: ReadOptions,
-) -> Option<(E::Fields<'_>, <E::Block as Block>::Short<'_>)> {
-    let opened = open_cell::<E, _>(cell, options, &mut Fast::new(OnLoss::Raise)).ok()?;
-    let headers = E::Block::short(opened.block?)?;
-    (headers.most() <= options.limits.headers).then_some((opened.fields, headers))
 }
 
 /// Opens one cell and walks its block.

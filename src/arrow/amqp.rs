@@ -7,21 +7,18 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, LargeBinaryArray};
 use arrow_schema::{DataType, FieldRef};
 
-use super::binary::Runs;
 use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::Rows;
 use super::run::{OnError, Ran, run};
 use super::sink::RowSink;
-use super::source::Source;
-use super::validity::Validity;
 use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
-use crate::chunk::{CHUNK, is_ascii};
 use crate::error::{Direction, Error};
 use crate::header::Header;
 use crate::kind::{Dialect, Scalar};
-use crate::mode::{Fast, Mode, Stop};
+use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::mode::{Mode, Stop};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
 use crate::walk::{FieldValue, Presence, Sink};
@@ -103,8 +100,9 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     /// The sink has the cells and goes as far as it likes.
-    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, _fast: &mut Fast, sink: &mut S, _max_offset: usize) -> usize {
-        sink.leap_from(rows.start)
+    fn append<S: RowSink<'a>>(&self, rows: Range<usize>, _max_offset: usize, _seen: Seen, sink: &mut S) -> (usize, usize) {
+        let taken = sink.append_from(rows.start);
+        (taken, taken)
     }
 
     #[inline]
@@ -142,19 +140,18 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
-    fn leap_from(&mut self, row: usize) -> usize {
+    fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let most = self.max_offset;
         let (data, valid) = self.column.parts_mut();
         let mut leap = Leap { scalar, cells: self.cells, row, valid };
-        let source = self.cells.source();
         macro_rules! integers {
             ($numbers:ident) => {
                 match scalar {
                     Scalar::Uint8 | Scalar::Uint16 | Scalar::Uint32 | Scalar::Uint64 => {
-                        leap.values(|_, payload| Some(natural(source, payload) as _), |number| $numbers.push(number))
+                        leap.values(|_, payload| Some(unsigned(payload) as _), |number| $numbers.push(number))
                     }
-                    _ => leap.values(|_, payload| Some(integer(source, payload) as _), |number| $numbers.push(number)),
+                    _ => leap.values(|_, payload| Some(signed(payload) as _), |number| $numbers.push(number)),
                 }
             };
         }
@@ -180,7 +177,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
             }
             Data::Text(runs) => match scalar {
                 Scalar::Uuid => leap.runs(most, runs, |payload, runs| {
-                    runs.push_padded((uuid_digits(payload.try_into().ok()?), UUID_LEN));
+                    runs.push(&uuid_digits(payload.try_into().ok()?)[..UUID_LEN]);
                     Some(())
                 }),
                 Scalar::Char => leap.runs(most, runs, |payload, runs| {
@@ -188,16 +185,15 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                     Some(())
                 }),
                 _ => leap.runs(most, runs, |payload, runs| {
-                    let ascii = source.chunk(payload).is_some_and(|chunk| is_ascii(chunk, payload.len()));
-                    if !ascii && std::str::from_utf8(payload).is_err() {
+                    if std::str::from_utf8(payload).is_err() {
                         return None;
                     }
-                    runs.push_from::<CHUNK>(source, payload);
+                    runs.push(payload);
                     Some(())
                 }),
             },
             Data::Bytes(runs) => leap.runs(most, runs, |payload, runs| {
-                runs.push_from::<CHUNK>(source, payload);
+                runs.push(payload);
                 Some(())
             }),
         }
@@ -292,31 +288,6 @@ impl<'a> Leap<'a, '_> {
         }
         self.cells.row_count() - self.row
     }
-}
-
-/// What [`unsigned`] gives. Where numbers are written in several ways, no branch could foretell which one comes next: all of
-/// them are read as eight bytes, and what came too much is pushed out.
-#[inline(always)]
-fn natural(source: Source<'_>, payload: &[u8]) -> u64 {
-    match source.chunk(payload) {
-        Some(chunk) => u64::from_be_bytes(*chunk).checked_shr(behind(payload)).unwrap_or(0),
-        None => unsigned(payload),
-    }
-}
-
-/// What [`signed`] gives, in the same way.
-#[inline(always)]
-fn integer(source: Source<'_>, payload: &[u8]) -> i64 {
-    match source.chunk(payload) {
-        Some(chunk) => i64::from_be_bytes(*chunk).checked_shr(behind(payload)).unwrap_or(0),
-        None => signed(payload),
-    }
-}
-
-/// The bits behind a payload of at most eight bytes.
-#[inline(always)]
-fn behind(payload: &[u8]) -> u32 {
-    u64::BITS - 8 * payload.len() as u32
 }
 
 #[inline(always)]

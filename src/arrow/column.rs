@@ -11,11 +11,10 @@ use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::binary::Runs;
-use super::source::Source;
-use super::validity::Validity;
-use crate::chunk::{WIDE, is_ascii};
-use crate::header::Text;
+use super::binary;
+use crate::kernel::ROWS;
+use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::scan::{self, Value as Found};
 use crate::kind::Scalar;
 use crate::value::{ByteOrder, Value};
 
@@ -42,8 +41,6 @@ pub struct Column {
     of: DataType,
     data: Data,
     valid: Validity,
-    /// So many of the last places hold a value that `valid` does not have yet: it gets them before the next null.
-    unnoted: usize,
 }
 
 impl Column {
@@ -66,7 +63,7 @@ impl Column {
             DataType::Binary => Data::Bytes(Runs::default()),
             other => unreachable!("no scalar has the type {other}"),
         };
-        Column { of, data, valid: Validity::default(), unnoted: 0 }
+        Column { of, data, valid: Validity::default() }
     }
 
     /// Makes room for so many values, and so many bytes behind offsets.
@@ -90,16 +87,7 @@ impl Column {
 
     #[inline]
     pub fn count(&self) -> usize {
-        self.valid.count() + self.unnoted
-    }
-
-    /// Which places hold a value, up to the last.
-    #[inline]
-    fn noted(&mut self) -> &mut Validity {
-        if self.unnoted > 0 {
-            self.valid.push_all(std::mem::take(&mut self.unnoted));
-        }
-        &mut self.valid
+        self.valid.count()
     }
 
     /// Bytes behind offsets; 0 where there are no offsets.
@@ -113,17 +101,13 @@ impl Column {
 
     /// The values and which of them are valid, for whoever appends many of one type.
     pub fn parts_mut(&mut self) -> (&mut Data, &mut Validity) {
-        self.noted();
         (&mut self.data, &mut self.valid)
     }
 
     /// Appends a value of this column's type, whose range was checked when it was read.
     #[inline]
     pub fn push(&mut self, value: Option<Value<'_>>) {
-        match value {
-            Some(_) => self.unnoted += 1,
-            None => self.noted().push(false),
-        }
+        self.valid.push(value.is_some());
         let int = if let Some(Value::Int(number)) = value { number } else { 0 };
         let wide = if let Some(Value::Wide(number)) = value { number } else { 0 };
         match &mut self.data {
@@ -144,27 +128,6 @@ impl Column {
         }
     }
 
-    /// Appends a null.
-    #[inline]
-    pub fn push_null(&mut self) {
-        self.noted().push(false);
-        match &mut self.data {
-            Data::Bool(bits) => bits.append(false),
-            Data::Int8(numbers) => numbers.push(0),
-            Data::Int16(numbers) => numbers.push(0),
-            Data::Int32(numbers) => numbers.push(0),
-            Data::Int64(numbers) => numbers.push(0),
-            Data::Uint8(numbers) => numbers.push(0),
-            Data::Uint16(numbers) => numbers.push(0),
-            Data::Uint32(numbers) => numbers.push(0),
-            Data::Uint64(numbers) => numbers.push(0),
-            Data::Decimal(numbers) => numbers.push(0),
-            Data::Float32(numbers) => numbers.push(0.0),
-            Data::Float64(numbers) => numbers.push(0.0),
-            Data::Text(runs) | Data::Bytes(runs) => runs.end_run(),
-        }
-    }
-
     /// Whether the bytes of a value of this type are those of this column, if there are as many as it takes.
     pub fn takes_bytes_of(&self, scalar: Scalar) -> bool {
         matches!(
@@ -180,44 +143,55 @@ impl Column {
         )
     }
 
-    /// Appends a value by its bytes: what `push` does with the value they spell, for a type whose bytes it takes. False,
-    /// and nothing appended, when they spell none.
-    #[inline]
-    pub fn push_bytes(&mut self, bytes: &[u8], order: ByteOrder, source: Source<'_>) -> bool {
-        macro_rules! push {
-            ($numbers:ident, $of:ty) => {
-                match bytes.try_into() {
-                    Err(_) => return false,
-                    Ok(bytes) if order == ByteOrder::Big => $numbers.push(<$of>::from_be_bytes(bytes)),
-                    Ok(bytes) => $numbers.push(<$of>::from_le_bytes(bytes)),
+    /// Appends values by their bytes, up to the first that is not one of a type whose bytes this column takes; returns how
+    /// many. Nulls, and values that were not found, are null.
+    pub fn push_found(&mut self, found: &[Found<'_>], order: ByteOrder, seen: Seen) -> usize {
+        assert!(found.len() <= ROWS);
+        let mut valid = 0u64;
+        let mut done = 0;
+        macro_rules! numbers {
+            ($numbers:ident, $of:ty) => {{
+                let mut read = [<$of>::default(); ROWS];
+                for (place, value) in found.iter().enumerate() {
+                    if let Some(bytes) = value.bytes() {
+                        let Ok(bytes) = bytes.try_into() else { break };
+                        valid |= 1 << place;
+                        read[place] = match order {
+                            ByteOrder::Big => <$of>::from_be_bytes(bytes),
+                            ByteOrder::Little => <$of>::from_le_bytes(bytes),
+                        };
+                    }
+                    done = place + 1;
                 }
-            };
+                $numbers.extend_from_slice(&read[..done]);
+            }};
         }
         match &mut self.data {
-            Data::Int8(numbers) => push!(numbers, i8),
-            Data::Int16(numbers) => push!(numbers, i16),
-            Data::Int32(numbers) => push!(numbers, i32),
-            Data::Int64(numbers) => push!(numbers, i64),
-            Data::Float32(numbers) => push!(numbers, f32),
-            Data::Float64(numbers) => push!(numbers, f64),
-            Data::Text(runs) => match source.chunk(bytes) {
-                Some(chunk) if is_ascii(chunk, bytes.len()) => {
-                    runs.push_start(chunk, bytes.len());
-                    runs.end_run();
-                }
-                _ if Text::new(bytes).is_ok() => runs.push(bytes),
-                _ => return false,
-            },
-            Data::Bytes(runs) => runs.push_from::<WIDE>(source, bytes),
-            _ => return false,
+            Data::Int8(numbers) => numbers!(numbers, i8),
+            Data::Int16(numbers) => numbers!(numbers, i16),
+            Data::Int32(numbers) => numbers!(numbers, i32),
+            Data::Int64(numbers) => numbers!(numbers, i64),
+            Data::Float32(numbers) => numbers!(numbers, f32),
+            Data::Float64(numbers) => numbers!(numbers, f64),
+            Data::Text(runs) => {
+                let before = runs.count();
+                valid = scan::append(found, seen, runs);
+                done = runs.first_not_text(before).map_or(found.len(), |run| run - before);
+                runs.truncate(before + done);
+            }
+            Data::Bytes(runs) => {
+                valid = scan::append(found, seen, runs);
+                done = found.len();
+            }
+            _ => {}
         }
-        self.unnoted += 1;
-        true
+        self.valid.push_word(valid, done);
+        done
     }
 
     /// Back to an earlier length.
     pub fn truncate(&mut self, len: usize) {
-        self.noted().truncate(len);
+        self.valid.truncate(len);
         match &mut self.data {
             Data::Bool(bits) => bits.truncate(len),
             Data::Int8(numbers) => numbers.truncate(len),
@@ -235,9 +209,8 @@ impl Column {
         }
     }
 
-    pub fn finish(mut self) -> ArrayRef {
-        self.noted();
-        let nulls = self.valid.finish();
+    pub fn finish(self) -> ArrayRef {
+        let nulls = binary::nulls(self.valid);
         match (self.data, &self.of) {
             (Data::Bool(mut bits), _) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
             (Data::Int64(numbers), DataType::Timestamp(TimeUnit::Millisecond, _)) => {
@@ -257,8 +230,9 @@ impl Column {
             (Data::Decimal(numbers), of) => primitive::<Decimal128Type>(numbers, nulls, of),
             (Data::Float32(numbers), of) => primitive::<Float32Type>(numbers, nulls, of),
             (Data::Float64(numbers), of) => primitive::<Float64Type>(numbers, nulls, of),
-            (Data::Text(runs), _) => runs.finish_text(nulls),
-            (Data::Bytes(runs), _) => runs.finish_bytes(nulls),
+            // SAFETY: `push` takes text, and `push_found` checks it.
+            (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
+            (Data::Bytes(runs), _) => binary::binary(runs, nulls),
         }
     }
 }
@@ -270,6 +244,7 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::COPY;
     use crate::kind::Dialect;
     use crate::spelling::Spelling;
     use crate::types::{Coding, Type};
@@ -287,8 +262,11 @@ mod tests {
                     for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
                         let (mut by_bytes, mut by_value) = (Column::new(of.clone()), Column::new(of.clone()));
                         let value = read.read(&bytes, dialect);
-                        let pushed = by_bytes.push_bytes(&bytes, order, Source::default());
-                        assert_eq!(pushed, value.is_ok(), "{scalar:?} {bytes:?}");
+                        let padded = [&bytes[..], &[0; COPY]].concat();
+                        // SAFETY: `COPY` bytes lie behind the value.
+                        let found = unsafe { Found::new(padded.as_ptr(), bytes.len(), false) };
+                        let pushed = by_bytes.push_found(&[found], order, Seen { bytes: 1, all: 1 });
+                        assert_eq!(pushed == 1, value.is_ok(), "{scalar:?} {bytes:?}");
                         value.into_iter().for_each(|value| by_value.push(value));
                         assert_eq!(&by_bytes.finish(), &by_value.finish(), "{scalar:?} {order:?} {bytes:?}");
                     }

@@ -2,17 +2,18 @@
 
 use arrow_array::ArrayRef;
 
-use super::binary::Runs;
-use super::run::MAX_OFFSET;
-use super::sink::{RowSink, Share};
-use super::validity::Validity;
+use super::binary;
+use super::sink::RowSink;
 use crate::ask::Asked;
 use crate::error::Error;
 use crate::header::Header;
-use crate::mode::{Fast, Mode, OnLoss, Stop};
+use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::encode::{self, Rules};
+use crate::kernel::frame::Frame;
+use crate::kernel::lists::Lists;
+use crate::kind::{Kind, Scalar};
+use crate::mode::{Mode, OnLoss, Stop};
 use crate::op::write::{Origin, Writer};
-use crate::pen::Pen;
-use crate::short::{Short, ShortRow};
 use crate::walk::{Block, Envelope, FieldValue, Is, Presence, Sealed, Sink, WriteOptions};
 
 /// Cells as they grow, and the message at hand.
@@ -22,26 +23,32 @@ pub struct CellSink<'a, E> {
     valid: Validity,
     /// How many cells there were before the row at hand.
     mark: usize,
-    /// Nobody asks what becomes of each header, and nothing is said of some of them.
-    may_leap: bool,
+    /// What the kernel does with each header; `None` where the options ask for more than it knows.
+    rules: Option<Rules>,
 }
 
 impl<E: Envelope> CellSink<'_, E> {
     /// Refuses options that make no sense for the format.
     pub fn new(options: WriteOptions, origin: Origin) -> Result<Self, Error> {
         let plainly = options.on_loss != OnLoss::Report && !options.canonical;
-        let may_leap = E::IS == Is::Block && plainly && !matches!(options.kinds, Asked::Each(_));
+        let is_simple = E::IS == Is::Block && plainly && !matches!(options.kinds, Asked::Each(_));
+        let rules = is_simple.then(|| Rules {
+            given: (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary)),
+            drops: options.on_loss == OnLoss::Drop,
+            refuses_nulls: options.refuse_null_headers,
+            most_bytes: E::Block::MOST_WRITTEN,
+        });
         Ok(CellSink {
             writer: Writer::new(options, origin)?,
             cells: Runs::default(),
             valid: Validity::default(),
             mark: 0,
-            may_leap,
+            rules,
         })
     }
 
     pub fn finish(self) -> ArrayRef {
-        self.cells.finish_bytes(self.valid.finish())
+        binary::binary(self.cells, binary::nulls(self.valid))
     }
 }
 
@@ -72,36 +79,19 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         Ok(())
     }
 
-    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
-        &mut self,
-        rows: impl Iterator<Item = ShortRow<F, H>>,
-        fast: &mut Fast,
-        max_offset: usize,
-    ) -> usize {
-        if !self.may_leap {
-            return 0;
-        }
-        let (ends, bytes) = self.cells.parts_mut();
-        let mut pen = Pen::new(bytes);
-        let mut taken = 0;
-        for row in rows {
-            let ShortRow::Message(_, headers) = row else { break };
-            let before = pen.byte_len();
-            match E::Block::encode_short(headers, self.writer.options(), fast, &mut pen) {
-                Some(Ok(())) if pen.byte_len() <= max_offset => ends.push(pen.byte_len() as i32),
-                _ => {
-                    pen.truncate(before);
-                    break;
-                }
-            }
-            taken += 1;
-        }
-        self.valid.push_all(taken);
-        taken
+    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        self.rules.map(|_| max_offset.saturating_sub(self.cells.byte_len()))
     }
 
-    fn expect(&mut self, share: Share) {
-        self.cells.expect(share, MAX_OFFSET);
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
+        let Some(rules) = self.rules else { return 0 };
+        let fits = if F::TYPED { lists.has_types() || rules.given.is_some() } else { !lists.is_typed() };
+        if !fits {
+            return 0;
+        }
+        let done = encode::encode::<F>(lists, rules, seen, &mut self.cells);
+        self.valid.push_all(done);
+        done
     }
 
     fn abort_row(&mut self) {

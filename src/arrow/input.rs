@@ -7,7 +7,6 @@ use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArra
 use arrow_array::{LargeListArray, ListArray, OffsetSizeTrait, StringViewArray, StructArray};
 use arrow_schema::DataType;
 
-use super::source::Source;
 use crate::cursor::Cursor;
 
 /// A column of bytes.
@@ -45,15 +44,6 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// The buffer that the cells lie in, where there is one.
-    pub fn source(self) -> Source<'a> {
-        match self {
-            Bytes::Small(array) => Source::new(array.value_data()),
-            Bytes::Large(array) => Source::new(array.value_data()),
-            Bytes::View(_) => Source::default(),
-        }
-    }
-
     #[inline]
     pub fn is_null(self, row: usize) -> bool {
         match self {
@@ -74,6 +64,16 @@ impl<'a> Bytes<'a> {
                 array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
             }
             Bytes::View(array) => array.is_valid(row).then(|| Cursor::new(array.value(row))),
+        }
+    }
+
+    /// How many bytes lie before a row; of views, how many rows.
+    #[inline]
+    pub fn before(self, row: usize) -> usize {
+        match self {
+            Bytes::Small(array) => array.value_offsets()[row] as usize,
+            Bytes::Large(array) => array.value_offsets()[row] as usize,
+            Bytes::View(_) => row,
         }
     }
 

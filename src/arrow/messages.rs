@@ -12,7 +12,6 @@ use super::run::OnError;
 use super::schema;
 use super::select::{SelectSink, Want};
 use super::sink::RowSink;
-use super::source::Source;
 use super::{Input, Output, Verb, cells_of, check_keys, struct_of};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
@@ -148,8 +147,6 @@ struct Rows<'v, 'a, B: Batch> {
 impl<'a, B: Batch> Rows<'_, 'a, B> {
     fn cell(&mut self, cell: &'a [u8]) {
         let mut mode = Exact::default();
-        self.both.list.read_from(Source::new(cell));
-        self.both.select.read_from(Source::new(cell));
         // What ends a cell is in the mode, in `full` or in `failed`.
         let _ = walk_batch::<B, _, _>(cell, self.verb.options, &mut mode, self);
         let faults = std::mem::take(&mut mode.faults);
@@ -192,22 +189,22 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
 
 /// Both sinks of a message at once.
 struct Both<'a, E: Envelope> {
-    list: ListSink<'a, E>,
+    list: ListSink<E>,
     select: SelectSink<'a>,
 }
 
 impl<'a, E: Envelope> Both<'a, E> {
     fn new(verb: &Messages) -> Self {
-        let list = ListSink::new(0, verb.options.text_keys, Source::default());
+        let list = ListSink::new(verb.options.text_keys);
         Both {
             list: list.keep(|field| verb.asks_for(field.name)),
-            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, Source::default()),
+            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, E::Block::KINDS.are_carried()),
         }
     }
 
     /// The same columns for messages that lie in other bytes.
-    fn rebind<'b>(self, source: Source<'b>) -> Both<'b, E> {
-        Both { list: self.list.rebind(source), select: self.select.rebind(source) }
+    fn rebind<'b>(self) -> Both<'b, E> {
+        Both { list: self.list, select: self.select.rebind() }
     }
 
     fn begin_row(&mut self) {
@@ -299,12 +296,11 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         self.broken(faults)
     }
 
-    fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
-        let outer = self.both.list.source();
+    fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
         let mut inner = Rows {
             verb: self.verb,
             rows: std::mem::take(&mut self.rows),
-            both: std::mem::replace(&mut self.both, Both::new(self.verb)).rebind(Source::new(bytes)),
+            both: std::mem::replace(&mut self.both, Both::new(self.verb)).rebind(),
             faults: std::mem::take(&mut self.faults),
             row: self.row,
             max_offset: self.max_offset,
@@ -314,7 +310,7 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         };
         let handed = hand(&mut inner);
         self.rows = inner.rows;
-        self.both = inner.both.rebind(outer);
+        self.both = inner.both.rebind();
         self.faults = inner.faults;
         self.full = inner.full;
         self.failed = inner.failed;

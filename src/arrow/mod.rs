@@ -12,11 +12,8 @@ pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod select;
-pub mod short;
 pub mod sink;
-pub mod source;
 pub mod validate;
-pub mod validity;
 
 use std::sync::Arc;
 
@@ -27,6 +24,7 @@ use arrow_schema::{DataType, FieldRef};
 use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
+use crate::kernel::buffer::Validity;
 use crate::kind::Dialect;
 use crate::mode::OnLoss;
 use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
@@ -34,7 +32,7 @@ use crate::op::inspect::Inspect;
 use crate::op::is_a_batch;
 use crate::op::write::Origin;
 use crate::value::ByteOrder;
-use crate::walk::{Batch, Block, Discard, Envelope, Is, ReadOptions, WriteOptions};
+use crate::walk::{Batch, Block, Envelope, Is, ReadOptions, WriteOptions};
 
 use decode::ListSink;
 use encode::CellSink;
@@ -43,8 +41,7 @@ use input::{Bytes, Lists};
 use rows::{CellRows, ConvertedRows, ListRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
-use source::Source;
-use validity::Validity;
+use validate::Nothing;
 
 /// The column that a verb is applied to, and how far it got.
 #[derive(Clone, Copy)]
@@ -152,13 +149,13 @@ impl Verb for Decode {
         let cells = cells_of::<E>(input.column)?;
         let rows = CellRows::<E>::new(cells, self.options);
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
-        let make = || Ok(ListSink::<E>::new(cells.total_len(), self.options.text_keys, cells.source()));
+        let make = || Ok(ListSink::<E>::new(self.options.text_keys));
         let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::IS) {
             (OnError::Raise | OnError::Null, Is::Block) => columns.swap_remove(0),
             (OnError::Raise | OnError::Null, Is::Envelope | Is::Batch) => {
-                struct_of(self.fields::<E>(), columns, has_message.finish(), until - input.from)
+                struct_of(self.fields::<E>(), columns, binary::nulls(has_message), until - input.from)
             }
             (OnError::Column, _) => {
                 columns.push(findings.faults.finish());
@@ -192,7 +189,7 @@ impl Verb for Encode {
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
             Is::Envelope | Is::Batch => {
-                let rows = StructRows::new::<E>(input.column)?;
+                let rows = StructRows::<<E::Block as Block>::Frame>::new::<E>(input.column)?;
                 write_rows::<E, _>(&rows, input, &plan, self.options.clone(), Origin::GIVEN)
             }
         }
@@ -320,10 +317,10 @@ impl Select {
         input: Input<'a>,
         format: &'static str,
         order: ByteOrder,
-        source: Source<'a>,
+        has_types: bool,
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, self.on_error);
-        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, source));
+        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types));
         let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
@@ -345,12 +342,12 @@ impl Verb for Select {
             // A typed value in a list is its bits, most significant byte first.
             Some(_) => {
                 let rows = list_rows::<E>(input.column)?;
-                self.run_rows(&rows, input, E::NAME, ByteOrder::Big, rows.source())
+                self.run_rows(&rows, input, E::NAME, ByteOrder::Big, E::Block::KINDS.are_carried())
             }
             None => {
                 let cells = cells_of::<E>(input.column)?;
                 let rows = CellRows::<E>::new(cells, self.options);
-                self.run_rows(&rows, input, E::NAME, E::Block::ORDER, cells.source())
+                self.run_rows(&rows, input, E::NAME, E::Block::ORDER, E::Block::KINDS.are_carried())
             }
         }
     }
@@ -365,7 +362,7 @@ pub struct Validate {
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column);
-        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Discard))?;
+        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
         Ok(Output { column: findings.faults.finish(), until })
     }
 }
@@ -405,7 +402,7 @@ fn cells_of<E: Envelope>(column: &dyn Array) -> Result<Bytes<'_>, Error> {
     })
 }
 
-fn list_rows<E: Envelope>(column: &dyn Array) -> Result<ListRows<'_>, Error> {
+fn list_rows<E: Envelope>(column: &dyn Array) -> Result<ListRows<'_, <E::Block as Block>::Frame>, Error> {
     ListRows::new(column, E::Block::KEYS, &schema::headers_type::<E::Block>(false))
 }
 
@@ -422,7 +419,7 @@ fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBu
 
 /// The nulls of decoded messages, a row with faults never being one.
 fn nulls_without_faults(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
-    let messages = has_message.finish()?;
+    let messages = binary::nulls(has_message)?;
     let faulty = columns.last()?;
     Some((0..messages.len()).map(|row| messages.is_valid(row) || faulty.is_valid(row)).collect())
 }

@@ -14,19 +14,22 @@ use arrow_schema::DataType;
 
 use super::input::{Bytes, Lists, Texts};
 use super::schema;
-use super::short;
 use super::sink::RowSink;
-use super::source::Source;
 use crate::error::{Code, Error};
 use crate::header::{Header, Key, KeyForm, TypedKey};
+use crate::kernel::buffer::Seen;
+use crate::kernel::encode::most_bytes;
+use crate::kernel::frame::Frame;
+use crate::kernel::lists::{Bits, Columns, Names, Strings};
+use crate::kernel::{self, ROWS};
 use crate::kind::Kind;
-use crate::mode::{Fast, Mode, Stop};
+use crate::mode::{Fast, Mode, OnLoss, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::values::MessageSink;
-use crate::short::Short;
-use crate::short::columns::{Bits, Columns, Names, Parts};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, walk_cell};
+use crate::walk::{
+    Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell,
+};
 
 /// Rows of a column, each a message's headers and fields.
 pub trait Rows<'a> {
@@ -35,10 +38,15 @@ pub trait Rows<'a> {
     /// There is no message in this row.
     fn is_null(&self, row: usize) -> bool;
 
-    /// Hands rows that lie as nearly all do to a sink, up to the first that has to be walked, and says how many it took.
-    #[inline(always)]
-    fn leap<S: RowSink<'a>>(&self, _rows: Range<usize>, _fast: &mut Fast, _sink: &mut S, _max_offset: usize) -> usize {
-        0
+    /// Has the sink append some of these rows at once, and says how many it was given and how many it took: of those that it
+    /// did not take, the first has to be walked.
+    fn append<S: RowSink<'a>>(&self, _rows: Range<usize>, _max_offset: usize, _seen: Seen, _sink: &mut S) -> (usize, usize) {
+        (0, 0)
+    }
+
+    /// How much of the input lies before a row, in any unit.
+    fn before(&self, row: usize) -> usize {
+        row
     }
 
     /// Hands the fields and headers of a row to the sink.
@@ -57,9 +65,6 @@ impl<'a, E: Envelope> CellRows<'a, E> {
         CellRows { cells, options, format: PhantomData }
     }
 
-    fn short(&self) -> short::In<E> {
-        short::In(self.options, PhantomData)
-    }
 }
 
 impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
@@ -72,15 +77,39 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
         self.cells.is_null(row)
     }
 
-    #[inline(always)]
-    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
-        let strictly = !<E::Block as Block>::Short::HAVE_KINDS || !self.options.strict_kinds;
-        match self.cells {
-            _ if !<E::Block as Block>::Short::ARE_THERE || self.options.lenient || !strictly => 0,
-            Bytes::Small(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
-            Bytes::Large(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
-            Bytes::View(_) => 0,
+    fn append<S: RowSink<'a>>(&self, rows: Range<usize>, max_offset: usize, seen: Seen, sink: &mut S) -> (usize, usize) {
+        let is_strict = self.options.strict_kinds && <E::Block as Block>::Frame::TYPED;
+        if !<E::Block as Block>::Frame::EXISTS || self.options.lenient || is_strict {
+            return (0, 0);
         }
+        let Some(room) = sink.room::<<E::Block as Block>::Frame>(max_offset) else { return (0, 0) };
+        let mut block = kernel::Block::new();
+        for row in rows {
+            let Some(cell) = self.cells.cursor(row) else {
+                if !block.has_room(ROWS, 0) {
+                    break;
+                }
+                sink.open_row(None);
+                block.push(None, 0);
+                continue;
+            };
+            let len = cell.remaining();
+            if !block.has_room(ROWS, len) || block.byte_len() + len > room {
+                break;
+            }
+            let Ok(opened) = open_cell::<E, _>(cell, self.options, &mut Fast::new(OnLoss::Raise)) else { break };
+            let Some(span) = opened.block.and_then(|block| block.span()) else { break };
+            sink.open_row(Some(opened.fields.as_ref()));
+            block.push(Some(span), len);
+        }
+        match block.rows().len() {
+            0 => (0, 0),
+            given => (given, sink.append::<<E::Block as Block>::Frame>(&block, self.options.limits.headers, seen)),
+        }
+    }
+
+    fn before(&self, row: usize) -> usize {
+        self.cells.before(row)
     }
 
     #[inline]
@@ -104,10 +133,6 @@ impl<'a> ConvertedRows<'a> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
         ConvertedRows { cells, options, source, target, message: Cell::default() }
     }
-
-    fn short(&self) -> short::With<'_> {
-        short::With(self.options, self.source.as_ref())
-    }
 }
 
 impl<'a> Rows<'a> for ConvertedRows<'a> {
@@ -117,14 +142,6 @@ impl<'a> Rows<'a> for ConvertedRows<'a> {
 
     fn is_null(&self, row: usize) -> bool {
         self.cells.is_null(row)
-    }
-
-    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
-        match self.cells {
-            Bytes::Small(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
-            Bytes::Large(cells) => sink.leap(short::cells(cells, rows, self.short()), fast, max_offset),
-            Bytes::View(_) => 0,
-        }
     }
 
     fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
@@ -161,52 +178,53 @@ impl<'a> Keys<'a> {
     /// The headers as columns of text and bytes, where these are such columns and no key is null.
     fn beside(self, kinds: Option<Texts<'a>>, values: Bytes<'a>, elements: &'a StructArray) -> Option<Columns<'a>> {
         let Bytes::Small(values) = values else { return None };
-        let (key_kinds, keys, nulls) = match self {
-            Keys::Text(Texts::Small(keys)) => (None, parts(keys), keys.null_count()),
+        let (key_types, keys, nulls) = match self {
+            Keys::Text(Texts::Small(keys)) => (None, strings(keys), keys.null_count()),
             Keys::Typed { kinds: Texts::Small(kinds), bits: Bytes::Small(bits) } => {
-                (Some(names(kinds)), parts(bits), kinds.null_count() + bits.null_count())
+                (Some(names(kinds)), strings(bits), kinds.null_count() + bits.null_count())
             }
             _ => return None,
         };
-        let kinds = match kinds {
+        let types = match kinds {
             None => None,
             Some(Texts::Small(kinds)) => Some(names(kinds)),
             Some(_) => return None,
         };
         (nulls == 0 && elements.null_count() == 0).then(|| Columns {
-            key_kinds,
+            key_types,
             keys,
-            kinds,
-            values: parts(values),
+            types,
+            values: strings(values),
             has_value: values.nulls().map(bits),
         })
     }
 }
 
-fn parts<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Parts<'_> {
-    Parts { offsets: array.value_offsets(), bytes: array.value_data() }
+fn strings<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> Strings<'_> {
+    Strings { offsets: array.value_offsets(), bytes: array.value_data() }
 }
 
 fn names(array: &StringArray) -> Names<'_> {
-    Names { names: parts(array), has_kind: array.nulls().map(bits) }
+    Names { names: strings(array), has_type: array.nulls().map(bits) }
 }
 
 fn bits(nulls: &NullBuffer) -> Bits<'_> {
     Bits { bytes: nulls.validity(), offset: nulls.offset() }
 }
 
-/// Headers that are a list of structs already.
-pub struct ListRows<'a> {
+/// Headers that are a list of structs already, for a format with this layout.
+pub struct ListRows<'a, F> {
     lists: Lists<'a>,
     elements: &'a StructArray,
     keys: Keys<'a>,
     kinds: Option<Texts<'a>>,
     values: Bytes<'a>,
-    /// All headers, where they lie as nearly all do.
+    /// All headers, where they lie as the kernels read them.
     columns: Option<Columns<'a>>,
+    frame: PhantomData<F>,
 }
 
-impl<'a> ListRows<'a> {
+impl<'a, F: Frame> ListRows<'a, F> {
     /// Finds keys, kinds and values by their names; `wanted` is the type that the error names.
     pub fn new(array: &'a dyn Array, keys: KeyForm, wanted: &DataType) -> Result<Self, Error> {
         let misfit = || schema::misfit(wanted, array.data_type());
@@ -223,12 +241,7 @@ impl<'a> ListRows<'a> {
             None => None,
         };
         let columns = keys.beside(kinds, values, elements);
-        Ok(ListRows { lists, elements, keys, kinds, values, columns })
-    }
-
-    /// Where values lie, if it is known.
-    pub fn source(&self) -> Source<'a> {
-        self.values.source()
+        Ok(ListRows { lists, elements, keys, kinds, values, columns, frame: PhantomData })
     }
 
     /// The headers of a row, whose keys are got one by one: in one of a few ways, so that no loop has to ask which.
@@ -287,7 +300,7 @@ fn or_null<K, M: Mode>(key: Option<K>, mode: &mut M) -> Result<Option<K>, Stop> 
     Ok(key)
 }
 
-impl<'a> Rows<'a> for ListRows<'a> {
+impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     fn row_count(&self) -> usize {
         self.lists.row_count()
     }
@@ -297,14 +310,18 @@ impl<'a> Rows<'a> for ListRows<'a> {
         false
     }
 
-    #[inline(always)]
-    fn leap<S: RowSink<'a>>(&self, rows: Range<usize>, fast: &mut Fast, sink: &mut S, max_offset: usize) -> usize {
-        match self.columns {
-            Some(columns) if columns.have_kinds() => {
-                sink.leap(short::lists::<true>(self.lists, columns, rows), fast, max_offset)
+    fn append<S: RowSink<'a>>(&self, rows: Range<usize>, max_offset: usize, seen: Seen, sink: &mut S) -> (usize, usize) {
+        let Some(columns) = self.columns.filter(|_| F::EXISTS) else { return (0, 0) };
+        let Some(room) = sink.room::<F>(max_offset) else { return (0, 0) };
+        let mut lists = kernel::lists::Lists::new(columns);
+        for row in rows {
+            if !lists.push(self.lists.get(row), ROWS) {
+                break;
             }
-            Some(columns) => sink.leap(short::lists::<false>(self.lists, columns, rows), fast, max_offset),
-            None => 0,
+        }
+        match lists.row_count() {
+            given if given > 0 && most_bytes::<F>(&lists) <= room => (given, sink.append_lists::<F>(&lists, seen)),
+            _ => (0, 0),
         }
     }
 
@@ -338,9 +355,9 @@ impl<'a> Rows<'a> for ListRows<'a> {
 }
 
 /// Envelopes as structs of their fields, in any order.
-pub struct StructRows<'a> {
+pub struct StructRows<'a, F> {
     structs: &'a StructArray,
-    headers: ListRows<'a>,
+    headers: ListRows<'a, F>,
     fields: Vec<FieldColumn<'a>>,
 }
 
@@ -387,7 +404,7 @@ impl<'a> FieldColumn<'a> {
     }
 }
 
-impl<'a> StructRows<'a> {
+impl<'a, F: Frame> StructRows<'a, F> {
     /// Finds the fields of `E` by their names.
     pub fn new<E: Envelope>(array: &'a dyn Array) -> Result<Self, Error> {
         let wanted = schema::decoded_type::<E>(false);
@@ -411,7 +428,7 @@ impl<'a> StructRows<'a> {
     }
 }
 
-impl<'a> Rows<'a> for StructRows<'a> {
+impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
     fn row_count(&self) -> usize {
         self.structs.len()
     }

@@ -1,9 +1,11 @@
-//! One run over rows: fast walk, roll back and exact walk of a row that fails, error policy, cutting. Written once.
+//! One run over rows: blocks through the kernels, other rows one by one, error policy, cutting at 2 GiB.
 
 use super::faults::Findings;
 use super::rows::Rows;
-use super::sink::{RowSink, Share};
+use super::sink::RowSink;
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
+use crate::kernel::ROWS;
+use crate::kernel::buffer::Seen;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop, no_reason};
 use crate::walk::Presence;
 
@@ -18,9 +20,6 @@ pub enum OnError {
 
 /// The largest offset that a 32-bit column can hold.
 pub const MAX_OFFSET: usize = i32::MAX as usize;
-
-/// Rows after which the rest is taken to be like them.
-const SAMPLE: usize = 128;
 
 /// What a run is told.
 #[derive(Debug, Clone, Copy)]
@@ -44,45 +43,34 @@ pub struct Ran<S> {
     pub until: usize,
 }
 
-/// Runs from row `from` on into a new sink.
+/// Runs from row `from` on into a new sink: blocks of rows through the kernels, and the rows between them one by one.
 pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     rows: &R,
     from: usize,
     plan: &Plan,
     make: impl Fn() -> Result<S, Error>,
 ) -> Result<Ran<S>, Error> {
-    let mut fast = Fast::trusting(plan.on_loss);
-    let ran = run_in(&mut fast, rows, from, plan, make()?);
-    if fast.were_text() {
-        return ran;
-    }
-    // Some key is no text: from the beginning once more, looking at each.
-    run_in(&mut Fast::new(plan.on_loss), rows, from, plan, make()?)
-}
-
-fn run_in<'a, R: Rows<'a>, S: RowSink<'a>>(
-    fast: &mut Fast,
-    rows: &R,
-    from: usize,
-    plan: &Plan,
-    mut sink: S,
-) -> Result<Ran<S>, Error> {
+    let mut sink = make()?;
     let mut findings = Findings::default();
-    let all = rows.row_count() - from;
+    let (end, before) = (rows.row_count(), rows.before(from));
+    let all = rows.before(end) - before;
     let mut row = from;
-    while row < rows.row_count() {
-        if row == from + SAMPLE {
-            sink.expect(Share { done: SAMPLE, all });
-        }
-        let next_stop = if row < from + SAMPLE { rows.row_count().min(from + SAMPLE) } else { rows.row_count() };
-        let leapt = rows.leap(row..next_stop, fast, &mut sink, plan.max_offset);
-        if leapt > 0 {
-            findings.push_whole(leapt, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
-            row += leapt;
+    // Rows of the next block: fewer behind one that a kernel could not read, so that many of these cost little.
+    let mut step = ROWS;
+    while row < end {
+        let seen = Seen { bytes: rows.before(row) - before, all };
+        let (given, taken) = rows.append(row..end.min(row + step), plan.max_offset, seen, &mut sink);
+        findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+        row += taken;
+        if given > 0 && given == taken {
+            step = (2 * step).min(ROWS);
             continue;
         }
+        if given > 0 {
+            step = 1;
+        }
         sink.begin_row();
-        let found = run_row(fast, rows, row, plan, &mut sink)?;
+        let found = run_row(rows, row, plan, &mut sink)?;
         let (faults, losses) = found.as_deref().map_or((&[][..], &[][..]), |(faults, losses)| (faults, losses));
         if sink.max_offset() > plan.max_offset || findings.would_pass(faults, losses, plan.max_offset) {
             sink.abort_row();
@@ -108,7 +96,6 @@ type Found = Option<Box<(Vec<Fault>, Vec<Loss>)>>;
 /// One row. What comes back is for the columns of findings; what the policy raises is an error.
 #[inline]
 fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
-    fast: &mut Fast,
     rows: &R,
     row: usize,
     plan: &Plan,
@@ -118,7 +105,8 @@ fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
         sink.null_row();
         return Ok(None);
     }
-    let walked = rows.walk(row, fast, sink).and_then(|headers| sink.end_row(headers, fast));
+    let mut fast = Fast::new(plan.on_loss);
+    let walked = rows.walk(row, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
     match walked {
         Ok(()) => Ok(None),
         Err(Stop) => run_row_exactly(rows, row, plan, sink),

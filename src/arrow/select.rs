@@ -6,21 +6,27 @@ use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
+use super::binary;
 use super::column::Column;
 use super::schema;
 use super::sink::RowSink;
-use super::source::Source;
-use super::validity::Validity;
-use crate::chunk::{CHUNK, Run, are_alike};
 use crate::error::{Code, Error, Fault, unknown_name};
-use crate::header::{Header, Key, TypedKey, WantedKey};
-use crate::kind::{Dialect, Kind, Scalar};
-use crate::mode::{Fast, Mode, Stop};
-use crate::short::{Short, ShortHeader, ShortRow, Take};
+use crate::header::{Header, WantedKey};
+use crate::kernel::Block;
+use crate::kernel::buffer::{Seen, Validity};
+use crate::kernel::frame::Frame;
+use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
+use crate::kernel::lists::{self, Lists};
+use crate::kernel::scan::{self, Hits, Scratch};
+use crate::kind::{Dialect, Kind};
+use crate::mode::{Fast, Mode, OnLoss, Stop};
 use crate::spelling::Spelling;
 use crate::types::{Coding, Type};
-use crate::value::{ByteOrder, Value};
-use crate::walk::{FieldValue, Presence, Sink};
+use crate::value::{ByteOrder, Value, bits_of};
+use crate::walk::{Presence, Sink};
+
+/// How many bytes a byte of input can become: a UUID of 16 bytes is spelled as 36.
+const LONGEST_SPELLED: usize = 3;
 
 /// Which of several headers with one key is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,69 +109,11 @@ impl<'a> Finds<'a> {
     }
 }
 
-/// A wanted key of text.
-struct Text {
-    /// A few bits of it: nearly every header that nobody wants is passed over by them, without a look at the key.
-    glance: u32,
-    /// The place of its slot.
-    place: usize,
-    bytes: Vec<u8>,
-    /// Its first bytes.
-    chunk: [u8; CHUNK],
-}
-
-impl Text {
-    /// The key of the slot at a place, if it is text.
-    fn of(place: usize, key: &WantedKey) -> Option<Self> {
-        let bytes = match key {
-            WantedKey::Text(text) => text.clone().into_bytes(),
-            WantedKey::Typed(Kind::Named(Scalar::String), bytes) => bytes.clone(),
-            WantedKey::Int(_) | WantedKey::Typed(..) => return None,
-        };
-        let mut chunk = [0; CHUNK];
-        chunk.iter_mut().zip(&bytes).for_each(|(to, byte)| *to = *byte);
-        Some(Text { glance: glance(&bytes), place, bytes, chunk })
-    }
-}
-
-/// A key as it lies, which is compared with a wanted one.
-trait Likeness {
-    fn bytes(&self) -> &[u8];
-
-    fn is(&self, wanted: &Text) -> bool;
-}
-
-impl Likeness for &[u8] {
-    fn bytes(&self) -> &[u8] {
-        self
-    }
-
-    fn is(&self, wanted: &Text) -> bool {
-        *self == wanted.bytes
-    }
-}
-
-impl Likeness for Run<'_> {
-    #[inline(always)]
-    fn bytes(&self) -> &[u8] {
-        Run::bytes(*self)
-    }
-
-    #[inline(always)]
-    fn is(&self, wanted: &Text) -> bool {
-        match self.len() {
-            0..=CHUNK => self.len() == wanted.bytes.len() && are_alike(self.chunk(), &wanted.chunk, self.len()),
-            _ => Run::bytes(*self) == wanted.bytes,
-        }
-    }
-}
-
 /// A wanted header, what the row at hand has of it, and its column.
 struct Slot<'a> {
     want: Want,
     found: Finds<'a>,
-    /// The order of values whose bytes the column takes as they are, where nothing else is asked of them; nearly all are
-    /// read that way.
+    /// The order of values whose bytes the column takes as they are, where nothing else is asked of them.
     plain: Option<ByteOrder>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
@@ -177,177 +125,155 @@ struct Slot<'a> {
 /// Typed columns as they grow.
 pub struct SelectSink<'a> {
     slots: Vec<Slot<'a>>,
-    /// The wanted keys of text.
-    texts: Vec<Text>,
-    /// The bits of their glances.
-    bits: u64,
-    /// No two of them are the same.
-    are_distinct: bool,
+    /// What the kernels look for, slot by slot; `None` where there are too many.
+    keys: Option<Keys>,
+    hits: Hits<'a>,
+    scratch: Scratch,
     /// How many rows there were before the row at hand.
     rows: usize,
-    /// Where values lie, if it is known.
-    source: Source<'a>,
     dialect: Dialect,
-    /// The byte order of values that carry a kind.
+    /// The byte order of values that carry a type.
     order: ByteOrder,
 }
 
 impl<'a> SelectSink<'a> {
-    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, source: Source<'a>) -> Self {
+    /// `has_types`: values of the input carry a type.
+    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, has_types: bool) -> Self {
         let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
-            (Coding::Spelled(Spelling::Bytes(order)), Repeat::Last | Repeat::First) => {
-                (column.takes_bytes_of(want.of.scalar) && !want.required).then_some(order)
+            (Coding::Spelled(Spelling::Bytes(spelled)), Repeat::Last | Repeat::First) => {
+                let is_plain = column.takes_bytes_of(want.of.scalar) && !want.required;
+                is_plain.then_some(if has_types { order } else { spelled })
             }
             _ => None,
         };
-        let slot = |want: &Want, column: Column| Slot {
-            want: want.clone(),
-            found: Finds::default(),
-            plain: plain(want, &column),
-            column,
-            lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
-            values: 0,
+        let slot = |want: &Want| {
+            let column = Column::new(want.of.scalar.arrow(dialect));
+            Slot {
+                want: want.clone(),
+                found: Finds::default(),
+                plain: plain(want, &column),
+                column,
+                lists: (want.repeat == Repeat::All).then(|| (vec![0], Validity::default())),
+                values: 0,
+            }
         };
-        let slots: Vec<_> = wants.iter().map(|want| slot(want, Column::new(want.of.scalar.arrow(dialect)))).collect();
-        let texts: Vec<_> = wants.iter().enumerate().filter_map(|(place, want)| Text::of(place, &want.key)).collect();
-        let bits = texts.iter().fold(0, |bits, text| bits | bit(text.glance));
-        let same_as_before = |place: usize| texts[..place].iter().any(|text| text.bytes == texts[place].bytes);
-        let are_distinct = !(0..texts.len()).any(same_as_before);
-        SelectSink { slots, texts, bits, are_distinct, rows: 0, source, dialect, order }
+        let slots: Vec<_> = wants.iter().map(slot).collect();
+        let wanted = |(place, slot): (usize, &Slot<'_>)| {
+            let (key_type, key) = match &slot.want.key {
+                WantedKey::Text(text) => (TEXT, text.clone().into_bytes()),
+                WantedKey::Typed(kind, bits) => (*kind, bits_of(*kind, bits, order).into_owned()),
+                WantedKey::Int(_) => return None,
+            };
+            let keep = match (slot.plain, slot.want.repeat) {
+                (Some(_), Repeat::First) => Keep::First,
+                (Some(_), _) => Keep::Last,
+                (None, _) => Keep::Every,
+            };
+            let value_type = has_types.then_some(Kind::Named(slot.want.of.scalar));
+            Some(Wanted { key, key_type: Some(key_type), keep, value_type, place })
+        };
+        let keys = Keys::new(slots.iter().enumerate().filter_map(wanted).collect());
+        let (hits, scratch) = (Hits::default(), Scratch::default());
+        SelectSink { slots, keys, hits, scratch, rows: 0, dialect, order }
     }
 
     pub fn finish(self) -> Vec<ArrayRef> {
         self.slots.into_iter().map(Slot::finish).collect()
     }
 
-    /// Shows a header with a key of text to whoever wants it.
-    #[inline(always)]
-    fn offer(&mut self, key: impl Likeness, found: impl Fn() -> Found<'a>) {
-        let seen = glance(key.bytes());
-        if self.bits & bit(seen) == 0 {
-            return;
-        }
-        for text in &self.texts {
-            if text.glance == seen && key.is(text) {
-                self.slots[text.place].take(found());
-                if self.are_distinct {
-                    return;
-                }
+    /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
+    pub fn rebind<'b>(self) -> SelectSink<'b> {
+        let SelectSink { slots, keys, hits, scratch, rows, dialect, order } = self;
+        let slots = slots.into_iter().map(Slot::rebind).collect();
+        SelectSink { slots, keys, hits: hits.recycled(), scratch, rows, dialect, order }
+    }
+
+    /// Appends what a kernel found in so many rows, up to the first row whose values are not all of their types; returns how
+    /// many rows were appended.
+    fn append_hits(&mut self, rows: usize, seen: Seen, is_null: impl Fn(usize) -> bool) -> usize {
+        self.rows = self.slots.first().map_or(0, Slot::rows);
+        let mut done = rows;
+        for (place, slot) in self.slots.iter_mut().enumerate() {
+            if let Some(order) = slot.plain {
+                done = slot.column.push_found(&self.hits.lane(place)[..done], order, seen);
             }
         }
+        if self.slots.iter().any(|slot| slot.plain.is_none()) {
+            done = self.append_every(done, is_null);
+        }
+        for slot in self.slots.iter_mut().filter(|slot| slot.plain.is_some()) {
+            slot.column.truncate(self.rows + done);
+        }
+        done
     }
 
-    /// The same columns for rows that live for another time, between two rows. Nothing is allocated anew.
-    pub fn rebind<'b>(self, source: Source<'b>) -> SelectSink<'b> {
-        let SelectSink { slots, texts, bits, are_distinct, rows, dialect, order, .. } = self;
-        let slots = slots.into_iter().map(Slot::rebind).collect();
-        SelectSink { slots, texts, bits, are_distinct, rows, source, dialect, order }
-    }
-
-    /// Where values lie from here on.
-    pub fn read_from(&mut self, source: Source<'a>) {
-        self.source = source;
-    }
-}
-
-/// What tells most keys apart: the length, the first byte and the last.
-#[inline(always)]
-fn glance(key: &[u8]) -> u32 {
-    match (key.first(), key.last()) {
-        (Some(first), Some(last)) => u32::from(*first) | u32::from(*last) << 8 | (key.len() as u32) << 16,
-        _ => 0,
+    /// The columns that are not plain.
+    fn append_every(&mut self, rows: usize, is_null: impl Fn(usize) -> bool) -> usize {
+        let SelectSink { slots, hits, dialect, order, .. } = self;
+        let mut fast = Fast::new(OnLoss::Raise);
+        let mut hits = hits.every.iter().peekable();
+        for row in 0..rows {
+            for slot in slots.iter_mut().filter(|slot| slot.plain.is_none()) {
+                slot.begin_row();
+            }
+            while let Some(hit) = hits.next_if(|hit| hit.row == row) {
+                let found = Found { index: 0, kind: hit.value_type, value: hit.value.bytes(), at: None };
+                slots[hit.place].take(found);
+            }
+            let mut slots = slots.iter_mut().filter(|slot| slot.plain.is_none());
+            if is_null(row) {
+                slots.for_each(Slot::push_null);
+            } else if slots.any(|slot| slot.end_row(Presence::Whole, *dialect, *order, &mut fast).is_err()) {
+                self.slots.iter_mut().filter(|slot| slot.plain.is_none()).for_each(|slot| slot.abort_row(self.rows + row));
+                return row;
+            }
+        }
+        rows
     }
 }
 
 impl<'a> Sink<'a> for SelectSink<'a> {
-    #[inline(always)] // Into the walk: a header passed through memory costs more than finding that nobody wants it.
     fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
-        let text = match &header.key {
-            Key::Text(text) => Some(text.as_bytes()),
-            Key::Typed(typed) => typed.string(),
-            Key::Int(_) => None,
-        };
-        let found = || Found { index: header.index, kind: header.kind, value: header.value, at: header.at };
-        match text {
-            Some(text) => self.offer(text, found),
-            None => {
-                for slot in &mut self.slots {
-                    if slot.want.key.is(&header.key) {
-                        slot.take(found());
-                    }
-                }
-            }
+        for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&header.key)) {
+            slot.take(Found { index: header.index, kind: header.kind, value: header.value, at: header.at });
         }
         Ok(())
     }
 }
 
-impl<'a> Take<'a> for SelectSink<'a> {
-    #[inline(always)]
-    fn take(&mut self, header: ShortHeader<'a>) {
-        let value = header.value.map(Run::bytes);
-        let found = || Found { index: header.index, kind: header.kind, value, at: header.at };
-        match header.key_kind {
-            None | Some(Kind::Named(Scalar::String)) => self.offer(header.key, found),
-            Some(kind) => {
-                let key = Key::Typed(TypedKey::new(kind, header.key.bytes(), self.order));
-                for slot in self.slots.iter_mut().filter(|slot| slot.want.key.is(&key)) {
-                    slot.take(found());
-                }
-            }
-        }
-    }
-}
-
-/// One of 64 bits for a glance: few wanted keys have it, and few others.
-#[inline(always)]
-fn bit(glance: u32) -> u64 {
-    1 << (glance.wrapping_mul(0x9E37_79B1) >> 26)
-}
-
 impl<'a> RowSink<'a> for SelectSink<'a> {
-    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
-        &mut self,
-        rows: impl Iterator<Item = ShortRow<F, H>>,
-        fast: &mut Fast,
-        max_offset: usize,
-    ) -> usize {
-        let mut taken = 0;
-        for row in rows {
-            self.begin_row();
-            match row {
-                ShortRow::Null => self.null_row(),
-                ShortRow::Message(_, headers) => {
-                    let done = headers.each(fast, self);
-                    let done = done.and_then(|()| self.end_row(Presence::Whole, fast));
-                    if done.is_err() || self.max_offset() > max_offset {
-                        self.abort_row();
-                        break;
-                    }
-                }
-            }
-            taken += 1;
+    fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
+        // A value that is appended is part of the input; some are spelled longer than they lie there.
+        self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / LONGEST_SPELLED)
+    }
+
+    fn append<F: Frame>(&mut self, block: &Block<'a>, most: usize, seen: Seen) -> usize {
+        let Some(keys) = &self.keys else { return 0 };
+        self.hits.clear(self.slots.len());
+        let rows = scan::select::<F>(block, most, &mut self.scratch, keys, &mut self.hits);
+        self.append_hits(rows, seen, |row| block.rows()[row].is_none())
+    }
+
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
+        let Some(keys) = &self.keys else { return 0 };
+        if F::TYPED != lists.has_types() {
+            return 0;
         }
-        taken
+        self.hits.clear(self.slots.len());
+        let rows = lists::select::<F>(lists, keys, &mut self.hits);
+        self.append_hits(rows, seen, |_| false)
     }
 
     #[inline]
     fn begin_row(&mut self) {
         self.rows = self.slots.first().map_or(0, Slot::rows);
-        for slot in &mut self.slots {
-            slot.found.clear();
-            if slot.lists.is_some() {
-                slot.values = slot.column.count();
-            }
-        }
+        self.slots.iter_mut().for_each(Slot::begin_row);
     }
 
     #[inline]
     fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop> {
         for slot in &mut self.slots {
-            if !slot.end_plain(self.source) {
-                slot.end_row(headers, self.dialect, self.order, mode)?;
-            }
+            slot.end_row(headers, self.dialect, self.order, mode)?;
         }
         Ok(())
     }
@@ -399,17 +325,10 @@ impl<'a> Slot<'a> {
         }
     }
 
-    /// Takes the value as its bytes are, or that there is none; false where it has to be read.
-    #[inline(always)]
-    fn end_plain(&mut self, source: Source<'a>) -> bool {
-        let Some(order) = self.plain else { return false };
-        match &self.found.first {
-            Some(Found { kind: None, value: Some(bytes), .. }) => self.column.push_bytes(bytes, order, source),
-            Some(_) => false,
-            None => {
-                self.column.push_null();
-                true
-            }
+    fn begin_row(&mut self) {
+        self.found.clear();
+        if self.lists.is_some() {
+            self.values = self.column.count();
         }
     }
 
@@ -543,7 +462,7 @@ impl<'a> Slot<'a> {
             Some((ends, valid)) => {
                 let element = schema::nullable("element", values.data_type().clone());
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
-                Arc::new(ListArray::new(element, offsets, values, valid.finish()))
+                Arc::new(ListArray::new(element, offsets, values, binary::nulls(valid)))
             }
         }
     }

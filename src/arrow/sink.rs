@@ -1,23 +1,11 @@
 //! What a run over rows hands them to.
 
-use crate::mode::{Fast, Mode, Stop};
-use crate::short::{Short, ShortRow};
+use crate::kernel::Block;
+use crate::kernel::buffer::Seen;
+use crate::kernel::frame::Frame;
+use crate::kernel::lists::Lists;
+use crate::mode::{Mode, Stop};
 use crate::walk::{FieldValue, Presence, Sink};
-
-/// How many of all rows are done.
-#[derive(Debug, Clone, Copy)]
-pub struct Share {
-    pub done: usize,
-    pub all: usize,
-}
-
-impl Share {
-    /// How much there will be in the end of what there is so much of now, and a little more.
-    pub fn in_the_end(self, now: usize) -> usize {
-        let each = now as f64 / self.done as f64;
-        ((each * self.all as f64 * 1.125) as usize).saturating_add(64)
-    }
-}
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
 pub trait RowSink<'a>: Sink<'a> {
@@ -30,25 +18,30 @@ pub trait RowSink<'a>: Sink<'a> {
     /// A row without a message, or one of which nothing is kept.
     fn null_row(&mut self);
 
-    /// Takes rows that lie as nearly all do, as few or as many as it likes, and says how many: the other functions see the
-    /// rest. No offset may pass the largest.
-    #[inline(always)]
-    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
-        &mut self,
-        _rows: impl Iterator<Item = ShortRow<F, H>>,
-        _fast: &mut Fast,
-        _max_offset: usize,
-    ) -> usize {
+    /// How many input bytes of a layout can be appended by kernels before an output passes an offset; `None` if this sink
+    /// takes no blocks of it.
+    fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
+        None
+    }
+
+    /// The fields of a row that goes into the next block; `None` where there is no message.
+    fn open_row(&mut self, _fields: Option<&[FieldValue<'a>]>) {}
+
+    /// Appends rows of a block up to the first that the exact routine has to take, and returns how many. Rows have at most
+    /// `most` headers.
+    fn append<F: Frame>(&mut self, _block: &Block<'a>, _most: usize, _seen: Seen) -> usize {
         0
     }
 
-    /// The same of a sink that knows where the rows are.
-    fn leap_from(&mut self, _row: usize) -> usize {
+    /// As `append`, of rows of lists.
+    fn append_lists<F: Frame>(&mut self, _lists: &Lists<'a>, _seen: Seen) -> usize {
         0
     }
 
-    /// Makes room for all rows, when so many of them are done.
-    fn expect(&mut self, _share: Share) {}
+    /// Appends rows on its own account, if it knows where they are, and returns how many.
+    fn append_from(&mut self, _row: usize) -> usize {
+        0
+    }
 
     /// The largest offset used so far.
     fn max_offset(&self) -> usize;

@@ -1,24 +1,27 @@
-//! validate: walk everything, keep nothing but the faults.
+//! validate: reads everything and keeps nothing but the errors.
 
 use super::sink::RowSink;
-use crate::mode::{Fast, Mode, Stop};
-use crate::short::{Short, ShortRow};
-use crate::walk::{Discard, FieldValue, Presence};
+use crate::kernel::Block;
+use crate::kernel::buffer::Seen;
+use crate::kernel::frame::Frame;
+use crate::kernel::lists::{self, Lists};
+use crate::kernel::scan::{self, Scratch};
+use crate::mode::{Mode, Stop};
+use crate::header::Header;
+use crate::walk::{Presence, Sink};
 
-impl<'a> RowSink<'a> for Discard {
-    fn leap<F: AsRef<[FieldValue<'a>]>, H: Short<'a>>(
-        &mut self,
-        rows: impl Iterator<Item = ShortRow<F, H>>,
-        fast: &mut Fast,
-        _max_offset: usize,
-    ) -> usize {
-        let is_whole = |row: ShortRow<F, H>| match row {
-            ShortRow::Null => true,
-            ShortRow::Message(_, headers) => headers.each(fast, self).is_ok(),
-        };
-        rows.map(is_whole).take_while(|whole| *whole).count()
+/// Keeps nothing of the rows.
+#[derive(Default)]
+pub struct Nothing(Scratch);
+
+impl<'a> Sink<'a> for Nothing {
+    #[inline]
+    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+        Ok(())
     }
+}
 
+impl<'a> RowSink<'a> for Nothing {
     fn begin_row(&mut self) {}
 
     fn end_row<M: Mode>(&mut self, _headers: Presence, _mode: &mut M) -> Result<(), Stop> {
@@ -28,6 +31,18 @@ impl<'a> RowSink<'a> for Discard {
     fn abort_row(&mut self) {}
 
     fn null_row(&mut self) {}
+
+    fn room<F: Frame>(&self, _max_offset: usize) -> Option<usize> {
+        Some(usize::MAX)
+    }
+
+    fn append<F: Frame>(&mut self, block: &Block<'a>, most: usize, _seen: Seen) -> usize {
+        scan::validate::<F>(block, most, &mut self.0)
+    }
+
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Seen) -> usize {
+        lists::validate(lists)
+    }
 
     fn max_offset(&self) -> usize {
         0

@@ -21,14 +21,12 @@ use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::pen::Pen;
-use crate::short::Short;
-use crate::short::typed::{InTyped, Typed};
+use crate::kernel::frame::{Typed, Types};
 use crate::value::{ByteOrder, Checks, bits_of};
-use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
+use crate::walk::{Block, Carries, ReadOptions, Sink};
 
 use super::describe_typed;
-use super::iggy_parts::{self, LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
+use super::iggy_parts::{LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
 
 pub struct Iggy;
 
@@ -38,8 +36,8 @@ const FIXED: usize = 10;
 /// The most bytes that the headers of a message may take.
 const MAX_BLOCK: usize = 100_000;
 
-impl Typed for Iggy {
-    const KEYS_HAVE_KINDS: bool = true;
+impl Types for Iggy {
+    const TYPED_KEYS: bool = true;
     const CODES: Kinds = Self::KINDS;
 }
 
@@ -54,7 +52,8 @@ impl Block for Iggy {
     const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Size };
     const CANONICAL: Option<fn(&Header<'_>, &Header<'_>) -> Ordering> = Some(by_kind_and_bytes);
 
-    type Short<'a> = InTyped<'a, Iggy>;
+    type Frame = Typed<Iggy>;
+    const MOST_WRITTEN: usize = MAX_BLOCK;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -88,32 +87,12 @@ impl Block for Iggy {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        let mut pen = Pen::new(out);
-        pen.reserve(headers.iter().map(written_len).sum());
+        out.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let (kind, bits) = typed_key(&header.key);
-            // SAFETY: there is room for all of them.
-            unsafe {
-                write_bits(&mut pen, Self::KINDS, Some(kind), &bits);
-                write_bits(&mut pen, Self::KINDS, header.kind, header.value.unwrap_or_default());
-            }
+            write_bits(out, Self::KINDS, Some(kind), &bits);
+            write_bits(out, Self::KINDS, header.kind, header.value.unwrap_or_default());
         }
-    }
-
-    #[inline(always)]
-    fn short(cursor: Cursor<'_>) -> Option<InTyped<'_, Iggy>> {
-        cursor.typed()
-    }
-
-    #[inline(always)]
-    fn encode_short<'a, H: Short<'a>, M: Mode>(
-        headers: H,
-        options: &WriteOptions,
-        mode: &mut M,
-        pen: &mut Pen<'_>,
-    ) -> Option<Result<(), Stop>> {
-        let most = headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
-        if most <= MAX_BLOCK { iggy_parts::encode_short::<Iggy, _, _>(headers, most, options, mode, pen) } else { None }
     }
 }
 

@@ -17,13 +17,11 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
-use crate::pen::Pen;
-use crate::short::Short;
-use crate::short::typed::{InTyped, Typed};
+use crate::kernel::frame::{Typed, Types};
 use crate::value::{ByteOrder, Checks};
-use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
+use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::iggy_parts::{self, LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
+use super::iggy_parts::{LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
 use super::{read_text_key, text_of_key};
 
 pub struct Iggy2023;
@@ -34,8 +32,8 @@ const FIXED: usize = 9;
 /// The most bytes that the values of a request may have.
 const MAX_VALUES: usize = 100_000;
 
-impl Typed for Iggy2023 {
-    const KEYS_HAVE_KINDS: bool = false;
+impl Types for Iggy2023 {
+    const TYPED_KEYS: bool = false;
     const CODES: Kinds = Self::KINDS;
 }
 
@@ -49,7 +47,9 @@ impl Block for Iggy2023 {
     const ORDER: ByteOrder = ByteOrder::Little;
     const CARRIES: Carries = Carries { nulls: false, part_len: (LEAST_PART, MOST_PART), checks: Checks::Nothing };
 
-    type Short<'a> = InTyped<'a, Iggy2023>;
+    type Frame = Typed<Iggy2023>;
+    // The values of a row that is not longer have no more bytes either.
+    const MOST_WRITTEN: usize = MAX_VALUES;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -82,34 +82,13 @@ impl Block for Iggy2023 {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        let mut pen = Pen::new(out);
-        pen.reserve(headers.iter().map(written_len).sum());
+        out.reserve(headers.iter().map(written_len).sum());
         for header in headers {
             let key = text_of_key(header);
-            // SAFETY: there is room for all of them.
-            unsafe {
-                pen.bytes((key.len() as u32).to_le_bytes());
-                pen.slice(key);
-                write_bits(&mut pen, Self::KINDS, header.kind, header.value.unwrap_or_default());
-            }
+            out.extend_from_slice(&(key.len() as u32).to_le_bytes());
+            out.extend_from_slice(key);
+            write_bits(out, Self::KINDS, header.kind, header.value.unwrap_or_default());
         }
-    }
-
-    #[inline(always)]
-    fn short(cursor: Cursor<'_>) -> Option<InTyped<'_, Iggy2023>> {
-        cursor.typed()
-    }
-
-    #[inline(always)]
-    fn encode_short<'a, H: Short<'a>, M: Mode>(
-        headers: H,
-        options: &WriteOptions,
-        mode: &mut M,
-        pen: &mut Pen<'_>,
-    ) -> Option<Result<(), Stop>> {
-        let most = headers.most().checked_mul(FIXED)?.checked_add(headers.byte_len())?;
-        let few = headers.byte_len() <= MAX_VALUES;
-        if few { iggy_parts::encode_short::<Iggy2023, _, _>(headers, most, options, mode, pen) } else { None }
     }
 }
 

@@ -6,8 +6,8 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
+use crate::kernel::frame::Exact;
 use crate::mode::{Mode, Stop};
-use crate::short::Nothing;
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -26,7 +26,7 @@ impl Block for IggyAuto {
     const CARRIES: Carries = Iggy::CARRIES;
     const IS_TARGET: bool = false;
 
-    type Short<'a> = Nothing;
+    type Frame = Exact;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

@@ -19,13 +19,11 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kind::Kinds;
-use crate::mode::{Fast, Mode, OnLoss, Stop};
-use crate::pen::Pen;
-use crate::short::block::InBlock;
-use crate::short::{Short, ShortHeader, Take};
+use crate::kernel::frame::Varint;
+use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::varint;
-use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
+use crate::walk::{Block, Carries, ReadOptions, Sink};
 
 use super::{check_len, check_total, describe, read_text_key, text_of_key};
 
@@ -47,7 +45,7 @@ impl Block for Kafka {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
-    type Short<'a> = InBlock<'a>;
+    type Frame = Varint;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -111,82 +109,17 @@ impl Block for Kafka {
         if headers.is_empty() {
             return;
         }
-        let mut pen = Pen::new(out);
-        pen.reserve(varint::MAX_LEN);
-        // SAFETY: there is room for it.
-        unsafe { pen.count(headers.len()) };
+        varint::write_count(headers.len(), out);
         for header in headers {
             let key = text_of_key(header);
-            pen.reserve(2 * varint::MAX_LEN + key.len() + header.value.map_or(0, <[u8]>::len));
-            // SAFETY: there is room for the header.
-            unsafe {
-                pen.count(key.len());
-                pen.slice(key);
-                match header.value {
-                    Some(value) => {
-                        pen.count(value.len());
-                        pen.slice(value);
-                    }
-                    None => pen.byte(NULL),
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn short(mut cursor: Cursor<'_>) -> Option<InBlock<'_>> {
-        let count = match cursor.remaining() {
-            0 => 0,
-            _ => usize::try_from(cursor.varint("header count", false, &mut Fast::new(OnLoss::Raise)).ok()?).ok()?,
-        };
-        // A block that cannot have so many is for the walk.
-        let may_be = count <= cursor.remaining() / MIN_HEADER_LEN;
-        if may_be { cursor.short(count) } else { None }
-    }
-
-    #[inline(always)]
-    fn encode_short<'a, H: Short<'a>, M: Mode>(
-        headers: H,
-        _options: &WriteOptions,
-        mode: &mut M,
-        pen: &mut Pen<'_>,
-    ) -> Option<Result<(), Stop>> {
-        if H::HAVE_KINDS {
-            // What becomes of kinds is for the walk.
-            return None;
-        }
-        let count = headers.count()?;
-        if count == 0 {
-            return Some(Ok(()));
-        }
-        // Of this no part can be too long, nor all of them together.
-        let lengths = count.checked_mul(2)?.checked_add(1)?.checked_mul(varint::MAX_LEN)?;
-        let most = headers.byte_len().checked_add(lengths).filter(|most| i32::try_from(*most).is_ok())?;
-        pen.reserve(most);
-        // SAFETY: there is room for it.
-        unsafe { pen.count(count) };
-        Some(headers.each(mode, &mut Behind(pen)))
-    }
-}
-
-/// Writes headers one behind the other, where there is room for all keys and values, and for the longest lengths that they
-/// can have.
-struct Behind<'p, 'o>(&'p mut Pen<'o>);
-
-impl<'a> Take<'a> for Behind<'_, '_> {
-    #[inline(always)]
-    fn take(&mut self, header: ShortHeader<'a>) {
-        let Behind(pen) = self;
-        // SAFETY: there is room.
-        unsafe {
-            pen.count(header.key.len());
-            pen.run(header.key);
+            varint::write_count(key.len(), out);
+            out.extend_from_slice(key);
             match header.value {
                 Some(value) => {
-                    pen.count(value.len());
-                    pen.run(value);
+                    varint::write_count(value.len(), out);
+                    out.extend_from_slice(value);
                 }
-                None => pen.byte(NULL),
+                None => out.push(NULL),
             }
         }
     }

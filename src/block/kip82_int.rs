@@ -13,9 +13,8 @@
 use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::Kinds;
+use crate::kernel::frame::Exact;
 use crate::mode::{Mode, Stop};
-use crate::pen::Pen;
-use crate::short::Nothing;
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -35,7 +34,7 @@ impl Block for Kip82Int {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries::ALL;
 
-    type Short<'a> = Nothing;
+    type Frame = Exact;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -77,17 +76,11 @@ impl Block for Kip82Int {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        let mut pen = Pen::new(out);
         for header in headers {
             let Key::Int(key) = header.key else { unreachable!("the gate hands over keys of this block's form") };
-            let value = header.value.unwrap_or_default();
-            pen.reserve(FIXED + value.len());
-            // SAFETY: there is room for the header.
-            unsafe {
-                pen.bytes(key.to_be_bytes());
-                pen.bytes(header.value.map_or(-1, |value| value.len() as i32).to_be_bytes());
-                pen.slice(value);
-            }
+            out.extend_from_slice(&key.to_be_bytes());
+            out.extend_from_slice(&header.value.map_or(-1, |value| value.len() as i32).to_be_bytes());
+            out.extend_from_slice(header.value.unwrap_or_default());
         }
     }
 }

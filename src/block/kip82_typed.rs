@@ -12,18 +12,16 @@
 //! There is no reference implementation. Where the draft contradicts itself its table of type codes holds: a boolean is
 //! one byte after its kind, and a char one UTF-16 unit.
 
-use crate::chunk::Run;
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
+use crate::kernel::frame::Exact;
 use crate::mode::{Mode, Stop};
-use crate::pen::Pen;
-use crate::short::{Nothing, Short, ShortHeader, Take};
 use crate::value::{ByteOrder, Checks};
-use crate::walk::{Block, Carries, ReadOptions, Sink, WriteOptions};
+use crate::walk::{Block, Carries, ReadOptions, Sink};
 
 use super::{
-    MAX_LEN, check_len, check_total, describe, describe_typed, given_kind, read_text_key, text_of_key, unknown_kind,
+    check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind,
 };
 
 pub struct Kip82Typed;
@@ -41,7 +39,7 @@ impl Block for Kip82Typed {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries { checks: Checks::Value, ..Carries::ALL };
 
-    type Short<'a> = Nothing;
+    type Frame = Exact;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(
@@ -76,83 +74,17 @@ impl Block for Kip82Typed {
     }
 
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
-        let mut pen = Pen::new(out);
         for header in headers {
             let key = text_of_key(header);
-            pen.reserve(LENGTHS + 1 + key.len() + header.value.map_or(0, <[u8]>::len));
-            // SAFETY: there is room for the header.
-            unsafe {
-                pen.bytes((key.len() as i32).to_be_bytes());
-                pen.slice(key);
-                match (header.value, header.kind.and_then(|kind| Self::KINDS.code(kind))) {
-                    (Some(value), Some(code)) => {
-                        pen.bytes((1 + value.len() as i32).to_be_bytes());
-                        pen.bytes([code]);
-                        pen.slice(value);
-                    }
-                    _ => pen.bytes(0i32.to_be_bytes()),
+            out.extend_from_slice(&(key.len() as i32).to_be_bytes());
+            out.extend_from_slice(key);
+            match (header.value, header.kind.and_then(|kind| Self::KINDS.code(kind))) {
+                (Some(value), Some(code)) => {
+                    out.extend_from_slice(&(1 + value.len() as i32).to_be_bytes());
+                    out.push(code);
+                    out.extend_from_slice(value);
                 }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn encode_short<'a, H: Short<'a>, M: Mode>(
-        headers: H,
-        options: &WriteOptions,
-        mode: &mut M,
-        pen: &mut Pen<'_>,
-    ) -> Option<Result<(), Stop>> {
-        // Of this no part can be too long, nor all of them together.
-        let lengths = headers.most().checked_mul(LENGTHS + 1)?;
-        let most = headers.byte_len().checked_add(lengths).filter(|most| *most <= MAX_LEN)?;
-        let given = given_kind(options);
-        if H::ORDER != ByteOrder::Big || !H::HAVE_KINDS && given.is_none() {
-            return None;
-        }
-        pen.reserve(most);
-        let mut behind = Behind { pen, given, stopped: false };
-        let done = headers.each(mode, &mut behind);
-        Some(if behind.stopped { Err(Stop) } else { done })
-    }
-}
-
-/// Writes headers one behind the other, where there is room for all of them.
-struct Behind<'p, 'o> {
-    pen: &'p mut Pen<'o>,
-    /// The kind of values that have none.
-    given: Option<Kind>,
-    stopped: bool,
-}
-
-/// The code of a kind, where a value may stand under it as it is.
-#[inline(always)]
-fn code_for(kind: Option<Kind>, value: Run<'_>) -> Option<u8> {
-    let code = Kip82Typed::KINDS.code(kind?)?;
-    let is_checked = kind == Some(Kind::Named(Scalar::Binary))
-        || kind == Some(Kind::Named(Scalar::String)) && value.is_ascii()
-        || Checks::Value.check(kind?, value.bytes()).is_ok();
-    is_checked.then_some(code)
-}
-
-impl<'a> Take<'a> for Behind<'_, '_> {
-    #[inline(always)]
-    fn take(&mut self, header: ShortHeader<'a>) {
-        let Behind { pen, given, stopped } = self;
-        // SAFETY: there is room.
-        unsafe {
-            pen.bytes((header.key.len() as i32).to_be_bytes());
-            pen.run(header.key);
-            match header.value {
-                Some(value) => match code_for(header.kind.or(*given), value) {
-                    Some(code) => {
-                        pen.bytes((1 + value.len() as i32).to_be_bytes());
-                        pen.bytes([code]);
-                        pen.run(value);
-                    }
-                    None => *stopped = true,
-                },
-                None => pen.bytes(0i32.to_be_bytes()),
+                _ => out.extend_from_slice(&0i32.to_be_bytes()),
             }
         }
     }

@@ -10,15 +10,14 @@ pub mod kip82_typed;
 
 use std::marker::PhantomData;
 
-use crate::ask::Asked;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
-use crate::kind::{Kind, Scalar};
+use crate::kind::Kind;
 use crate::mode::{Mode, Stop};
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed, WriteOptions};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -66,10 +65,8 @@ fn read_text_key<'a, M: Mode>(
     mode: &mut M,
 ) -> Result<Option<Key<'a>>, Stop> {
     let at = cursor.at();
-    let chunk = cursor.chunk();
     let bytes = cursor.take(len, "key", mode)?;
-    let text = if instead.is_some() { Text::new(bytes) } else { mode.text(bytes, chunk) };
-    let key = match (text, instead) {
+    let key = match (Text::new(bytes), instead) {
         (Ok(text), _) => Some(Key::Text(text)),
         (Err(_), Some(instead)) => Some(Key::from(instead(bytes))),
         (Err(error), None) => {
@@ -123,13 +120,6 @@ fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
 fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result<(), Stop> {
     mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
 }
-
-/// The kind of values that have none, where it is the same for all.
-#[inline(always)]
-fn given_kind(options: &WriteOptions) -> Option<Kind> {
-    (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,12 +10,10 @@ use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::mode::{Either, Exact, Fast, Mode, Stop};
-use crate::short::Short;
-use crate::short::block::InBlock;
 use crate::value::ByteOrder;
 use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Is, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
-    open_short, walk_cell,
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
+    walk_cell,
 };
 
 /// A format that is read, whichever it is: conversion is not compiled for every pair.
@@ -36,9 +34,6 @@ pub trait Reader: Send + Sync {
         mode: Either<'_>,
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop>;
-
-    /// The headers of a cell that is a block, read strictly, where they lie as nearly all do; `None`: gather them.
-    fn short<'a>(&self, cell: Cursor<'a>, options: ReadOptions) -> Option<InBlock<'a>>;
 }
 
 struct Reads<E>(PhantomData<fn() -> E>);
@@ -71,12 +66,6 @@ impl<E: Envelope> Reader for Reads<E> {
             Either::Fast(mode) => walk_cell::<E, Fast, _>(cell, options, mode, out),
             Either::Exact(mode) => walk_cell::<E, Exact, _>(cell, options, mode, out),
         }
-    }
-
-    fn short<'a>(&self, cell: Cursor<'a>, options: ReadOptions) -> Option<InBlock<'a>> {
-        let is_block = E::IS == Is::Block && !options.lenient;
-        let (_, headers) = is_block.then(|| open_short::<E>(cell, options))??;
-        headers.in_block()
     }
 }
 

@@ -3,9 +3,9 @@
 mod tiny {
     //! `tiny`: `u8 key_len, key UTF-8, u8 value_len, value`, repeated to the end.
     use letterhead::header::{Header, Key, KeyForm, Text};
+    use letterhead::kernel::frame::Exact;
     use letterhead::kind::Kinds;
     use letterhead::mode::{Mode, Stop};
-    use letterhead::short::Nothing;
     use letterhead::walk::{Block, Carries, ReadOptions, Sink};
     use letterhead::{cursor::Cursor, error::Code, value::ByteOrder, value::Checks};
 
@@ -18,7 +18,7 @@ mod tiny {
         const KINDS: Kinds = Kinds::None;
         const ORDER: ByteOrder = ByteOrder::Big;
         const CARRIES: Carries = Carries { nulls: false, part_len: (0, 255), checks: Checks::Nothing };
-        type Short<'a> = Nothing;
+        type Frame = Exact;
         fn walk<'a, M: Mode, S: Sink<'a>>(
             mut cursor: Cursor<'a>,
             _options: ReadOptions,

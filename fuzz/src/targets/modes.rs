@@ -45,14 +45,10 @@ impl Visitor for InEveryMode<'_> {
         let _ = walk_cell::<E, _, _>(Cursor::new(cell), options, &mut labelled, &mut Discard);
         assert_eq!(exact.faults, labelled.exact.faults);
         assert!(exactly.is_ok() || !exact.faults.is_empty(), "it stopped without a word");
-        // The quick loop is for cells with bytes behind them.
         for cursor in [Cursor::new(cell), Cursor::within(&longer, 0..cell.len())] {
             let mut fast = Fast::new(OnLoss::Raise);
             let whole = walk_cell::<E, _, _>(cursor, options, &mut fast, &mut Discard).is_ok();
             assert_eq!(whole, exact.faults.is_empty(), "{:?}", exact.faults);
-            let mut trusting = Fast::trusting(OnLoss::Raise);
-            let trusted = walk_cell::<E, _, _>(cursor, options, &mut trusting, &mut Discard).is_ok();
-            assert_eq!(trusted && trusting.were_text(), whole);
         }
         exact.faults
     }

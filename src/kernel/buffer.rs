@@ -1,0 +1,407 @@
+//! Growing buffers that kernels append to: byte runs behind offsets, and validity bitmaps.
+
+use std::{ptr, slice};
+
+use super::COPY;
+
+/// Byte strings one behind the other, with their ends: what a binary or text column is made of.
+pub struct Runs {
+    offsets: Vec<i32>,
+    bytes: Vec<u8>,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Runs { offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
+/// How much of the input was seen, so that room for the rest can be estimated.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// Input bytes that the output so far was made from.
+    pub bytes: usize,
+    /// Input bytes in all.
+    pub all: usize,
+}
+
+impl Seen {
+    /// How long an output will become that has this length now: its share of the input, and a sixteenth more.
+    fn estimate(self, len: usize) -> usize {
+        match self.bytes {
+            0 => len,
+            seen => (len as u128 * self.all.max(seen) as u128 * 17 / 16 / seen as u128) as usize,
+        }
+    }
+
+    /// Makes room for `more` elements, and for the estimated rest where memory moves anyway.
+    #[inline(always)]
+    pub fn reserve<T>(self, out: &mut Vec<T>, more: usize) {
+        if out.capacity() - out.len() < more {
+            self.grow(out, more);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow<T>(self, out: &mut Vec<T>, more: usize) {
+        let len = out.len();
+        let rest = self.estimate(len).saturating_sub(len).saturating_add(more);
+        // Where there is not enough memory for the estimate, there may be for what is needed now.
+        if rest < len / 8 || out.try_reserve_exact(rest).is_err() {
+            out.reserve(more);
+        }
+    }
+}
+
+impl Runs {
+    #[inline]
+    pub fn push(&mut self, run: &[u8]) {
+        self.bytes.extend_from_slice(run);
+        self.end_run();
+    }
+
+    /// Appends a run of a short array.
+    #[inline]
+    pub fn push_padded<const N: usize>(&mut self, (bytes, len): ([u8; N], usize)) {
+        self.push(&bytes[..len]);
+    }
+
+    /// Appends a run whose bytes come last first.
+    #[inline]
+    pub fn push_reversed(&mut self, run: &[u8]) {
+        self.bytes.extend(run.iter().rev());
+        self.end_run();
+    }
+
+    /// Ends a run whose bytes were appended to `bytes_mut`.
+    #[inline]
+    pub fn end_run(&mut self) {
+        // A row that passes the largest offset is rolled back before this is read.
+        self.offsets.push(self.bytes.len() as i32);
+    }
+
+    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    #[inline]
+    pub fn byte_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Back to this many runs, and to no bytes of another one.
+    pub fn truncate(&mut self, runs: usize) {
+        self.offsets.truncate(runs + 1);
+        // Of the runs that stay none passes the largest offset.
+        let end = self.offsets.last().map_or(0, |end| *end as usize);
+        self.bytes.truncate(end);
+    }
+
+    /// Makes room for so many runs more, of so many bytes.
+    pub fn reserve(&mut self, runs: usize, bytes: usize) {
+        self.offsets.reserve_exact(runs);
+        self.bytes.reserve_exact(bytes + COPY);
+    }
+
+    /// A writer that appends at most `runs` runs of at most `bytes` bytes together.
+    #[inline(always)]
+    pub fn writer(&mut self, runs: usize, bytes: usize, seen: Seen) -> Writer<'_> {
+        seen.reserve(&mut self.offsets, runs);
+        seen.reserve(&mut self.bytes, bytes + COPY);
+        let (count, len) = (self.offsets.len(), self.bytes.len());
+        Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
+    }
+
+    /// Whether each run from there on is UTF-8, given that those before it are.
+    pub fn first_not_text(&self, from: usize) -> Option<usize> {
+        let start = self.offsets[from] as usize;
+        let bytes = &self.bytes[start..];
+        if bytes.is_ascii() {
+            return None;
+        }
+        let ends = &self.offsets[from..];
+        let begins = |end: &i32| bytes.get(*end as usize - start).is_none_or(|byte| byte & 0xc0 != 0x80);
+        if simdutf8::basic::from_utf8(bytes).is_ok() && ends.iter().all(begins) {
+            return None;
+        }
+        let run = |ends: &[i32]| &bytes[ends[0] as usize - start..ends[1] as usize - start];
+        ends.windows(2).position(|ends| std::str::from_utf8(run(ends)).is_err()).map(|place| from + place)
+    }
+
+    /// Where the runs end, the first at 0, and their bytes.
+    pub fn into_parts(mut self) -> (Vec<i32>, Vec<u8>) {
+        give_back(&mut self.bytes);
+        give_back(&mut self.offsets);
+        (self.offsets, self.bytes)
+    }
+}
+
+/// Gives memory back that was not needed, if it is worth the copy.
+fn give_back<T>(column: &mut Vec<T>) {
+    if column.capacity() / 4 * 3 > column.len() {
+        column.shrink_to_fit();
+    }
+}
+
+/// The end of growing runs. What was appended belongs to the runs when the writer is dropped.
+pub struct Writer<'r> {
+    runs: &'r mut Runs,
+    ends: *mut i32,
+    count: usize,
+    start: *mut u8,
+    len: usize,
+}
+
+/// A length of runs to go back to.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    count: usize,
+    len: usize,
+}
+
+impl Writer<'_> {
+    /// How many runs there are.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.count - 1
+    }
+
+    #[inline(always)]
+    pub fn mark(&self) -> Mark {
+        Mark { count: self.count, len: self.len }
+    }
+
+    /// Back to an earlier length.
+    #[inline(always)]
+    pub fn back_to(&mut self, mark: Mark) {
+        self.count = self.count.min(mark.count);
+        self.len = self.len.min(mark.len);
+    }
+
+    /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
+    #[inline(always)]
+    pub fn place(&mut self) -> *mut u8 {
+        // SAFETY: `len` is at most the capacity of the bytes.
+        unsafe { self.start.add(self.len) }
+    }
+
+    /// Ends a run of bytes that were written to `place`.
+    ///
+    /// # Safety
+    ///
+    /// They were written, and the writer was made for this run and these bytes.
+    #[inline(always)]
+    pub unsafe fn end_run(&mut self, len: usize) {
+        self.len += len;
+        debug_assert!(self.len <= self.runs.bytes.capacity() && self.count < self.runs.offsets.capacity());
+        // SAFETY: room for the run was reserved. An offset that wraps is rolled back, as in `Runs::end_run`.
+        unsafe { self.ends.add(self.count).write(self.len as i32) };
+        self.count += 1;
+    }
+
+    /// Appends a run of at most 8 bytes.
+    ///
+    /// # Safety
+    ///
+    /// The writer was made for this run and its bytes.
+    #[inline(always)]
+    pub unsafe fn push_padded(&mut self, (bytes, len): ([u8; 8], usize)) {
+        // SAFETY: `COPY` bytes are writable at the place, of which `len` are kept.
+        unsafe {
+            self.place().cast::<[u8; 8]>().write_unaligned(bytes);
+            self.end_run(len);
+        }
+    }
+
+    /// Appends a run of at most 16 bytes, the last first.
+    ///
+    /// # Safety
+    ///
+    /// The writer was made for this run; 16 bytes are readable at `from`; `len` is between 1 and 16.
+    #[inline(always)]
+    pub unsafe fn push_reversed(&mut self, from: *const u8, len: usize) {
+        debug_assert!((1..=16).contains(&len));
+        // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
+        unsafe {
+            let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
+            self.place().cast::<[u8; 16]>().write(number.to_be_bytes());
+            self.end_run(len);
+        }
+    }
+}
+
+impl Drop for Writer<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: so many offsets and bytes were written: `end_run` counts them, and `back_to` only lowers the counts.
+        unsafe {
+            self.runs.offsets.set_len(self.count);
+            self.runs.bytes.set_len(self.len);
+        }
+    }
+}
+
+/// The end of a growing buffer of bytes, with room for what is appended next.
+pub struct Tail<'b> {
+    bytes: &'b mut Vec<u8>,
+    start: *mut u8,
+    len: usize,
+}
+
+impl<'b> Tail<'b> {
+    /// Room for `most` bytes, and one copy beyond.
+    #[inline(always)]
+    pub fn new(bytes: &'b mut Vec<u8>, most: usize) -> Self {
+        bytes.reserve(most + COPY);
+        Tail { start: bytes.as_mut_ptr(), len: bytes.len(), bytes }
+    }
+
+    /// Where the next byte goes.
+    #[inline(always)]
+    pub fn place(&mut self) -> *mut u8 {
+        // SAFETY: `len` is at most the capacity.
+        unsafe { self.start.add(self.len) }
+    }
+
+    /// Keeps so many bytes that were written to `place`.
+    ///
+    /// # Safety
+    ///
+    /// They were written, and the tail was made for them.
+    #[inline(always)]
+    pub unsafe fn keep(&mut self, len: usize) {
+        self.len += len;
+        debug_assert!(self.len <= self.bytes.capacity());
+    }
+
+    /// Appends bytes in general.
+    ///
+    /// # Safety
+    ///
+    /// The tail was made for them.
+    #[inline(always)]
+    pub unsafe fn push(&mut self, bytes: &[u8]) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), self.place(), bytes.len());
+            self.keep(bytes.len());
+        }
+    }
+
+    /// What was appended since there were `from` bytes.
+    pub fn since(&self, from: usize) -> &[u8] {
+        assert!(from <= self.len);
+        // SAFETY: so many bytes were written.
+        unsafe { slice::from_raw_parts(self.start.add(from), self.len - from) }
+    }
+}
+
+impl Drop for Tail<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: so many bytes were written.
+        unsafe { self.bytes.set_len(self.len) };
+    }
+}
+
+/// Which places of a growing column hold a value: a bit for each, the first in the lowest bit of the first word.
+///
+/// Bits behind the last place are ones, so that appending values costs nothing but counting them.
+#[derive(Default)]
+pub struct Validity {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Validity {
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Makes room for so many places more.
+    #[inline(always)]
+    pub fn reserve(&mut self, more: usize) {
+        let words = (self.count + more).div_ceil(64);
+        if words > self.words.len() {
+            self.grow(words);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, words: usize) {
+        self.words.resize(words + 16, u64::MAX);
+    }
+
+    /// Appends one place.
+    #[inline]
+    pub fn push(&mut self, valid: bool) {
+        self.push_all(1);
+        if !valid {
+            self.clear(self.count - 1);
+        }
+    }
+
+    /// Appends so many places that hold a value.
+    #[inline]
+    pub fn push_all(&mut self, more: usize) {
+        self.reserve(more);
+        self.count += more;
+    }
+
+    /// Appends at most 64 places: those whose bit is set hold a value.
+    #[inline]
+    pub fn push_word(&mut self, valid: u64, places: usize) {
+        debug_assert!(places <= 64);
+        self.reserve(places);
+        let nulls = if places == 64 { !valid } else { !valid & ((1 << places) - 1) };
+        if nulls != 0 {
+            let (word, bit) = (self.count / 64, self.count % 64);
+            self.words[word] &= !(nulls << bit);
+            if bit != 0 && nulls >> (64 - bit) != 0 {
+                self.words[word + 1] &= !(nulls >> (64 - bit));
+            }
+        }
+        self.count += places;
+    }
+
+    /// Says that a place, of those that room was made for, holds no value.
+    #[inline]
+    pub fn clear(&mut self, place: usize) {
+        self.words[place / 64] &= !(1 << (place % 64));
+    }
+
+    /// So many places: those that are new were made room for, and some of them may have been cleared before.
+    #[inline]
+    pub fn set_count(&mut self, count: usize) {
+        debug_assert!(count <= self.words.len() * 64);
+        self.count = count;
+    }
+
+    /// Back to an earlier count, or forgets what was cleared behind the last place.
+    pub fn truncate(&mut self, count: usize) {
+        self.count = self.count.min(count);
+        let whole = self.count / 64;
+        if let Some(last) = self.words.get_mut(whole) {
+            *last |= u64::MAX << (self.count % 64);
+            self.words.truncate(whole + 1);
+        }
+    }
+
+    /// The bits, least significant byte first; `None` when every place holds a value.
+    pub fn into_bits(mut self) -> Option<Vec<u64>> {
+        self.words.truncate(self.count.div_ceil(64));
+        if self.words.iter().all(|word| *word == u64::MAX) {
+            return None;
+        }
+        self.words.iter_mut().for_each(|word| *word = word.to_le());
+        Some(self.words)
+    }
+}

@@ -1,0 +1,208 @@
+//! decode: the headers of a block of rows, appended to the columns of a list.
+
+use super::buffer::{Mark, Runs, Seen, Validity, Writer};
+use super::frame::{Found, Frame, Parts};
+use super::{Block, Span, copy, copy_long, dispatch};
+use crate::kind::{Kind, MAX_NAME_LEN};
+
+/// The columns of a list of headers.
+pub struct Lists<'o> {
+    /// Of layouts with types of keys.
+    pub key_types: Option<&'o mut Runs>,
+    pub keys: &'o mut Runs,
+    /// Of layouts with types of values.
+    pub types: Option<&'o mut Runs>,
+    pub values: &'o mut Runs,
+    pub has_value: &'o mut Validity,
+    /// Where the list of each row ends; of a row without a message, where it begins.
+    pub ends: &'o mut Vec<i32>,
+}
+
+/// The largest number of bytes that decoding so many input bytes appends to one column.
+pub fn most_bytes<F: Frame>(input: usize) -> usize {
+    if F::TYPED { input.max(input / F::MIN_LEN * MAX_NAME_LEN) } else { input }
+}
+
+dispatch! {
+    /// Decodes rows until one is not readable or has more than `most` headers, and returns how many were decoded.
+    pub fn decode<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_>) -> usize = decode_block::<F>;
+}
+
+#[inline(always)]
+fn decode_block<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_>) -> usize {
+    let (first_key, first_row) = (out.keys.count(), out.ends.len());
+    let bytes = block.byte_len();
+    let headers = bytes / F::MIN_LEN;
+    let names = headers * MAX_NAME_LEN;
+    out.has_value.reserve(headers);
+    seen.reserve(out.ends, block.rows().len());
+    let mut done = block.rows().len();
+    {
+        let mut to = Output {
+            key_types: if F::TYPED_KEYS { out.key_types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
+            keys: out.keys.writer(headers, bytes, seen),
+            types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
+            values: out.values.writer(headers, bytes, seen),
+            has_value: out.has_value,
+        };
+        for (place, row) in block.rows().iter().enumerate() {
+            if let Some(row) = row {
+                let before = to.mark();
+                // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts lie in it, so that the writers
+                // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
+                if !unsafe { decode_row::<F>(*row, most, &mut to) } {
+                    to.back_to(before);
+                    done = place;
+                    break;
+                }
+            }
+            out.ends.push(to.values.count() as i32);
+        }
+    }
+    out.has_value.set_count(out.values.count());
+    if done < block.rows().len() {
+        out.has_value.truncate(out.values.count());
+    }
+    if !F::TYPED_KEYS
+        && let Some(key) = out.keys.first_not_text(first_key)
+    {
+        // The first row that ends behind this key; rows before it are whole.
+        done = out.ends[first_row..].partition_point(|end| *end as usize <= key);
+        out.truncate(first_row + done);
+    }
+    done
+}
+
+impl Lists<'_> {
+    /// Back to this many ends.
+    fn truncate(&mut self, ends: usize) {
+        self.ends.truncate(ends);
+        let headers = self.ends.last().map_or(0, |end| *end as usize);
+        for runs in [&mut self.key_types, &mut self.types].into_iter().flatten() {
+            runs.truncate(headers);
+        }
+        self.keys.truncate(headers);
+        self.values.truncate(headers);
+        self.has_value.truncate(headers);
+    }
+}
+
+struct Output<'w> {
+    key_types: Option<Writer<'w>>,
+    keys: Writer<'w>,
+    types: Option<Writer<'w>>,
+    values: Writer<'w>,
+    has_value: &'w mut Validity,
+}
+
+struct Marks {
+    key_types: Option<Mark>,
+    keys: Mark,
+    types: Option<Mark>,
+    values: Mark,
+}
+
+impl Output<'_> {
+    #[inline(always)]
+    fn mark(&self) -> Marks {
+        let name = |names: &Option<Writer<'_>>| names.as_ref().map(Writer::mark);
+        let (key_types, types) = (name(&self.key_types), name(&self.types));
+        Marks { key_types, keys: self.keys.mark(), types, values: self.values.mark() }
+    }
+
+    #[inline(always)]
+    fn back_to(&mut self, marks: Marks) {
+        let names = [(&mut self.key_types, marks.key_types), (&mut self.types, marks.types)];
+        for (names, mark) in names {
+            if let (Some(names), Some(mark)) = (names, mark) {
+                names.back_to(mark);
+            }
+        }
+        self.keys.back_to(marks.keys);
+        self.values.back_to(marks.values);
+    }
+}
+
+/// Appends the headers of a row; false if it is not readable, and then some of them may have been appended.
+///
+/// # Safety
+///
+/// The writers were made for the headers of the row.
+#[inline(always)]
+unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_>) -> bool {
+    let (start, len) = (row.start(), row.len());
+    let before = to.values.count();
+    // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
+    unsafe {
+        let Some((mut at, count)) = F::begin(start, len) else { return false };
+        loop {
+            while at < len {
+                match F::header(start, at, len) {
+                    Found::Short(parts) => {
+                        copy(start.add(parts.key), to.keys.place());
+                        copy(start.add(parts.value), to.values.place());
+                        to.keys.end_run(parts.key_len);
+                        if parts.is_null {
+                            to.has_value.clear(to.values.count());
+                        }
+                        to.values.end_run(parts.value_len);
+                        at = parts.end();
+                    }
+                    Found::Long(parts) => {
+                        append_long::<F>(start, parts, to);
+                        at = parts.end();
+                    }
+                    Found::Other => break,
+                }
+            }
+            if at == len {
+                break;
+            }
+            let Some(parts) = F::irregular(row.bytes(), at) else { return false };
+            append_long::<F>(start, parts, to);
+            at = parts.end();
+        }
+        let found = to.values.count() - before;
+        found <= most && count.is_none_or(|count| count == found)
+    }
+}
+
+/// Appends a header of any length.
+///
+/// # Safety
+///
+/// As for [`decode_row`]; the parts lie in the row that begins at `start`.
+#[inline(always)]
+unsafe fn append_long<F: Frame>(start: *const u8, parts: Parts, to: &mut Output<'_>) {
+    // SAFETY: the caller's contract: copies may read and write up to 63 bytes behind a part, for which there is room.
+    unsafe {
+        for (names, of) in [(&mut to.key_types, parts.key_type), (&mut to.types, parts.value_type)] {
+            if let (Some(names), Some(of)) = (names, of) {
+                names.push_padded(of.padded_name());
+            }
+        }
+        append::<F>(start.add(parts.key), parts.key_len, parts.key_type, &mut to.keys);
+        if parts.is_null {
+            to.has_value.clear(to.values.count());
+        }
+        append::<F>(start.add(parts.value), parts.value_len, parts.value_type, &mut to.values);
+    }
+}
+
+/// Appends a part, the most significant byte of a number first.
+///
+/// # Safety
+///
+/// The writer was made for it; it is readable, with `COPY` bytes behind it.
+#[inline(always)]
+unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<Kind>, to: &mut Writer<'_>) {
+    // SAFETY: the caller's contract; a number has between 1 and 16 bytes.
+    unsafe {
+        if F::TYPED && of.and_then(Kind::width).is_some() {
+            to.push_reversed(from, len);
+        } else {
+            copy_long(from, to.place(), len);
+            to.end_run(len);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! encode: the headers of a block of list rows, appended to a column of bytes.
+
+use super::buffer::{Runs, Seen, Writer};
+use super::dispatch;
+use super::frame::Frame;
+use super::lists::{Header, Lists, Visit};
+use crate::kind::Kind;
+
+/// What a writer does with headers that its layout cannot carry as they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// The type of values without one.
+    pub given: Option<Kind>,
+    /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
+    pub drops: bool,
+    /// Leaves rows without a list to the exact routine, which refuses them.
+    pub refuses_nulls: bool,
+    /// The most bytes that the headers of a row may take.
+    pub most_bytes: usize,
+}
+
+/// The largest number of bytes that encoding these rows appends.
+pub fn most_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
+    lists.byte_len() + lists.header_count() * F::MOST_FRAMING + lists.row_count() * F::MOST_COUNT
+}
+
+dispatch! {
+    /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a list
+    /// are encoded as no headers.
+    pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize = encode_block::<F>;
+}
+
+#[inline(always)]
+fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
+    let rows = lists.row_count();
+    let most = most_bytes::<F>(lists);
+    let mut encode = Encode::<F> { to: out.writer(rows, most, seen), len: 0, rules, frame: std::marker::PhantomData };
+    lists.each(&mut encode)
+}
+
+struct Encode<'w, F> {
+    to: Writer<'w>,
+    /// Bytes of the row so far.
+    len: usize,
+    rules: Rules,
+    frame: std::marker::PhantomData<F>,
+}
+
+impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
+    #[inline(always)]
+    fn null(&mut self) -> bool {
+        self.len = 0;
+        !self.rules.refuses_nulls && self.end()
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, headers: usize) {
+        // SAFETY: the writer was made for a count of each row.
+        self.len = unsafe { F::write_count(self.to.place(), headers) };
+    }
+
+    #[inline(always)]
+    fn header(&mut self, _row: usize, header: Header<'a>) -> bool {
+        // SAFETY: the writer was made for all keys and values of the block and for the framing of each header, and has
+        // `COPY` bytes more; `COPY` bytes are readable from the start of the key and of the value.
+        match unsafe { F::write(self.to.place().add(self.len), &header, self.rules) } {
+            Some(len) => {
+                self.len += len;
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self) -> bool {
+        if self.len > self.rules.most_bytes {
+            return false;
+        }
+        // SAFETY: so many bytes of the row were written.
+        unsafe { self.to.end_run(self.len) };
+        true
+    }
+}

@@ -1,0 +1,435 @@
+//! Where the parts of a header lie: one implementation of [`Frame`] for each layout that has kernels.
+//!
+//! ```text
+//!   Varint   ┌────────┬─────┬────────┬───────┐   zig-zag varints; a value length of -1 is null
+//!            │ length │ key │ length │ value │
+//!            └────────┴─────┴────────┴───────┘
+//!   Typed    ┌──────┬────────┬─────┬──────┬────────┬───────┐   lengths of four bytes, little-endian, 1–255;
+//!            │ type │ length │ key │ type │ length │ value │   the first type only where keys have types
+//!            └──────┴────────┴─────┴──────┴────────┴───────┘
+//! ```
+
+use super::copy_long;
+use super::encode::Rules;
+use super::lists::Header;
+use crate::kind::{Kind, Kinds, Scalar};
+use crate::varint::{self, Varint as Read};
+
+/// Where the parts of one header lie, counted from the start of the row.
+#[derive(Clone, Copy)]
+pub struct Parts {
+    pub key: usize,
+    pub key_len: usize,
+    pub value: usize,
+    pub value_len: usize,
+    pub is_null: bool,
+    /// Of layouts with types.
+    pub key_type: Option<Kind>,
+    pub value_type: Option<Kind>,
+}
+
+impl Parts {
+    /// Where the next header begins.
+    #[inline(always)]
+    pub fn end(self) -> usize {
+        self.value + self.value_len
+    }
+}
+
+/// What a frame finds at a place.
+pub enum Found {
+    /// Key and value have at most 63 bytes each, so that one copy takes either.
+    Short(Parts),
+    /// One of them may be longer.
+    Long(Parts),
+    /// Not a regular header, or not inside the row.
+    Other,
+}
+
+/// A layout of headers.
+///
+/// # Safety
+///
+/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In every `Parts` that they return, key and value
+/// lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Those of `Found::Short` have at most 63 bytes
+/// each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
+pub unsafe trait Frame: 'static {
+    /// There are kernels for the layout.
+    const EXISTS: bool = true;
+    /// Values have types.
+    const TYPED: bool;
+    /// Keys have types.
+    const TYPED_KEYS: bool;
+    /// The fewest bytes of a header.
+    const MIN_LEN: usize;
+
+    /// Where the first header begins and how many there are, if the row says so; `None` if the row is not readable.
+    ///
+    /// # Safety
+    ///
+    /// `start` is the first byte of a row of `len` bytes with `SLACK` bytes behind it.
+    unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)>;
+
+    /// The header at `at`.
+    ///
+    /// # Safety
+    ///
+    /// As for `begin`, and `at < len`.
+    unsafe fn header(start: *const u8, at: usize, len: usize) -> Found;
+
+    /// The header at `at` of a row, for which `header` found `Other`; `None` if the row is not readable.
+    fn irregular(row: &[u8], at: usize) -> Option<Parts>;
+
+    /// The most bytes of what stands before the headers of a row, and of what stands around a key and a value.
+    const MOST_COUNT: usize;
+    const MOST_FRAMING: usize;
+
+    /// Writes what stands before so many headers, and returns how many bytes it wrote.
+    ///
+    /// # Safety
+    ///
+    /// `MOST_COUNT` bytes are writable.
+    unsafe fn write_count(to: *mut u8, headers: usize) -> usize;
+
+    /// Writes a header of a list, and returns how many bytes it wrote; `None` if the exact routine has to take the row.
+    ///
+    /// # Safety
+    ///
+    /// The key, the value, `MOST_FRAMING` and `COPY` bytes are writable; the header was made by `Lists`.
+    unsafe fn write(to: *mut u8, header: &Header<'_>, rules: Rules) -> Option<usize>;
+}
+
+/// The layouts without kernels: the exact routine reads and writes them.
+pub struct Exact;
+
+// SAFETY: nothing is found, and nothing is written.
+unsafe impl Frame for Exact {
+    const EXISTS: bool = false;
+    const TYPED: bool = false;
+    const TYPED_KEYS: bool = false;
+    const MIN_LEN: usize = 1;
+    const MOST_COUNT: usize = 0;
+    const MOST_FRAMING: usize = 0;
+
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
+        None
+    }
+
+    unsafe fn header(_start: *const u8, _at: usize, _len: usize) -> Found {
+        Found::Other
+    }
+
+    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
+        None
+    }
+
+    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
+        0
+    }
+
+    unsafe fn write(_to: *mut u8, _header: &Header<'_>, _rules: Rules) -> Option<usize> {
+        None
+    }
+}
+
+/// Writes a length as a zig-zag varint of at most five bytes, and returns how many.
+///
+/// # Safety
+///
+/// Five bytes are writable.
+#[inline(always)]
+unsafe fn write_length(to: *mut u8, len: usize) -> usize {
+    // SAFETY: the caller's contract; 32 bits have at most five groups of seven.
+    unsafe {
+        if len < 64 {
+            to.write((len << 1) as u8);
+            return 1;
+        }
+        let mut bits = varint::zigzag(len as i32);
+        let mut written = 0;
+        while bits >= 0x80 {
+            to.add(written).write(bits as u8 | 0x80);
+            bits >>= 7;
+            written += 1;
+        }
+        to.add(written).write(bits as u8);
+        written + 1
+    }
+}
+
+/// Headers of `kafka`.
+pub struct Varint;
+
+/// Neither of these bits is set in a length of one byte that is not negative.
+const LONG_OR_NEGATIVE: u8 = 0x81;
+
+/// The byte of the length -1.
+const NULL: u8 = 0x01;
+
+/// A length of two bytes that is not negative, and nothing else.
+///
+/// # Safety
+///
+/// Two bytes are readable at `at`.
+#[inline(always)]
+unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
+    // SAFETY: the caller's contract.
+    let bits = usize::from(u16::from_le_bytes(unsafe { at.cast::<[u8; 2]>().read() }));
+    (bits & 0x8081 == 0x0080).then_some((bits & 0x7f | bits >> 8 << 7) >> 1)
+}
+
+// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and the key ends where the
+// length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts out of the row's slice.
+unsafe impl Frame for Varint {
+    const TYPED: bool = false;
+    const TYPED_KEYS: bool = false;
+    const MIN_LEN: usize = 2;
+
+    #[inline(always)]
+    unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)> {
+        if len == 0 {
+            return Some((0, Some(0)));
+        }
+        // SAFETY: the row and the bytes behind it are readable.
+        let first = unsafe { *start };
+        match first & LONG_OR_NEGATIVE {
+            0 => Some((1, Some(usize::from(first >> 1)))),
+            // SAFETY: as above. A count that reaches behind the row is found out by the place where it ends.
+            _ => unsafe { two_byte_length(start) }.filter(|_| len >= 2).map(|count| (2, Some(count))),
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn header(start: *const u8, at: usize, len: usize) -> Found {
+        // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length behind it, at most 65 bytes further on,
+        // which is inside `SLACK`; a longer one is compared with the end of the row before the length behind it is read.
+        unsafe {
+            let first = *start.add(at);
+            if first & LONG_OR_NEGATIVE == 0 {
+                let (key, key_len) = (at + 1, usize::from(first >> 1));
+                let place = key + key_len;
+                let second = *start.add(place);
+                let value = place + 1;
+                if second & LONG_OR_NEGATIVE == 0 {
+                    let value_len = usize::from(second >> 1);
+                    let parts = parts(key, key_len, value, value_len, false);
+                    return if parts.end() <= len { Found::Short(parts) } else { Found::Other };
+                }
+                if second == NULL {
+                    return if value <= len { Found::Short(parts(key, key_len, value, 0, true)) } else { Found::Other };
+                }
+                let Some(value_len) = two_byte_length(start.add(place)) else { return Found::Other };
+                let parts = parts(key, key_len, place + 2, value_len, false);
+                return if parts.end() <= len { Found::Long(parts) } else { Found::Other };
+            }
+            let Some(key_len) = two_byte_length(start.add(at)) else { return Found::Other };
+            let place = at + 2 + key_len;
+            if place >= len {
+                return Found::Other;
+            }
+            let second = *start.add(place);
+            let (value, value_len, is_null) = match second {
+                NULL => (place + 1, 0, true),
+                byte if byte & LONG_OR_NEGATIVE == 0 => (place + 1, usize::from(byte >> 1), false),
+                _ => match two_byte_length(start.add(place)) {
+                    Some(value_len) => (place + 2, value_len, false),
+                    None => return Found::Other,
+                },
+            };
+            let parts = parts(at + 2, key_len, value, value_len, is_null);
+            if parts.end() <= len { Found::Long(parts) } else { Found::Other }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn irregular(row: &[u8], at: usize) -> Option<Parts> {
+        let (key, key_len) = length(row, at)?;
+        let key_len = key_len?;
+        let place = key + key_len;
+        let (value, value_len) = length(row, place)?;
+        Some(parts(key, key_len, value, value_len.unwrap_or(0), value_len.is_none()))
+    }
+
+    const MOST_COUNT: usize = varint::MAX_LEN;
+    const MOST_FRAMING: usize = 2 * varint::MAX_LEN;
+
+    #[inline(always)]
+    unsafe fn write_count(to: *mut u8, headers: usize) -> usize {
+        // SAFETY: the caller's contract.
+        if headers == 0 { 0 } else { unsafe { write_length(to, headers) } }
+    }
+
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, header: &Header<'_>, _rules: Rules) -> Option<usize> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let mut len = write_length(to, header.key_len);
+            copy_long(header.key, to.add(len), header.key_len);
+            len += header.key_len;
+            if header.value.is_null() {
+                to.add(len).write(NULL);
+                return Some(len + 1);
+            }
+            len += write_length(to.add(len), header.value.len());
+            Some(len + header.value.copy_to(to.add(len)))
+        }
+    }
+}
+
+#[inline(always)]
+fn parts(key: usize, key_len: usize, value: usize, value_len: usize, is_null: bool) -> Parts {
+    Parts { key, key_len, value, value_len, is_null, key_type: None, value_type: None }
+}
+
+/// A length of any spelling, and where it ends: `None` inside for -1. What it counts lies inside the row.
+fn length(row: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
+    let rest = row.get(at..)?;
+    let Read::Read { bits, len, lost: false } = varint::read(rest) else { return None };
+    match varint::unzigzag(bits) {
+        -1 => Some((at + len, None)),
+        value => {
+            let counted = usize::try_from(value).ok()?;
+            (counted <= rest.len() - len).then_some((at + len, Some(counted)))
+        }
+    }
+}
+
+/// A layout with types.
+pub trait Types: 'static {
+    /// Keys have types; otherwise they are text.
+    const TYPED_KEYS: bool;
+    /// What the codes mean.
+    const CODES: Kinds;
+}
+
+/// Headers of `iggy` and `iggy-2023`.
+pub struct Typed<T>(std::marker::PhantomData<T>);
+
+/// The longest key, and the longest value.
+const LONGEST: usize = 255;
+
+/// A type and a length.
+const HEAD: usize = 5;
+
+impl<T: Types> Typed<T> {
+    /// A type and a length at a place where `HEAD` bytes are readable.
+    #[inline(always)]
+    unsafe fn head(at: *const u8) -> Option<(Kind, usize)> {
+        // SAFETY: the caller's contract.
+        unsafe { Some((T::CODES.kind(*at)?, Self::len(at.add(1))?)) }
+    }
+
+    #[inline(always)]
+    unsafe fn len(at: *const u8) -> Option<usize> {
+        // SAFETY: four bytes are readable.
+        let len = u32::from_le_bytes(unsafe { at.cast::<[u8; 4]>().read() }) as usize;
+        (1..=LONGEST).contains(&len).then_some(len)
+    }
+}
+
+// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and never returns
+// `Found::Short`. A header has two lengths of at most 255 and the bytes between them.
+unsafe impl<T: Types> Frame for Typed<T> {
+    const TYPED: bool = true;
+    const TYPED_KEYS: bool = T::TYPED_KEYS;
+    const MIN_LEN: usize = if T::TYPED_KEYS { 2 * HEAD + 2 } else { 2 * HEAD + 1 };
+
+    #[inline(always)]
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
+        Some((0, None))
+    }
+
+    #[inline(always)]
+    unsafe fn header(start: *const u8, at: usize, len: usize) -> Found {
+        // SAFETY: `at` is in the row, and what is read before the end is compared lies at most `SLACK` bytes behind it: two
+        // heads of five bytes and a key of at most 255.
+        let (key_type, key, key_len, value_type, value, value_len) = unsafe {
+            let (key_type, place) = match T::TYPED_KEYS {
+                true => match T::CODES.kind(*start.add(at)) {
+                    Some(kind) => (Some(kind), at + 1),
+                    None => return Found::Other,
+                },
+                false => (None, at),
+            };
+            let Some(key_len) = Self::len(start.add(place)) else { return Found::Other };
+            let key = place + 4;
+            let Some((value_type, value_len)) = Self::head(start.add(key + key_len)) else { return Found::Other };
+            (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
+        };
+        // Where a value of another size than its type is allowed, the exact routine takes it.
+        let has_size = |of: Kind, len: usize| of.width().is_none_or(|width| width == len);
+        let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
+        if !is_regular || value + value_len > len {
+            return Found::Other;
+        }
+        let value_type = Some(value_type);
+        Found::Long(Parts { key, key_len, value, value_len, is_null: false, key_type, value_type })
+    }
+
+    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
+        None
+    }
+
+    const MOST_COUNT: usize = 0;
+    const MOST_FRAMING: usize = 2 * HEAD;
+
+    #[inline(always)]
+    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, header: &Header<'_>, rules: Rules) -> Option<usize> {
+        let fits = |len: usize| (1..=LONGEST).contains(&len);
+        if header.value.is_null() || !fits(header.key_len) || !fits(header.value.len()) {
+            // What else is wrong with a part that has a type is for the exact routine.
+            let has_types = header.key_type.is_some() || header.value_type.is_some();
+            return (rules.drops && !has_types).then_some(0);
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
+            let key_len = match T::TYPED_KEYS {
+                true => Self::write_part(to, header.key_type.unwrap_or(TEXT), header.key, header.key_len)?,
+                false => {
+                    to.cast::<[u8; 4]>().write((header.key_len as u32).to_le_bytes());
+                    copy_long(header.key, to.add(4), header.key_len);
+                    4 + header.key_len
+                }
+            };
+            let of = header.value_type.or(rules.given)?;
+            Some(key_len + Self::write_part(to.add(key_len), of, header.value.start(), header.value.len())?)
+        }
+    }
+}
+
+/// The type of keys that are text.
+const TEXT: Kind = Kind::Named(Scalar::String);
+
+impl<T: Types> Typed<T> {
+    /// Writes a type, a length and a part, whose most significant byte comes first in a list and last here.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Frame::write`].
+    #[inline(always)]
+    unsafe fn write_part(to: *mut u8, of: Kind, from: *const u8, len: usize) -> Option<usize> {
+        let code = T::CODES.code(of)?;
+        let width = of.width();
+        if width.is_some_and(|width| width != len) {
+            return None;
+        }
+        // SAFETY: the caller's contract; a part with a width has between 1 and 16 bytes.
+        unsafe {
+            to.write(code);
+            to.add(1).cast::<[u8; 4]>().write((len as u32).to_le_bytes());
+            if width.is_some() {
+                let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
+                to.add(HEAD).cast::<[u8; 16]>().write(number.to_be_bytes());
+            } else {
+                copy_long(from, to.add(HEAD), len);
+            }
+        }
+        Some(HEAD + len)
+    }
+}

@@ -1,0 +1,120 @@
+//! The keys that a select looks for: a table that most other keys miss, then one masked comparison.
+
+use super::frame::Frame;
+use crate::kind::{Kind, Scalar};
+
+/// Bytes that are compared at once.
+const WORD: usize = 16;
+
+/// What happens with a header whose key is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// The last value of a row goes to a lane.
+    Last,
+    /// The first value of a row goes to a lane.
+    First,
+    /// Every value is a hit of its own.
+    Every,
+}
+
+/// A key that is wanted.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// As it lies in the input.
+    pub key: Vec<u8>,
+    /// Of layouts with types of keys.
+    pub key_type: Option<Kind>,
+    pub keep: Keep,
+    /// Of layouts with types of values: the only one that a lane takes.
+    pub value_type: Option<Kind>,
+    /// What the caller calls it.
+    pub place: usize,
+}
+
+/// All keys that are wanted.
+pub struct Keys {
+    /// By hash: the entry to begin with, counted from 1.
+    table: [u16; 256],
+    entries: Vec<Entry>,
+}
+
+pub(super) struct Entry {
+    /// The first bytes, zeros behind them.
+    head: u128,
+    wanted: Wanted,
+    /// The next entry with this hash, counted from 1.
+    next: u16,
+}
+
+/// Masks of the first bytes of a word.
+const MASKS: [u128; WORD + 1] = {
+    let mut masks = [0; WORD + 1];
+    let mut len = 1;
+    while len <= WORD {
+        masks[len] = u128::MAX >> (8 * (WORD - len));
+        len += 1;
+    }
+    masks
+};
+
+#[inline(always)]
+fn mask(len: usize) -> u128 {
+    MASKS[len.min(WORD)]
+}
+
+/// Length and first bytes of a key, spread over the table.
+#[inline(always)]
+fn hash(head: u128, len: usize) -> usize {
+    let spread = (head as u64).wrapping_add((len as u64) << 56).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (spread >> 56) as usize
+}
+
+impl Keys {
+    /// `None` if there are too many.
+    pub fn new(wanted: Vec<Wanted>) -> Option<Self> {
+        let mut keys = Keys { table: [0; 256], entries: Vec::with_capacity(wanted.len()) };
+        for wanted in wanted {
+            let mut word = [0; WORD];
+            word.iter_mut().zip(&wanted.key).for_each(|(to, byte)| *to = *byte);
+            let head = u128::from_le_bytes(word);
+            let slot = &mut keys.table[hash(head, wanted.key.len())];
+            let next = std::mem::replace(slot, u16::try_from(keys.entries.len() + 1).ok()?);
+            keys.entries.push(Entry { head, wanted, next });
+        }
+        Some(keys)
+    }
+
+    /// Calls `found` with each entry that wants a key; false as soon as that returns false.
+    ///
+    /// # Safety
+    ///
+    /// `len` bytes are readable at `key`, and at least 16.
+    #[inline(always)]
+    pub(super) unsafe fn find<F: Frame>(
+        &self,
+        key: *const u8,
+        len: usize,
+        of: Option<Kind>,
+        mut found: impl FnMut(&Wanted) -> bool,
+    ) -> bool {
+        // SAFETY: the caller's contract.
+        let head = u128::from_le_bytes(unsafe { key.cast::<[u8; WORD]>().read() }) & mask(len);
+        let mut next = self.table[hash(head, len)];
+        while let Some(entry) = self.entries.get(usize::from(next).wrapping_sub(1)) {
+            let wanted = &entry.wanted;
+            // SAFETY: the caller's contract; both keys have `len` bytes.
+            let is_same = entry.head == head
+                && wanted.key.len() == len
+                && (len <= WORD || unsafe { std::slice::from_raw_parts(key, len) } == wanted.key)
+                && (!F::TYPED_KEYS || of == wanted.key_type);
+            if is_same && !found(wanted) {
+                return false;
+            }
+            next = entry.next;
+        }
+        true
+    }
+}
+
+/// The type of keys that are text, where keys have types.
+pub const TEXT: Kind = Kind::Named(Scalar::String);

@@ -1,0 +1,199 @@
+//! Kernels: the loops that decode, scan and encode headers for blocks of rows.
+//!
+//! ```text
+//!            rows of a column, of a record batch, of one message
+//!                              │
+//!              Block: up to 64 rows, 64 KiB           rows::Rows::fill
+//!                              │
+//!   ┌──────────────────────────▼───────────────────────────┐
+//!   │ kernel (decode, select, validate, encode)            │
+//!   │   for each row                                       │
+//!   │     regular header: lengths of 1 byte    ──▶ output  │
+//!   │     longer header:  lengths of 2 bytes   ──▶ output  │
+//!   │     any other header: Frame::irregular   ──▶ output  │
+//!   └────────┬─────────────────────────────────┬───────────┘
+//!            │ all rows done                   │ a row that is not readable, or too near the end
+//!            ▼                                 ▼ of the buffer: its output is rolled back
+//!        next block               exact routine (formats::walk), which alone makes errors;
+//!                                 the next block begins behind that row
+//! ```
+//!
+//! A kernel is a function over `(rows, output)` that returns how many rows it appended. It never reports an error: it
+//! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2, and
+//! [`dispatch`] chooses at run time.
+//!
+//! Before changing a loop, read this: cold code does not belong into the inner loop (a call there spills every register);
+//! copies have a fixed size and no length test; what is checked per block is not checked per header.
+
+pub mod buffer;
+pub mod decode;
+pub mod encode;
+pub mod frame;
+pub mod keys;
+pub mod lists;
+pub mod scan;
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// Rows of a block.
+pub const ROWS: usize = 64;
+
+/// Bytes of a block, unless one row has more.
+pub const BYTES: usize = 64 << 10;
+
+/// Bytes that are copied at once.
+pub const COPY: usize = 64;
+
+/// Bytes that are readable behind each row of a block: what a header that begins in the row can reach before its end is
+/// compared with the end of the row. The longest is a typed header: two types, two lengths of four bytes, a key of 255 bytes
+/// and one copy from the start of its value.
+pub const SLACK: usize = 5 + 255 + 5 + COPY;
+
+/// The bytes of a row's headers inside a buffer that has `SLACK` more bytes behind them.
+#[derive(Clone, Copy)]
+pub struct Span<'a> {
+    start: NonNull<u8>,
+    len: usize,
+    bytes: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Span<'a> {
+    /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
+    #[inline(always)]
+    pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
+        let fits = start <= end && end.checked_add(SLACK)? <= buffer.len();
+        // SAFETY: `start` lies in the buffer.
+        fits.then(|| Span { start: unsafe { NonNull::from(buffer).cast().add(start) }, len: end - start, bytes: PhantomData })
+    }
+
+    /// The first byte. `len() + SLACK` bytes are readable from here on.
+    #[inline(always)]
+    pub fn start(self) -> *const u8 {
+        self.start.as_ptr()
+    }
+
+    #[expect(clippy::len_without_is_empty, reason = "no caller needs it")]
+    #[inline(always)]
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// The bytes of the row, without those behind it.
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        // SAFETY: `new` took them from a slice that lives for `'a`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+/// The rows that a kernel is given at once; `None` where there is no message.
+pub struct Block<'a> {
+    rows: [Option<Span<'a>>; ROWS],
+    len: usize,
+    /// Input bytes of all rows, of messages around the headers too.
+    bytes: usize,
+}
+
+impl<'a> Block<'a> {
+    pub fn new() -> Self {
+        Block { rows: [None; ROWS], len: 0, bytes: 0 }
+    }
+
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        (self.len, self.bytes) = (0, 0);
+    }
+
+    /// Whether a row of so many bytes still belongs to this block, of which there may be `rows` rows.
+    #[inline(always)]
+    pub fn has_room(&self, rows: usize, bytes: usize) -> bool {
+        self.len < rows.min(ROWS) && (self.len == 0 || self.bytes + bytes <= BYTES)
+    }
+
+    /// Appends a row whose message has so many bytes.
+    #[inline(always)]
+    pub fn push(&mut self, row: Option<Span<'a>>, bytes: usize) {
+        self.rows[self.len] = row;
+        self.len += 1;
+        self.bytes += bytes;
+    }
+
+    #[inline(always)]
+    pub fn rows(&self) -> &[Option<Span<'a>>] {
+        &self.rows[..self.len]
+    }
+
+    /// Input bytes of all rows.
+    pub fn byte_len(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Default for Block<'_> {
+    fn default() -> Self {
+        Block::new()
+    }
+}
+
+/// Copies 64 bytes.
+///
+/// # Safety
+///
+/// 64 bytes are readable at `from` and writable at `to`, and the two do not overlap.
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8) {
+    // SAFETY: the caller's contract.
+    unsafe { to.cast::<[u8; COPY]>().write_unaligned(from.cast::<[u8; COPY]>().read_unaligned()) }
+}
+
+/// Copies `len` bytes as copies of 64 bytes, the last of which may write up to 63 bytes more.
+///
+/// # Safety
+///
+/// `len` rounded up to 64 bytes, and at least 64, are readable at `from` and writable at `to`, and the two do not overlap.
+#[inline(always)]
+unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's contract; the loop ends with the copy that contains the last byte.
+    unsafe {
+        copy(from, to);
+        let mut done = COPY;
+        while done < len {
+            copy(from.add(done), to.add(done));
+            done += COPY;
+        }
+    }
+}
+
+/// Defines a function that runs one body, compiled for the baseline and, on x86-64, for AVX2, chosen at run time.
+macro_rules! dispatch {
+    ($(#[$meta:meta])* pub fn $name:ident<$($generic:ident: $bound:path),*>($($arg:ident: $of:ty),* $(,)?) -> $out:ty = $body:path;) => {
+        $(#[$meta])*
+        pub fn $name<$($generic: $bound),*>($($arg: $of),*) -> $out {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn with_avx2<$($generic: $bound),*>($($arg: $of),*) -> $out {
+                    $body($($arg),*)
+                }
+                if $crate::kernel::has_avx2() {
+                    // SAFETY: the processor has these features.
+                    return unsafe { with_avx2::<$($generic),*>($($arg),*) };
+                }
+            }
+            $body($($arg),*)
+        }
+    };
+}
+pub(crate) use dispatch;
+
+/// Whether the processor has what the AVX2 kernels are compiled for.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}

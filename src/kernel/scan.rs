@@ -1,0 +1,399 @@
+//! Scans: what validate and select do with the headers of a block of rows, without copying them.
+
+use std::marker::PhantomData;
+
+use super::buffer::{Runs, Seen, Tail};
+use super::frame::{Found, Frame, Parts};
+use super::keys::{Keep, Keys, Wanted};
+use super::{Block, COPY, ROWS, Span, copy, copy_long, dispatch};
+use crate::kind::Kind;
+
+/// A value that was found.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    start: *const u8,
+    len: i32,
+    bytes: PhantomData<&'a [u8]>,
+}
+
+/// The length of a null, and of a value that was not found.
+const NULL: i32 = -1;
+const MISSING: i32 = -2;
+
+impl<'a> Value<'a> {
+    /// No header has the key.
+    pub const MISSING: Self = Value { start: std::ptr::null(), len: MISSING, bytes: PhantomData };
+
+    /// # Safety
+    ///
+    /// The bytes live for `'a`; rounded up to a multiple of `COPY`, and at least `COPY`, they are readable at `start`.
+    #[inline(always)]
+    pub unsafe fn new(start: *const u8, len: usize, is_null: bool) -> Self {
+        Value { start, len: if is_null { NULL } else { len as i32 }, bytes: PhantomData }
+    }
+
+    #[inline(always)]
+    pub fn is_missing(self) -> bool {
+        self.len == MISSING
+    }
+
+    #[inline(always)]
+    pub(super) fn is_null(self) -> bool {
+        self.len == NULL
+    }
+
+    /// Where the bytes begin.
+    #[inline(always)]
+    pub(super) fn start(self) -> *const u8 {
+        self.start
+    }
+
+    /// How many bytes there are, of a null none.
+    #[inline(always)]
+    pub(super) fn len(self) -> usize {
+        self.len.max(0) as usize
+    }
+
+    /// The bytes; `None` of a null, or where there is no header.
+    #[inline(always)]
+    pub fn bytes(self) -> Option<&'a [u8]> {
+        // SAFETY: `new` was given bytes that live so long.
+        usize::try_from(self.len).ok().map(|len| unsafe { std::slice::from_raw_parts(self.start, len) })
+    }
+
+    /// Copies the bytes to a place, with up to 63 bytes more.
+    ///
+    /// # Safety
+    ///
+    /// They are not null, and so many bytes rounded up to `COPY`, and at least `COPY`, are writable there.
+    #[inline(always)]
+    pub(super) unsafe fn copy_to(self, to: *mut u8) -> usize {
+        let len = self.len as usize;
+        // SAFETY: the caller's contract; `new` was given `COPY` readable bytes, of a long value more than it has.
+        unsafe { copy_long(self.start, to, len) };
+        len
+    }
+}
+
+/// Appends values to runs, a run without bytes for those that are null or were not found; returns a bit for each value, which
+/// are 64 at most.
+pub fn append(values: &[Value<'_>], seen: Seen, out: &mut Runs) -> u64 {
+    let bytes = values.iter().map(|value| value.len()).sum();
+    let mut writer = out.writer(values.len(), bytes, seen);
+    let mut valid = 0;
+    for (place, value) in values.iter().enumerate() {
+        let mut len = 0;
+        if value.len >= 0 {
+            // SAFETY: the writer was made for all values, and has `COPY` bytes more.
+            len = unsafe { value.copy_to(writer.place()) };
+            valid |= 1 << place;
+        }
+        // SAFETY: so many bytes were written.
+        unsafe { writer.end_run(len) };
+    }
+    valid
+}
+
+/// A value of a key of which every value is wanted.
+#[derive(Clone, Copy)]
+pub struct Hit<'a> {
+    /// The row in the block.
+    pub row: usize,
+    /// What the caller calls the key.
+    pub place: usize,
+    pub value: Value<'a>,
+    pub value_type: Option<Kind>,
+}
+
+/// What a select found in the rows of a block.
+#[derive(Default)]
+pub struct Hits<'a> {
+    /// A lane of `ROWS` values for each place.
+    lanes: Vec<Value<'a>>,
+    /// In the order of the headers.
+    pub every: Vec<Hit<'a>>,
+}
+
+impl<'a> Hits<'a> {
+    /// Lanes for so many places, in which nothing was found yet.
+    pub fn clear(&mut self, places: usize) {
+        self.lanes.clear();
+        self.lanes.resize(places * ROWS, Value::MISSING);
+        self.every.clear();
+    }
+
+    /// What was found for a place, row by row.
+    pub fn lane(&self, place: usize) -> &[Value<'a>] {
+        &self.lanes[place * ROWS..][..ROWS]
+    }
+
+    /// The same memory, empty, for bytes that live for another time.
+    pub fn recycled<'b>(mut self) -> Hits<'b> {
+        self.lanes.clear();
+        self.every.clear();
+        Hits {
+            lanes: self.lanes.into_iter().map(|_| Value::MISSING).collect(),
+            every: self.every.into_iter().map(|_| unreachable!("it is empty")).collect(),
+        }
+    }
+}
+
+/// What a scan does with each header.
+trait Visit<'a> {
+    /// False if the row has to be left to the exact routine.
+    ///
+    /// # Safety
+    ///
+    /// The parts lie in a row, which begins at `start` and has `SLACK` bytes behind it.
+    unsafe fn header<F: Frame>(&mut self, row: usize, start: *const u8, parts: Parts) -> bool;
+}
+
+struct Nothing;
+
+impl<'a> Visit<'a> for Nothing {
+    #[inline(always)]
+    unsafe fn header<F: Frame>(&mut self, _row: usize, _start: *const u8, _parts: Parts) -> bool {
+        true
+    }
+}
+
+struct Select<'k, 'h, 'a> {
+    keys: &'k Keys,
+    hits: &'h mut Hits<'a>,
+}
+
+impl<'a> Visit<'a> for Select<'_, '_, 'a> {
+    #[inline(always)]
+    unsafe fn header<F: Frame>(&mut self, row: usize, start: *const u8, parts: Parts) -> bool {
+        let Select { keys, hits } = self;
+        // SAFETY: the parts lie in the row, with `SLACK` bytes behind it.
+        unsafe {
+            keys.find::<F>(start.add(parts.key), parts.key_len, parts.key_type, |wanted| {
+                let value = Value::new(start.add(parts.value), parts.value_len, parts.is_null);
+                hits.take::<F>(row, wanted, value, parts.value_type)
+            })
+        }
+    }
+}
+
+impl<'a> Hits<'a> {
+    #[inline(always)]
+    pub(super) fn take<F: Frame>(
+        &mut self,
+        row: usize,
+        wanted: &Wanted,
+        value: Value<'a>,
+        value_type: Option<Kind>,
+    ) -> bool {
+        if wanted.keep == Keep::Every {
+            self.every.push(Hit { row, place: wanted.place, value, value_type });
+            return true;
+        }
+        if F::TYPED && value_type != wanted.value_type {
+            return false;
+        }
+        let lane = &mut self.lanes[wanted.place * ROWS + row];
+        if wanted.keep == Keep::Last || lane.is_missing() {
+            *lane = value;
+        }
+        true
+    }
+}
+
+/// Keys that may not be text, each with a byte behind it that no character goes on with.
+#[derive(Default)]
+pub struct Scratch(Vec<u8>);
+
+dispatch! {
+    /// Reads rows until one is not readable or has more than `most` headers, and returns how many there were before it.
+    pub fn validate<F: Frame>(block: &Block<'_>, most: usize, scratch: &mut Scratch) -> usize = validate_block::<F>;
+}
+
+#[inline(always)]
+fn validate_block<F: Frame>(block: &Block<'_>, most: usize, scratch: &mut Scratch) -> usize {
+    scan_block::<F, _>(block, most, scratch, &mut Nothing)
+}
+
+/// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
+pub fn select<'a, F: Frame>(
+    block: &Block<'a>,
+    most: usize,
+    scratch: &mut Scratch,
+    keys: &Keys,
+    hits: &mut Hits<'a>,
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+        fn with_avx2<'a, F: Frame>(
+            block: &Block<'a>,
+            most: usize,
+            scratch: &mut Scratch,
+            keys: &Keys,
+            hits: &mut Hits<'a>,
+        ) -> usize {
+            scan_block::<F, _>(block, most, scratch, &mut Select { keys, hits })
+        }
+        if super::has_avx2() {
+            // SAFETY: the processor has these features.
+            return unsafe { with_avx2::<F>(block, most, scratch, keys, hits) };
+        }
+    }
+    scan_block::<F, _>(block, most, scratch, &mut Select { keys, hits })
+}
+
+#[inline(always)]
+fn scan_block<'a, F: Frame, V: Visit<'a>>(
+    block: &Block<'a>,
+    most: usize,
+    scratch: &mut Scratch,
+    visit: &mut V,
+) -> usize {
+    scratch.0.clear();
+    let bytes = if F::TYPED_KEYS { 0 } else { block.byte_len() };
+    let mut odd_keys = Tail::new(&mut scratch.0, bytes);
+    let mut done = block.rows().len();
+    for (place, row) in block.rows().iter().enumerate() {
+        if let Some(row) = row
+            // SAFETY: the keys of the block, and the lengths behind them, have fewer bytes than the block.
+            && !unsafe { scan_row::<F, V>(place, *row, most, &mut odd_keys, visit) }
+        {
+            done = place;
+            break;
+        }
+    }
+    if !F::TYPED_KEYS && simdutf8::basic::from_utf8(odd_keys.since(0)).is_err() {
+        let has_text = |row: &Option<Span<'_>>| row.is_none_or(|row| keys_are_text::<F>(row));
+        done = block.rows()[..done].iter().position(|row| !has_text(row)).unwrap_or(done);
+    }
+    done
+}
+
+/// # Safety
+///
+/// `odd_keys` has room for the keys of the row and a byte behind each.
+#[inline(always)]
+unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
+    place: usize,
+    row: Span<'a>,
+    most: usize,
+    odd_keys: &mut Tail<'_>,
+    visit: &mut V,
+) -> bool {
+    let (start, len) = (row.start(), row.len());
+    // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
+    unsafe {
+        let Some((mut at, count)) = F::begin(start, len) else { return false };
+        let mut found = 0;
+        loop {
+            while at < len {
+                let parts = match F::header(start, at, len) {
+                    Found::Short(parts) => {
+                        if !F::TYPED_KEYS {
+                            // Copied in any case, and kept if it may not be text: the length behind it is below 0x80.
+                            let key = start.add(parts.key);
+                            copy(key, odd_keys.place());
+                            odd_keys.keep(if has_high_bit(key, parts.key_len) { parts.key_len + 1 } else { 0 });
+                        }
+                        parts
+                    }
+                    Found::Long(parts) => {
+                        note_key::<F>(start, parts, odd_keys);
+                        parts
+                    }
+                    Found::Other => break,
+                };
+                if !visit.header::<F>(place, start, parts) {
+                    return false;
+                }
+                found += 1;
+                at = parts.end();
+            }
+            if at == len {
+                break;
+            }
+            let Some(parts) = F::irregular(row.bytes(), at) else { return false };
+            note_key::<F>(start, parts, odd_keys);
+            if !visit.header::<F>(place, start, parts) {
+                return false;
+            }
+            found += 1;
+            at = parts.end();
+        }
+        found <= most && count.is_none_or(|count| count == found)
+    }
+}
+
+/// Keeps a key of any length.
+///
+/// # Safety
+///
+/// As for [`scan_row`]; the parts lie in the row that begins at `start`.
+#[inline(always)]
+unsafe fn note_key<F: Frame>(start: *const u8, parts: Parts, odd_keys: &mut Tail<'_>) {
+    if F::TYPED_KEYS {
+        return;
+    }
+    // SAFETY: there is room for the key and the byte behind it, and up to 63 bytes more.
+    unsafe {
+        copy_long(start.add(parts.key), odd_keys.place(), parts.key_len);
+        odd_keys.place().add(parts.key_len).write(0);
+        odd_keys.keep(parts.key_len + 1);
+    }
+}
+
+/// Whether all keys of a row that was scanned are UTF-8.
+#[cold]
+#[inline(never)]
+fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
+    let (start, len, bytes) = (row.start(), row.len(), row.bytes());
+    // SAFETY: as in `scan_row`.
+    let Some((mut at, _)) = (unsafe { F::begin(start, len) }) else { return false };
+    while at < len {
+        // SAFETY: `at` is inside the row.
+        let found = match unsafe { F::header(start, at, len) } {
+            Found::Short(parts) | Found::Long(parts) => Some(parts),
+            Found::Other => F::irregular(bytes, at),
+        };
+        let Some(parts) = found else { return false };
+        if std::str::from_utf8(&bytes[parts.key..][..parts.key_len]).is_err() {
+            return false;
+        }
+        at = parts.end();
+    }
+    true
+}
+
+/// Whether one of the first bytes may not be ASCII; of more than 32 bytes always.
+///
+/// # Safety
+///
+/// `COPY` bytes are readable at `bytes`; `len` is at most 63.
+#[inline(always)]
+unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
+    const { assert!(COPY >= 32) };
+    // SAFETY: the caller's contract.
+    let high = u64::from(high_bits(unsafe { &*bytes.cast() }));
+    (high << 1 << (63 - len)) != 0 || len > 32
+}
+
+/// A bit for each byte that is not ASCII, the first in the lowest bit.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn high_bits(bytes: &[u8; 32]) -> u32 {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_movemask_epi8};
+    // SAFETY: SSE2 is part of every x86-64; both loads lie within the 32 bytes and need no alignment.
+    unsafe {
+        let first = bytes.as_ptr().cast::<__m128i>();
+        let low = _mm_movemask_epi8(_mm_loadu_si128(first)) as u32;
+        let high = _mm_movemask_epi8(_mm_loadu_si128(first.add(1))) as u32;
+        low | high << 16
+    }
+}
+
+/// A bit for each byte that is not ASCII, the first in the lowest bit.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn high_bits(bytes: &[u8; 32]) -> u32 {
+    bytes.iter().rev().fold(0, |bits, byte| bits << 1 | u32::from(byte >> 7))
+}
