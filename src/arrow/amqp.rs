@@ -16,8 +16,8 @@ use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
 use crate::error::{Direction, Error};
 use crate::header::Header;
-use crate::kind::{Dialect, Scalar};
 use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kind::{Dialect, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::types::Type;
 use crate::value::{UUID_LEN, uuid_digits};
@@ -90,6 +90,10 @@ fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
 struct Values<'a>(Bytes<'a>);
 
 impl<'a> Rows<'a> for Values<'a> {
+    type Block = ();
+
+    fn block(&self) -> Self::Block {}
+
     fn row_count(&self) -> usize {
         self.0.row_count()
     }
@@ -100,7 +104,14 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     /// The sink has the cells and goes as far as it likes.
-    fn append<S: RowSink<'a>>(&self, rows: Range<usize>, _max_offset: usize, _seen: Seen, sink: &mut S) -> (usize, usize) {
+    fn append<S: RowSink<'a>>(
+        &self,
+        _block: &mut Self::Block,
+        rows: Range<usize>,
+        _max_offset: usize,
+        _seen: Seen,
+        sink: &mut S,
+    ) -> (usize, usize) {
         let taken = sink.append_from(rows.start);
         (taken, taken)
     }

@@ -199,7 +199,8 @@ impl<E: Envelope> ListSink<E> {
         let headers = StructArray::new(schema::header_fields::<E::Block>(self.text_keys), columns, None);
         let element = schema::nullable("element", headers.data_type().clone());
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.lists));
-        let lists: ArrayRef = Arc::new(ListArray::new(element, offsets, Arc::new(headers), binary::nulls(self.has_list)));
+        let lists: ArrayRef =
+            Arc::new(ListArray::new(element, offsets, Arc::new(headers), binary::nulls(self.has_list)));
         let mut columns: Vec<_> = self.fields.into_iter().map(|(place, column)| (place, column.finish())).collect();
         if self.with_headers {
             let place = E::FIELDS.iter().position(|field| field.of == FieldType::Headers).unwrap_or(E::FIELDS.len());

@@ -158,6 +158,19 @@ impl<'a> Lists<'a> {
         values.as_struct_opt()
     }
 
+    /// The elements of all rows, null ones too.
+    pub fn places(self) -> Range<usize> {
+        let ends = match self {
+            Lists::Small(array) => {
+                array.value_offsets().first().zip(array.value_offsets().last()).map(|(a, b)| (*a as usize, *b as usize))
+            }
+            Lists::Large(array) => {
+                array.value_offsets().first().zip(array.value_offsets().last()).map(|(a, b)| (*a as usize, *b as usize))
+            }
+        };
+        ends.map_or(0..0, |(first, last)| first..last)
+    }
+
     /// The elements of a row; `None` where the list is null.
     #[inline(always)] // Asked for every row.
     pub fn get(self, row: usize) -> Option<Range<usize>> {

@@ -27,12 +27,15 @@ use crate::mode::{Fast, Mode, OnLoss, Stop};
 use crate::op::convert::{Reader, hand_over};
 use crate::op::values::MessageSink;
 use crate::value::ByteOrder;
-use crate::walk::{
-    Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell,
-};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell};
 
 /// Rows of a column, each a message's headers and fields.
 pub trait Rows<'a> {
+    /// The memory of a block, kept from one to the next.
+    type Block;
+
+    fn block(&self) -> Self::Block;
+
     fn row_count(&self) -> usize;
 
     /// There is no message in this row.
@@ -40,7 +43,14 @@ pub trait Rows<'a> {
 
     /// Has the sink append some of these rows at once, and says how many it was given and how many it took: of those that it
     /// did not take, the first has to be walked.
-    fn append<S: RowSink<'a>>(&self, _rows: Range<usize>, _max_offset: usize, _seen: Seen, _sink: &mut S) -> (usize, usize) {
+    fn append<S: RowSink<'a>>(
+        &self,
+        _block: &mut Self::Block,
+        _rows: Range<usize>,
+        _max_offset: usize,
+        _seen: Seen,
+        _sink: &mut S,
+    ) -> (usize, usize) {
         (0, 0)
     }
 
@@ -64,10 +74,15 @@ impl<'a, E: Envelope> CellRows<'a, E> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions) -> Self {
         CellRows { cells, options, format: PhantomData }
     }
-
 }
 
 impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
+    type Block = kernel::Block<'a>;
+
+    fn block(&self) -> Self::Block {
+        kernel::Block::new()
+    }
+
     fn row_count(&self) -> usize {
         self.cells.row_count()
     }
@@ -77,13 +92,20 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
         self.cells.is_null(row)
     }
 
-    fn append<S: RowSink<'a>>(&self, rows: Range<usize>, max_offset: usize, seen: Seen, sink: &mut S) -> (usize, usize) {
+    fn append<S: RowSink<'a>>(
+        &self,
+        block: &mut Self::Block,
+        rows: Range<usize>,
+        max_offset: usize,
+        seen: Seen,
+        sink: &mut S,
+    ) -> (usize, usize) {
         let is_strict = self.options.strict_kinds && <E::Block as Block>::Frame::TYPED;
         if !<E::Block as Block>::Frame::EXISTS || self.options.lenient || is_strict {
             return (0, 0);
         }
         let Some(room) = sink.room::<<E::Block as Block>::Frame>(max_offset) else { return (0, 0) };
-        let mut block = kernel::Block::new();
+        block.clear();
         for row in rows {
             let Some(cell) = self.cells.cursor(row) else {
                 if !block.has_room(ROWS, 0) {
@@ -104,7 +126,7 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
         }
         match block.rows().len() {
             0 => (0, 0),
-            given => (given, sink.append::<<E::Block as Block>::Frame>(&block, self.options.limits.headers, seen)),
+            given => (given, sink.append::<<E::Block as Block>::Frame>(block, self.options.limits.headers, seen)),
         }
     }
 
@@ -136,6 +158,10 @@ impl<'a> ConvertedRows<'a> {
 }
 
 impl<'a> Rows<'a> for ConvertedRows<'a> {
+    type Block = ();
+
+    fn block(&self) -> Self::Block {}
+
     fn row_count(&self) -> usize {
         self.cells.row_count()
     }
@@ -176,7 +202,13 @@ impl<'a> Keys<'a> {
     }
 
     /// The headers as columns of text and bytes, where these are such columns and no key is null.
-    fn beside(self, kinds: Option<Texts<'a>>, values: Bytes<'a>, elements: &'a StructArray) -> Option<Columns<'a>> {
+    fn beside(
+        self,
+        kinds: Option<Texts<'a>>,
+        values: Bytes<'a>,
+        elements: &'a StructArray,
+        places: Range<usize>,
+    ) -> Option<Columns<'a>> {
         let Bytes::Small(values) = values else { return None };
         let (key_types, keys, nulls) = match self {
             Keys::Text(Texts::Small(keys)) => (None, strings(keys), keys.null_count()),
@@ -190,13 +222,9 @@ impl<'a> Keys<'a> {
             Some(Texts::Small(kinds)) => Some(names(kinds)),
             Some(_) => return None,
         };
-        (nulls == 0 && elements.null_count() == 0).then(|| Columns {
-            key_types,
-            keys,
-            types,
-            values: strings(values),
-            has_value: values.nulls().map(bits),
-        })
+        let has_value = values.nulls().map(bits);
+        let are_there = nulls == 0 && elements.null_count() == 0;
+        are_there.then(|| Columns::new(key_types, keys, types, strings(values), has_value, places)).flatten()
     }
 }
 
@@ -240,7 +268,7 @@ impl<'a, F: Frame> ListRows<'a, F> {
             Some(column) => Some(Texts::of(column).ok_or_else(misfit)?),
             None => None,
         };
-        let columns = keys.beside(kinds, values, elements);
+        let columns = keys.beside(kinds, values, elements, lists.places());
         Ok(ListRows { lists, elements, keys, kinds, values, columns, frame: PhantomData })
     }
 
@@ -301,6 +329,12 @@ fn or_null<K, M: Mode>(key: Option<K>, mode: &mut M) -> Result<Option<K>, Stop> 
 }
 
 impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
+    type Block = Option<kernel::lists::Lists<'a>>;
+
+    fn block(&self) -> Self::Block {
+        self.columns.filter(|_| F::EXISTS).map(kernel::lists::Lists::new)
+    }
+
     fn row_count(&self) -> usize {
         self.lists.row_count()
     }
@@ -310,17 +344,26 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
         false
     }
 
-    fn append<S: RowSink<'a>>(&self, rows: Range<usize>, max_offset: usize, seen: Seen, sink: &mut S) -> (usize, usize) {
-        let Some(columns) = self.columns.filter(|_| F::EXISTS) else { return (0, 0) };
+    fn append<S: RowSink<'a>>(
+        &self,
+        block: &mut Self::Block,
+        rows: Range<usize>,
+        max_offset: usize,
+        seen: Seen,
+        sink: &mut S,
+    ) -> (usize, usize) {
+        let Some(lists) = block else { return (0, 0) };
         let Some(room) = sink.room::<F>(max_offset) else { return (0, 0) };
-        let mut lists = kernel::lists::Lists::new(columns);
+        lists.clear();
         for row in rows {
             if !lists.push(self.lists.get(row), ROWS) {
                 break;
             }
         }
-        match lists.row_count() {
-            given if given > 0 && most_bytes::<F>(&lists) <= room => (given, sink.append_lists::<F>(&lists, seen)),
+        match (lists.row_count(), lists.check()) {
+            (1.., Some(checked)) if most_bytes::<F>(lists) <= room => {
+                (lists.row_count(), sink.append_lists::<F>(&checked, seen))
+            }
             _ => (0, 0),
         }
     }
@@ -429,6 +472,10 @@ impl<'a, F: Frame> StructRows<'a, F> {
 }
 
 impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
+    type Block = ();
+
+    fn block(&self) -> Self::Block {}
+
     fn row_count(&self) -> usize {
         self.structs.len()
     }

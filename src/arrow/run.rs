@@ -54,12 +54,13 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     let mut findings = Findings::default();
     let (end, before) = (rows.row_count(), rows.before(from));
     let all = rows.before(end) - before;
+    let mut block = rows.block();
     let mut row = from;
     // Rows of the next block: fewer behind one that a kernel could not read, so that many of these cost little.
     let mut step = ROWS;
     while row < end {
         let seen = Seen { bytes: rows.before(row) - before, all };
-        let (given, taken) = rows.append(row..end.min(row + step), plan.max_offset, seen, &mut sink);
+        let (given, taken) = rows.append(&mut block, row..end.min(row + step), plan.max_offset, seen, &mut sink);
         findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
         row += taken;
         if given > 0 && given == taken {
@@ -95,12 +96,7 @@ type Found = Option<Box<(Vec<Fault>, Vec<Loss>)>>;
 
 /// One row. What comes back is for the columns of findings; what the policy raises is an error.
 #[inline]
-fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
-    rows: &R,
-    row: usize,
-    plan: &Plan,
-    sink: &mut S,
-) -> Result<Found, Error> {
+fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(rows: &R, row: usize, plan: &Plan, sink: &mut S) -> Result<Found, Error> {
     if rows.is_null(row) {
         sink.null_row();
         return Ok(None);

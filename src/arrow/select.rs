@@ -16,7 +16,7 @@ use crate::kernel::Block;
 use crate::kernel::buffer::{Seen, Validity};
 use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
-use crate::kernel::lists::{self, Lists};
+use crate::kernel::lists::{self, Checked};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kind::{Dialect, Kind};
 use crate::mode::{Fast, Mode, OnLoss, Stop};
@@ -224,7 +224,10 @@ impl<'a> SelectSink<'a> {
             if is_null(row) {
                 slots.for_each(Slot::push_null);
             } else if slots.any(|slot| slot.end_row(Presence::Whole, *dialect, *order, &mut fast).is_err()) {
-                self.slots.iter_mut().filter(|slot| slot.plain.is_none()).for_each(|slot| slot.abort_row(self.rows + row));
+                self.slots
+                    .iter_mut()
+                    .filter(|slot| slot.plain.is_none())
+                    .for_each(|slot| slot.abort_row(self.rows + row));
                 return row;
             }
         }
@@ -254,9 +257,9 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
         self.append_hits(rows, seen, |row| block.rows()[row].is_none())
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Checked<'_, 'a>, seen: Seen) -> usize {
         let Some(keys) = &self.keys else { return 0 };
-        if F::TYPED != lists.has_types() {
+        if F::TYPED != lists.lists().has_types() {
             return 0;
         }
         self.hits.clear(self.slots.len());

@@ -1,13 +1,13 @@
 //! validate: reads everything and keeps nothing but the errors.
 
 use super::sink::RowSink;
+use crate::header::Header;
 use crate::kernel::Block;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
-use crate::kernel::lists::{self, Lists};
+use crate::kernel::lists::{self, Checked};
 use crate::kernel::scan::{self, Scratch};
 use crate::mode::{Mode, Stop};
-use crate::header::Header;
 use crate::walk::{Presence, Sink};
 
 /// Keeps nothing of the rows.
@@ -40,8 +40,8 @@ impl<'a> RowSink<'a> for Nothing {
         scan::validate::<F>(block, most, &mut self.0)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Seen) -> usize {
-        lists::validate(lists)
+    fn append_lists<F: Frame>(&mut self, lists: &Checked<'_, 'a>, _seen: Seen) -> usize {
+        lists::validate::<F>(lists)
     }
 
     fn max_offset(&self) -> usize {

@@ -19,9 +19,9 @@ use std::cmp::Ordering;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
+use crate::kernel::frame::{Typed, Types};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::kernel::frame::{Typed, Types};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 

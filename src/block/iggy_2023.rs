@@ -15,9 +15,9 @@
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::header::{Header, KeyForm};
+use crate::kernel::frame::{Typed, Types};
 use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
-use crate::kernel::frame::{Typed, Types};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 

@@ -5,8 +5,8 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::kind::Kinds;
 use crate::kernel::frame::Exact;
+use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};

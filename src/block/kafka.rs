@@ -18,8 +18,8 @@
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
-use crate::kind::Kinds;
 use crate::kernel::frame::Varint;
+use crate::kind::Kinds;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
 use crate::varint;

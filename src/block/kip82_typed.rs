@@ -14,15 +14,13 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::kind::{Kind, Kinds, Scalar};
 use crate::kernel::frame::Exact;
+use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{
-    check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind,
-};
+use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind};
 
 pub struct Kip82Typed;
 

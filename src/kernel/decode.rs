@@ -39,7 +39,11 @@ fn decode_block<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut 
     let mut done = block.rows().len();
     {
         let mut to = Output {
-            key_types: if F::TYPED_KEYS { out.key_types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
+            key_types: if F::TYPED_KEYS {
+                out.key_types.as_mut().map(|runs| runs.writer(headers, names, seen))
+            } else {
+                None
+            },
             keys: out.keys.writer(headers, bytes, seen),
             types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
             values: out.values.writer(headers, bytes, seen),
@@ -138,15 +142,19 @@ unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_>) 
         loop {
             while at < len {
                 match F::header(start, at, len) {
-                    Found::Short(parts) => {
-                        copy(start.add(parts.key), to.keys.place());
-                        copy(start.add(parts.value), to.values.place());
-                        to.keys.end_run(parts.key_len);
-                        if parts.is_null {
-                            to.has_value.clear(to.values.count());
-                        }
-                        to.values.end_run(parts.value_len);
-                        at = parts.end();
+                    Found::Short { key, key_len, value, value_len } => {
+                        copy(start.add(key), to.keys.place());
+                        copy(start.add(value), to.values.place());
+                        to.keys.end_run(key_len);
+                        to.values.end_run(value_len);
+                        at = value + value_len;
+                    }
+                    Found::ShortNull { key, key_len, end } => {
+                        copy(start.add(key), to.keys.place());
+                        to.keys.end_run(key_len);
+                        to.has_value.clear(to.values.count());
+                        to.values.end_run(0);
+                        at = end;
                     }
                     Found::Long(parts) => {
                         append_long::<F>(start, parts, to);

@@ -1,9 +1,11 @@
 //! encode: the headers of a block of list rows, appended to a column of bytes.
 
+use std::marker::PhantomData;
+
 use super::buffer::{Runs, Seen, Writer};
 use super::dispatch;
 use super::frame::Frame;
-use super::lists::{Header, Lists, Visit};
+use super::lists::{Checked, Header, Lists, Visit};
 use crate::kind::Kind;
 
 /// What a writer does with headers that its layout cannot carry as they are.
@@ -27,45 +29,49 @@ pub fn most_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
 dispatch! {
     /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a list
     /// are encoded as no headers.
-    pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize = encode_block::<F>;
+    pub fn encode<F: Frame>(lists: &Checked<'_, '_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize = encode_block::<F>;
 }
 
 #[inline(always)]
-fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
-    let rows = lists.row_count();
-    let most = most_bytes::<F>(lists);
-    let mut encode = Encode::<F> { to: out.writer(rows, most, seen), len: 0, rules, frame: std::marker::PhantomData };
-    lists.each(&mut encode)
+fn encode_block<F: Frame>(lists: &Checked<'_, '_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
+    let (rows, most) = (lists.lists().row_count(), most_bytes::<F>(lists.lists()));
+    let mut to = out.writer(rows, most, seen);
+    let row = to.place();
+    let mut encode = Encode::<F> { to, row, at: row, rules, frame: PhantomData };
+    lists.each::<F, _>(&mut encode)
 }
 
 struct Encode<'w, F> {
     to: Writer<'w>,
-    /// Bytes of the row so far.
-    len: usize,
+    /// Where the row begins, and where its next header goes.
+    row: *mut u8,
+    at: *mut u8,
     rules: Rules,
-    frame: std::marker::PhantomData<F>,
+    frame: PhantomData<F>,
 }
 
 impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
     #[inline(always)]
     fn null(&mut self) -> bool {
-        self.len = 0;
+        self.begin(0);
         !self.rules.refuses_nulls && self.end()
     }
 
     #[inline(always)]
     fn begin(&mut self, headers: usize) {
+        self.row = self.to.place();
         // SAFETY: the writer was made for a count of each row.
-        self.len = unsafe { F::write_count(self.to.place(), headers) };
+        self.at = unsafe { self.row.add(F::write_count(self.row, headers)) };
     }
 
     #[inline(always)]
-    fn header(&mut self, _row: usize, header: Header<'a>) -> bool {
+    fn header(&mut self, _row: usize, header: Header) -> bool {
         // SAFETY: the writer was made for all keys and values of the block and for the framing of each header, and has
         // `COPY` bytes more; `COPY` bytes are readable from the start of the key and of the value.
-        match unsafe { F::write(self.to.place().add(self.len), &header, self.rules) } {
+        match unsafe { F::write(self.at, &header, self.rules) } {
             Some(len) => {
-                self.len += len;
+                // SAFETY: so many bytes were written.
+                self.at = unsafe { self.at.add(len) };
                 true
             }
             None => false,
@@ -74,11 +80,12 @@ impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
 
     #[inline(always)]
     fn end(&mut self) -> bool {
-        if self.len > self.rules.most_bytes {
+        let len = self.at.addr() - self.row.addr();
+        if len > self.rules.most_bytes {
             return false;
         }
         // SAFETY: so many bytes of the row were written.
-        unsafe { self.to.end_run(self.len) };
+        unsafe { self.to.end_run(len) };
         true
     }
 }

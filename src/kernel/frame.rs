@@ -9,9 +9,9 @@
 //!            └──────┴────────┴─────┴──────┴────────┴───────┘
 //! ```
 
-use super::copy_long;
 use super::encode::Rules;
 use super::lists::Header;
+use super::{copy, copy_long};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::varint::{self, Varint as Read};
 
@@ -36,11 +36,21 @@ impl Parts {
     }
 }
 
-/// What a frame finds at a place.
+/// What a frame finds at a place. Where keys and values have at most 63 bytes each, one copy takes either.
 pub enum Found {
-    /// Key and value have at most 63 bytes each, so that one copy takes either.
-    Short(Parts),
-    /// One of them may be longer.
+    Short {
+        key: usize,
+        key_len: usize,
+        value: usize,
+        value_len: usize,
+    },
+    /// The value is null, and the next header begins behind its length.
+    ShortNull {
+        key: usize,
+        key_len: usize,
+        end: usize,
+    },
+    /// Any header that has types, or a longer key or value.
     Long(Parts),
     /// Not a regular header, or not inside the row.
     Other,
@@ -50,9 +60,8 @@ pub enum Found {
 ///
 /// # Safety
 ///
-/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In every `Parts` that they return, key and value
-/// lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Those of `Found::Short` have at most 63 bytes
-/// each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
+/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that they return, key and value
+/// lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
 pub unsafe trait Frame: 'static {
     /// There are kernels for the layout.
     const EXISTS: bool = true;
@@ -96,7 +105,7 @@ pub unsafe trait Frame: 'static {
     /// # Safety
     ///
     /// The key, the value, `MOST_FRAMING` and `COPY` bytes are writable; the header was made by `Lists`.
-    unsafe fn write(to: *mut u8, header: &Header<'_>, rules: Rules) -> Option<usize>;
+    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize>;
 }
 
 /// The layouts without kernels: the exact routine reads and writes them.
@@ -127,7 +136,7 @@ unsafe impl Frame for Exact {
         0
     }
 
-    unsafe fn write(_to: *mut u8, _header: &Header<'_>, _rules: Rules) -> Option<usize> {
+    unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
         None
     }
 }
@@ -212,11 +221,11 @@ unsafe impl Frame for Varint {
                 let value = place + 1;
                 if second & LONG_OR_NEGATIVE == 0 {
                     let value_len = usize::from(second >> 1);
-                    let parts = parts(key, key_len, value, value_len, false);
-                    return if parts.end() <= len { Found::Short(parts) } else { Found::Other };
+                    let is_inside = value + value_len <= len;
+                    return if is_inside { Found::Short { key, key_len, value, value_len } } else { Found::Other };
                 }
                 if second == NULL {
-                    return if value <= len { Found::Short(parts(key, key_len, value, 0, true)) } else { Found::Other };
+                    return if value <= len { Found::ShortNull { key, key_len, end: value } } else { Found::Other };
                 }
                 let Some(value_len) = two_byte_length(start.add(place)) else { return Found::Other };
                 let parts = parts(key, key_len, place + 2, value_len, false);
@@ -261,18 +270,28 @@ unsafe impl Frame for Varint {
     }
 
     #[inline(always)]
-    unsafe fn write(to: *mut u8, header: &Header<'_>, _rules: Rules) -> Option<usize> {
-        // SAFETY: the caller's contract.
+    unsafe fn write(to: *mut u8, header: &Header, _rules: Rules) -> Option<usize> {
+        let (key_len, value_len) = (header.key_len, header.value_len);
+        // SAFETY: the caller's contract: the key, the value, two lengths and `COPY` bytes are writable.
         unsafe {
+            if (key_len | value_len) < 64 {
+                to.write((key_len << 1) as u8);
+                copy(header.key, to.add(1));
+                let place = to.add(1 + key_len);
+                place.write(if header.is_null { NULL } else { (value_len << 1) as u8 });
+                copy(header.value, place.add(1));
+                return Some(2 + key_len + value_len);
+            }
             let mut len = write_length(to, header.key_len);
             copy_long(header.key, to.add(len), header.key_len);
             len += header.key_len;
-            if header.value.is_null() {
+            if header.is_null {
                 to.add(len).write(NULL);
                 return Some(len + 1);
             }
-            len += write_length(to.add(len), header.value.len());
-            Some(len + header.value.copy_to(to.add(len)))
+            len += write_length(to.add(len), value_len);
+            copy_long(header.value, to.add(len), value_len);
+            Some(len + value_len)
         }
     }
 }
@@ -329,7 +348,7 @@ impl<T: Types> Typed<T> {
 }
 
 // SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and never returns
-// `Found::Short`. A header has two lengths of at most 255 and the bytes between them.
+// a short one. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> Frame for Typed<T> {
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
@@ -380,9 +399,9 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 
     #[inline(always)]
-    unsafe fn write(to: *mut u8, header: &Header<'_>, rules: Rules) -> Option<usize> {
+    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
         let fits = |len: usize| (1..=LONGEST).contains(&len);
-        if header.value.is_null() || !fits(header.key_len) || !fits(header.value.len()) {
+        if header.is_null || !fits(header.key_len) || !fits(header.value_len) {
             // What else is wrong with a part that has a type is for the exact routine.
             let has_types = header.key_type.is_some() || header.value_type.is_some();
             return (rules.drops && !has_types).then_some(0);
@@ -398,7 +417,7 @@ unsafe impl<T: Types> Frame for Typed<T> {
                 }
             };
             let of = header.value_type.or(rules.given)?;
-            Some(key_len + Self::write_part(to.add(key_len), of, header.value.start(), header.value.len())?)
+            Some(key_len + Self::write_part(to.add(key_len), of, header.value, header.value_len)?)
         }
     }
 }

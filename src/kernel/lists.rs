@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::frame::Frame;
-use super::keys::Keys;
+use super::keys::{Keys, TEXT};
 use super::scan::{Hits, Value};
 use super::{BYTES, COPY, ROWS};
 use crate::kind::{Kind, MAX_NAME_LEN};
@@ -24,10 +24,19 @@ pub struct Bits<'a> {
 }
 
 impl Bits<'_> {
+    /// Whether it has a bit for each of so many places.
+    fn covers(self, places: usize) -> bool {
+        self.offset.checked_add(places).is_some_and(|bits| bits.div_ceil(8) <= self.bytes.len())
+    }
+
+    /// # Safety
+    ///
+    /// `covers(place + 1)`.
     #[inline(always)]
-    fn get(self, place: usize) -> bool {
+    unsafe fn get(self, place: usize) -> bool {
         let bit = self.offset + place;
-        self.bytes.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+        // SAFETY: the caller's contract.
+        unsafe { *self.bytes.get_unchecked(bit / 8) >> (bit % 8) & 1 == 1 }
     }
 }
 
@@ -42,60 +51,81 @@ pub struct Names<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Columns<'a> {
     /// Of keys with types.
-    pub key_types: Option<Names<'a>>,
-    pub keys: Strings<'a>,
+    key_types: Option<Names<'a>>,
+    keys: Strings<'a>,
     /// Of values with types.
-    pub types: Option<Names<'a>>,
-    pub values: Strings<'a>,
+    types: Option<Names<'a>>,
+    values: Strings<'a>,
     /// Which values are not null, unless all are.
-    pub has_value: Option<Bits<'a>>,
+    has_value: Option<Bits<'a>>,
+    /// The places that rows may have.
+    places: (usize, usize),
 }
 
-/// The strings of one row: the first offset is not negative, and every string that ends at or before `last` has `COPY`
-/// bytes from its start on.
-#[derive(Clone, Copy)]
-struct RowStrings<'a> {
-    offsets: &'a [i32],
-    last: i32,
-}
+impl<'a> Columns<'a> {
+    /// The headers at some places; `None` if a bitmap does not cover them.
+    pub fn new(
+        key_types: Option<Names<'a>>,
+        keys: Strings<'a>,
+        types: Option<Names<'a>>,
+        values: Strings<'a>,
+        has_value: Option<Bits<'a>>,
+        places: Range<usize>,
+    ) -> Option<Self> {
+        let bits = [has_value, key_types.and_then(|names| names.has_type), types.and_then(|names| names.has_type)];
+        let is_covered = bits.into_iter().flatten().all(|bits| bits.covers(places.end));
+        is_covered.then_some(Columns { key_types, keys, types, values, has_value, places: (places.start, places.end) })
+    }
 
-impl<'a> Strings<'a> {
-    /// Those at some places, and how many bytes they have; `None` if fewer than `COPY` bytes lie behind them.
+    /// How many bytes the keys and values at some places have, by their first and last offsets; `None` if they are not among
+    /// these columns' places, or if fewer than `COPY` bytes lie behind them.
     #[inline(always)]
-    fn at(self, places: &Range<usize>) -> Option<(RowStrings<'a>, usize)> {
-        let offsets = self.offsets.get(places.start..places.end.checked_add(1)?)?;
-        let last = *offsets.last()?;
-        let (first, end) = (usize::try_from(*offsets.first()?).ok()?, usize::try_from(last).ok()?);
-        let bytes = end.checked_sub(first)?;
-        (end.checked_add(COPY)? <= self.bytes.len()).then_some((RowStrings { offsets, last }, bytes))
+    fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
+        if first < self.places.0 || last > self.places.1 {
+            return None;
+        }
+        let len = |strings: Strings<'_>| {
+            let (start, end) = (*strings.offsets.get(first)? as usize, *strings.offsets.get(last)? as usize);
+            (end.checked_add(COPY)? <= strings.bytes.len()).then_some(end.checked_sub(start)?)
+        };
+        Some(len(self.keys)? + len(self.values)?)
     }
 }
 
-impl RowStrings<'_> {
-    /// Where a string begins and how long it is; `None` unless it ends behind its start and not behind the last.
+impl Strings<'_> {
+    /// Whether the offsets at some places, and the one behind them, are not negative and never decrease.
+    #[inline(always)]
+    fn are_sorted(self, first: usize, last: usize) -> bool {
+        let Some(offsets) = last.checked_add(1).and_then(|end| self.offsets.get(first..end)) else { return false };
+        // The sign of this is that of a negative offset, or of a step back from one that is not negative.
+        let signs = offsets
+            .iter()
+            .zip(&offsets[1..])
+            .fold(offsets[0], |signs, (start, end)| signs | end | end.wrapping_sub(*start));
+        signs >= 0
+    }
+
+    /// Where a string begins, and how long it is.
     ///
-    /// That of the first begins at an offset that is not negative; each other where the one before it ends.
+    /// # Safety
+    ///
+    /// It is a place of a row of `Checked`.
     #[inline(always)]
-    fn get(&self, index: usize) -> Option<(usize, usize)> {
-        let &[start, end] = self.offsets.get(index..index + 2)? else { return None };
-        // One comparison for both: as a number without a sign, what is negative is larger than all before the last.
-        let (len, room) = (end.wrapping_sub(start) as u32, self.last.wrapping_sub(start) as u32);
-        (len <= room).then_some((start as usize, len as usize))
+    unsafe fn get(self, place: usize) -> (*const u8, usize) {
+        // SAFETY: `are_sorted` saw that the offsets of the row are there, are not negative and never decrease, and `byte_len`
+        // that the last of them lies in the bytes.
+        unsafe {
+            let (start, end) = (*self.offsets.get_unchecked(place), *self.offsets.get_unchecked(place + 1));
+            (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
+        }
     }
-}
-
-/// A row of a list column.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    first: usize,
-    keys: RowStrings<'a>,
-    values: RowStrings<'a>,
 }
 
 /// The rows of a list column that a kernel is given at once, and the columns that they lie in.
 pub struct Lists<'a> {
     columns: Columns<'a>,
-    rows: [Option<Row<'a>>; ROWS],
+    /// The first place of each row and the one behind its last, whose lengths `Columns::byte_len` has accepted.
+    rows: [Option<(usize, usize)>; ROWS],
     len: usize,
     bytes: usize,
     headers: usize,
@@ -142,18 +172,13 @@ impl<'a> Lists<'a> {
         let row = match places {
             None => None,
             Some(places) => {
-                let (Some((keys, key_bytes)), Some((values, value_bytes))) =
-                    (self.columns.keys.at(&places), self.columns.values.at(&places))
-                else {
-                    return false;
-                };
-                let bytes = key_bytes + value_bytes;
+                let Some(bytes) = self.columns.byte_len(places.start, places.end) else { return false };
                 if self.len > 0 && self.bytes + bytes > BYTES {
                     return false;
                 }
                 self.bytes += bytes;
                 self.headers += places.len();
-                Some(Row { first: places.start, keys, values })
+                Some((places.start, places.end))
             }
         };
         self.rows[self.len] = row;
@@ -161,58 +186,91 @@ impl<'a> Lists<'a> {
         true
     }
 
-    /// Hands the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
-    /// that `visit` refuses.
+    /// The rows, for kernels; `None` if their offsets are not what Arrow asks for, or if they lie far from each other.
     #[inline(always)]
-    pub(super) fn each<V: Visit<'a>>(&self, visit: &mut V) -> usize {
-        for (place, row) in self.rows[..self.len].iter().enumerate() {
-            let is_whole = match row {
+    pub fn check(&self) -> Option<Checked<'_, 'a>> {
+        let mut rows = self.rows[..self.len].iter().flatten();
+        if let Some((first, last)) = rows.next() {
+            // Rows of a list column lie one behind the other.
+            let last = rows.try_fold(*last, |end, (first, last)| (*first == end).then_some(*last))?;
+            let are_sorted = |strings: Strings<'_>| strings.are_sorted(*first, last);
+            if !are_sorted(self.columns.keys) || !are_sorted(self.columns.values) {
+                return None;
+            }
+        }
+        Some(Checked(self))
+    }
+}
+
+/// Rows of lists whose offsets were checked.
+pub struct Checked<'l, 'a>(&'l Lists<'a>);
+
+impl<'l, 'a> Checked<'l, 'a> {
+    pub fn lists(&self) -> &'l Lists<'a> {
+        self.0
+    }
+
+    /// Hands the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
+    /// that `visit` refuses. `F` says whether keys and values may have types.
+    #[inline(always)]
+    pub(super) fn each<F: Frame, V: Visit<'a>>(&self, visit: &mut V) -> usize {
+        let lists = self.0;
+        for (place, row) in lists.rows[..lists.len].iter().enumerate() {
+            let is_whole = match *row {
                 None => visit.null(),
-                Some(row) => {
-                    visit.begin(row.keys.offsets.len() - 1);
-                    self.each_header(place, *row, visit) && visit.end()
+                Some((first, last)) => {
+                    visit.begin(last - first);
+                    let mut is_whole = true;
+                    for at in first..last {
+                        // SAFETY: these are places of a row.
+                        is_whole = match unsafe { self.header::<F>(at) } {
+                            Some(header) => visit.header(place, header),
+                            None => false,
+                        };
+                        if !is_whole {
+                            break;
+                        }
+                    }
+                    is_whole && visit.end()
                 }
             };
             if !is_whole {
                 return place;
             }
         }
-        self.len
+        lists.len
     }
 
+    /// The header at a place; `None` if the exact routine has to read it.
+    ///
+    /// # Safety
+    ///
+    /// It is a place of one of the rows.
     #[inline(always)]
-    fn each_header<V: Visit<'a>>(&self, place: usize, row: Row<'a>, visit: &mut V) -> bool {
-        let Columns { key_types, keys, types, values, has_value } = self.columns;
-        for index in 0..row.keys.offsets.len() - 1 {
-            let (Some((key, key_len)), Some((value, value_len))) = (row.keys.get(index), row.values.get(index)) else {
-                return false;
-            };
-            let at = row.first + index;
-            let (Some(key_type), Some(value_type)) = (type_at(key_types, at), type_at(types, at)) else { return false };
+    unsafe fn header<F: Frame>(&self, at: usize) -> Option<Header> {
+        let Columns { key_types, keys, types, values, has_value, .. } = self.0.columns;
+        // SAFETY: the caller's contract; `COPY` bytes lie behind the last of the row, and behind those before it.
+        unsafe {
+            let ((key, key_len), (value, value_len)) = (keys.get(at), values.get(at));
             let is_null = has_value.is_some_and(|bits| !bits.get(at));
-            // SAFETY: `RowStrings::get` found both before the last of their row, which has `COPY` bytes behind its end.
-            let header = unsafe {
-                Header {
-                    key: keys.bytes.as_ptr().add(key),
-                    key_len,
-                    key_type,
-                    value: Value::new(values.bytes.as_ptr().add(value), value_len, is_null),
-                    value_type,
-                }
-            };
-            if !visit.header(place, header) {
-                return false;
-            }
+            let key_type = if F::TYPED_KEYS { type_at(key_types, at)? } else { None };
+            let value_type = if F::TYPED { type_at(types, at)? } else { None };
+            let value_len = if is_null { 0 } else { value_len };
+            Some(Header { key, key_len, key_type, value, value_len, is_null, value_type })
         }
-        true
     }
 }
 
 /// The type at a place, which may have none; `None` if the exact routine has to read it.
+///
+/// # Safety
+///
+/// The place is one of the columns'.
 #[inline(always)]
-fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>> {
+unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>> {
     let Some(Names { names, has_type }) = names else { return Some(None) };
-    if has_type.is_some_and(|bits| !bits.get(place)) {
+    // SAFETY: `Columns::new` saw that the bits cover all places.
+    if has_type.is_some_and(|bits| unsafe { !bits.get(place) }) {
         return Some(None);
     }
     let &[start, end] = names.offsets.get(place..place + 2)? else { return None };
@@ -222,11 +280,13 @@ fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>> {
 
 /// A header of a list. `COPY` bytes are readable from the start of its key and of its value.
 #[derive(Clone, Copy)]
-pub struct Header<'a> {
+pub struct Header {
     pub(super) key: *const u8,
     pub(super) key_len: usize,
     pub(super) key_type: Option<Kind>,
-    pub(super) value: Value<'a>,
+    pub(super) value: *const u8,
+    pub(super) value_len: usize,
+    pub(super) is_null: bool,
     pub(super) value_type: Option<Kind>,
 }
 
@@ -240,7 +300,7 @@ pub(super) trait Visit<'a> {
     /// A row of so many headers begins.
     fn begin(&mut self, _headers: usize) {}
 
-    fn header(&mut self, row: usize, header: Header<'a>) -> bool;
+    fn header(&mut self, row: usize, header: Header) -> bool;
 
     /// All headers of the row were handed over.
     fn end(&mut self) -> bool {
@@ -252,17 +312,17 @@ struct Nothing;
 
 impl<'a> Visit<'a> for Nothing {
     #[inline(always)]
-    fn header(&mut self, _row: usize, _header: Header<'a>) -> bool {
+    fn header(&mut self, _row: usize, _header: Header) -> bool {
         true
     }
 }
 
 /// Reads rows until one has to be left to the exact routine, and returns how many there were before it.
-pub fn validate(lists: &Lists<'_>) -> usize {
-    match lists.columns {
+pub fn validate<F: Frame>(lists: &Checked<'_, '_>) -> usize {
+    match lists.0.columns {
         // Nothing can be wrong with these but their offsets, which the caller's library has checked.
-        Columns { key_types: None, types: None, .. } => lists.len,
-        _ => lists.each(&mut Nothing),
+        Columns { key_types: None, types: None, .. } => lists.0.len,
+        _ => lists.each::<F, _>(&mut Nothing),
     }
 }
 
@@ -274,18 +334,19 @@ struct Select<'k, 'h, 'a, F> {
 
 impl<'a, F: Frame> Visit<'a> for Select<'_, '_, 'a, F> {
     #[inline(always)]
-    fn header(&mut self, row: usize, header: Header<'a>) -> bool {
+    fn header(&mut self, row: usize, header: Header) -> bool {
         let Select { keys, hits, .. } = self;
         // SAFETY: `COPY` bytes are readable at the key.
         unsafe {
-            keys.find::<F>(header.key, header.key_len, header.key_type, |wanted| {
-                hits.take::<F>(row, wanted, header.value, header.value_type)
+            keys.find::<F>(header.key, header.key_len, header.key_type.or(Some(TEXT)), |wanted| {
+                let value = Value::new(header.value, header.value_len, header.is_null);
+                hits.take::<F>(row, wanted, value, header.value_type)
             })
         }
     }
 }
 
 /// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
-pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
-    lists.each(&mut Select::<F> { keys, hits, frame: std::marker::PhantomData })
+pub fn select<'a, F: Frame>(lists: &Checked<'_, 'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
+    lists.each::<F, _>(&mut Select::<F> { keys, hits, frame: std::marker::PhantomData })
 }

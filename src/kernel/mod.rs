@@ -64,7 +64,11 @@ impl<'a> Span<'a> {
     pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
         let fits = start <= end && end.checked_add(SLACK)? <= buffer.len();
         // SAFETY: `start` lies in the buffer.
-        fits.then(|| Span { start: unsafe { NonNull::from(buffer).cast().add(start) }, len: end - start, bytes: PhantomData })
+        fits.then(|| Span {
+            start: unsafe { NonNull::from(buffer).cast().add(start) },
+            len: end - start,
+            bytes: PhantomData,
+        })
     }
 
     /// The first byte. `len() + SLACK` bytes are readable from here on.

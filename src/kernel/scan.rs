@@ -37,17 +37,6 @@ impl<'a> Value<'a> {
         self.len == MISSING
     }
 
-    #[inline(always)]
-    pub(super) fn is_null(self) -> bool {
-        self.len == NULL
-    }
-
-    /// Where the bytes begin.
-    #[inline(always)]
-    pub(super) fn start(self) -> *const u8 {
-        self.start
-    }
-
     /// How many bytes there are, of a null none.
     #[inline(always)]
     pub(super) fn len(self) -> usize {
@@ -288,14 +277,14 @@ unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
         loop {
             while at < len {
                 let parts = match F::header(start, at, len) {
-                    Found::Short(parts) => {
-                        if !F::TYPED_KEYS {
-                            // Copied in any case, and kept if it may not be text: the length behind it is below 0x80.
-                            let key = start.add(parts.key);
-                            copy(key, odd_keys.place());
-                            odd_keys.keep(if has_high_bit(key, parts.key_len) { parts.key_len + 1 } else { 0 });
-                        }
-                        parts
+                    Found::Short { key, key_len, value, value_len } => {
+                        note_short_key(start.add(key), key_len, odd_keys);
+                        Parts { key, key_len, value, value_len, is_null: false, key_type: None, value_type: None }
+                    }
+                    Found::ShortNull { key, key_len, end } => {
+                        note_short_key(start.add(key), key_len, odd_keys);
+                        let (value, value_len) = (end, 0);
+                        Parts { key, key_len, value, value_len, is_null: true, key_type: None, value_type: None }
                     }
                     Found::Long(parts) => {
                         note_key::<F>(start, parts, odd_keys);
@@ -321,6 +310,20 @@ unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
             at = parts.end();
         }
         found <= most && count.is_none_or(|count| count == found)
+    }
+}
+
+/// Keeps a key of at most 63 bytes if it may not be text, with the length behind it, which is below 0x80.
+///
+/// # Safety
+///
+/// As for [`scan_row`]; `COPY` bytes are readable at the key.
+#[inline(always)]
+unsafe fn note_short_key(key: *const u8, len: usize, odd_keys: &mut Tail<'_>) {
+    // SAFETY: the caller's contract. It is copied in any case: no branch, as nothing could foretell it.
+    unsafe {
+        copy(key, odd_keys.place());
+        odd_keys.keep((len + 1) * usize::from(has_high_bit(key, len)));
     }
 }
 
@@ -352,14 +355,16 @@ fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
     while at < len {
         // SAFETY: `at` is inside the row.
         let found = match unsafe { F::header(start, at, len) } {
-            Found::Short(parts) | Found::Long(parts) => Some(parts),
-            Found::Other => F::irregular(bytes, at),
+            Found::Short { key, key_len, value, value_len } => Some((key, key_len, value + value_len)),
+            Found::ShortNull { key, key_len, end } => Some((key, key_len, end)),
+            Found::Long(parts) => Some((parts.key, parts.key_len, parts.end())),
+            Found::Other => F::irregular(bytes, at).map(|parts| (parts.key, parts.key_len, parts.end())),
         };
-        let Some(parts) = found else { return false };
-        if std::str::from_utf8(&bytes[parts.key..][..parts.key_len]).is_err() {
+        let Some((key, key_len, end)) = found else { return false };
+        if std::str::from_utf8(&bytes[key..][..key_len]).is_err() {
             return false;
         }
-        at = parts.end();
+        at = end;
     }
     true
 }
@@ -374,7 +379,8 @@ unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
     const { assert!(COPY >= 32) };
     // SAFETY: the caller's contract.
     let high = u64::from(high_bits(unsafe { &*bytes.cast() }));
-    (high << 1 << (63 - len)) != 0 || len > 32
+    // No branch: nothing could foretell it.
+    ((high << 1 << (63 - len)) != 0) | (len > 32)
 }
 
 /// A bit for each byte that is not ASCII, the first in the lowest bit.
