@@ -3,7 +3,7 @@
 //! ```text
 //!            rows of a column, of a record batch, of one message
 //!                              │
-//!              Block: up to 64 rows, 64 KiB           rows::Rows::fill
+//!              Block: up to 64 rows, 64 KiB           arrow::rows::Rows::append
 //!                              │
 //!   ┌──────────────────────────▼───────────────────────────┐
 //!   │ kernel (decode, select, validate, encode)            │
@@ -14,7 +14,7 @@
 //!   └────────┬─────────────────────────────────┬───────────┘
 //!            │ all rows done                   │ a row that is not readable, or too near the end
 //!            ▼                                 ▼ of the buffer: its output is rolled back
-//!        next block               exact routine (formats::walk), which alone makes errors;
+//!        next block               exact routine (walk::Block::walk), which alone makes errors;
 //!                                 the next block begins behind that row
 //! ```
 //!
@@ -22,7 +22,7 @@
 //! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2, and
 //! [`dispatch`] chooses at run time.
 //!
-//! Before changing a loop, read this: cold code does not belong into the inner loop (a call there spills every register);
+//! Before changing a loop, read this: cold code does not belong in the inner loop (a call there spills every register);
 //! copies have a fixed size and no length test; what is checked per block is not checked per header.
 
 pub mod buffer;
@@ -32,6 +32,9 @@ pub mod frame;
 pub mod keys;
 pub mod lists;
 pub mod scan;
+
+#[cfg(test)]
+mod tests;
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -62,13 +65,12 @@ impl<'a> Span<'a> {
     /// The bytes `start..end` of a buffer; `None` if fewer than `SLACK` bytes follow them.
     #[inline(always)]
     pub fn new(buffer: &'a [u8], start: usize, end: usize) -> Option<Self> {
-        let fits = start <= end && end.checked_add(SLACK)? <= buffer.len();
+        if start > end || end.checked_add(SLACK)? > buffer.len() {
+            return None;
+        }
         // SAFETY: `start` lies in the buffer.
-        fits.then(|| Span {
-            start: unsafe { NonNull::from(buffer).cast().add(start) },
-            len: end - start,
-            bytes: PhantomData,
-        })
+        let start_at = unsafe { NonNull::from(buffer).cast().add(start) };
+        Some(Span { start: start_at, len: end - start, bytes: PhantomData })
     }
 
     /// The first byte. `len() + SLACK` bytes are readable from here on.
