@@ -10,7 +10,7 @@ use crate::header::Header;
 use crate::kernel::buffer::{Runs, Seen, Validity};
 use crate::kernel::encode::{self, Rules};
 use crate::kernel::frame::Frame;
-use crate::kernel::lists::Checked;
+use crate::kernel::lists::Lists;
 use crate::kind::{Kind, Scalar};
 use crate::mode::{Mode, OnLoss, Stop};
 use crate::op::write::{Origin, Writer};
@@ -83,10 +83,9 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         self.rules.map(|_| max_offset.saturating_sub(self.cells.byte_len()))
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Checked<'_, 'a>, seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
         let Some(rules) = self.rules else { return 0 };
-        let fits =
-            if F::TYPED { lists.lists().has_types() || rules.given.is_some() } else { !lists.lists().is_typed() };
+        let fits = if F::TYPED { lists.has_types() || rules.given.is_some() } else { !lists.is_typed() };
         if !fits {
             return 0;
         }

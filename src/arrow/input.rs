@@ -5,9 +5,11 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray};
 use arrow_array::{LargeListArray, ListArray, OffsetSizeTrait, StringViewArray, StructArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::cursor::Cursor;
+use crate::kernel::{self, ROWS};
 
 /// A column of bytes.
 #[derive(Clone, Copy)]
@@ -160,15 +162,31 @@ impl<'a> Lists<'a> {
 
     /// The elements of all rows, null ones too.
     pub fn places(self) -> Range<usize> {
-        let ends = match self {
+        fn ends<O: OffsetSizeTrait>(offsets: &[O]) -> Range<usize> {
+            offsets[0].as_usize()..offsets[offsets.len() - 1].as_usize()
+        }
+        match self {
+            Lists::Small(array) => ends(array.value_offsets()),
+            Lists::Large(array) => ends(array.value_offsets()),
+        }
+    }
+
+    /// Has a block take some of these rows, at most 64, and returns how many it took.
+    pub fn fill(self, rows: Range<usize>, block: &mut kernel::lists::Lists<'_>) -> usize {
+        let rows = rows.start..rows.end.min(rows.start + ROWS);
+        let is_null =
+            |nulls: &NullBuffer| rows.clone().rev().fold(0, |bits, row| bits << 1 | u64::from(nulls.is_null(row)));
+        let nulls = |nulls: Option<&NullBuffer>| nulls.map_or(0, is_null);
+        match self {
             Lists::Small(array) => {
-                array.value_offsets().first().zip(array.value_offsets().last()).map(|(a, b)| (*a as usize, *b as usize))
+                block
+                    .fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
             }
             Lists::Large(array) => {
-                array.value_offsets().first().zip(array.value_offsets().last()).map(|(a, b)| (*a as usize, *b as usize))
+                block
+                    .fill(&array.value_offsets()[rows.start..=rows.end], nulls(array.nulls()), |offset| offset as usize)
             }
-        };
-        ends.map_or(0..0, |(first, last)| first..last)
+        }
     }
 
     /// The elements of a row; `None` where the list is null.

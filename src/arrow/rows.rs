@@ -354,16 +354,8 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     ) -> (usize, usize) {
         let Some(lists) = block else { return (0, 0) };
         let Some(room) = sink.room::<F>(max_offset) else { return (0, 0) };
-        lists.clear();
-        for row in rows {
-            if !lists.push(self.lists.get(row), ROWS) {
-                break;
-            }
-        }
-        match (lists.row_count(), lists.check()) {
-            (1.., Some(checked)) if most_bytes::<F>(lists) <= room => {
-                (lists.row_count(), sink.append_lists::<F>(&checked, seen))
-            }
+        match self.lists.fill(rows, lists) {
+            given @ 1.. if most_bytes::<F>(lists) <= room => (given, sink.append_lists::<F>(lists, seen)),
             _ => (0, 0),
         }
     }

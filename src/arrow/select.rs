@@ -16,7 +16,7 @@ use crate::kernel::Block;
 use crate::kernel::buffer::{Seen, Validity};
 use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
-use crate::kernel::lists::{self, Checked};
+use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Hits, Scratch};
 use crate::kind::{Dialect, Kind};
 use crate::mode::{Fast, Mode, OnLoss, Stop};
@@ -257,9 +257,9 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
         self.append_hits(rows, seen, |row| block.rows()[row].is_none())
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Checked<'_, 'a>, seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
         let Some(keys) = &self.keys else { return 0 };
-        if F::TYPED != lists.lists().has_types() {
+        if F::TYPED != lists.has_types() {
             return 0;
         }
         self.hits.clear(self.slots.len());

@@ -3,7 +3,7 @@
 use crate::kernel::Block;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
-use crate::kernel::lists::Checked;
+use crate::kernel::lists::Lists;
 use crate::mode::{Mode, Stop};
 use crate::walk::{FieldValue, Presence, Sink};
 
@@ -34,7 +34,7 @@ pub trait RowSink<'a>: Sink<'a> {
     }
 
     /// As `append`, of rows of lists.
-    fn append_lists<F: Frame>(&mut self, _lists: &Checked<'_, 'a>, _seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, _lists: &Lists<'a>, _seen: Seen) -> usize {
         0
     }
 

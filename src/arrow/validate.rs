@@ -5,7 +5,7 @@ use crate::header::Header;
 use crate::kernel::Block;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame;
-use crate::kernel::lists::{self, Checked};
+use crate::kernel::lists::{self, Lists};
 use crate::kernel::scan::{self, Scratch};
 use crate::mode::{Mode, Stop};
 use crate::walk::{Presence, Sink};
@@ -40,7 +40,7 @@ impl<'a> RowSink<'a> for Nothing {
         scan::validate::<F>(block, most, &mut self.0)
     }
 
-    fn append_lists<F: Frame>(&mut self, lists: &Checked<'_, 'a>, _seen: Seen) -> usize {
+    fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, _seen: Seen) -> usize {
         lists::validate::<F>(lists)
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::buffer::{Runs, Seen, Writer};
 use super::dispatch;
 use super::frame::Frame;
-use super::lists::{Checked, Header, Lists, Visit};
+use super::lists::{Header, Lists, Visit};
 use crate::kind::Kind;
 
 /// What a writer does with headers that its layout cannot carry as they are.
@@ -29,12 +29,12 @@ pub fn most_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
 dispatch! {
     /// Encodes rows until one has to be left to the exact routine, and returns how many were encoded. Rows without a list
     /// are encoded as no headers.
-    pub fn encode<F: Frame>(lists: &Checked<'_, '_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize = encode_block::<F>;
+    pub fn encode<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize = encode_block::<F>;
 }
 
 #[inline(always)]
-fn encode_block<F: Frame>(lists: &Checked<'_, '_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
-    let (rows, most) = (lists.lists().row_count(), most_bytes::<F>(lists.lists()));
+fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
+    let (rows, most) = (lists.row_count(), most_bytes::<F>(lists));
     let mut to = out.writer(rows, most, seen);
     let row = to.place();
     let mut encode = Encode::<F> { to, row, at: row, rules, frame: PhantomData };

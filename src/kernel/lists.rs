@@ -77,43 +77,38 @@ impl<'a> Columns<'a> {
         is_covered.then_some(Columns { key_types, keys, types, values, has_value, places: (places.start, places.end) })
     }
 
-    /// How many bytes the keys and values at some places have, by their first and last offsets; `None` if they are not among
-    /// these columns' places, or if fewer than `COPY` bytes lie behind them.
-    #[inline(always)]
+    /// How many bytes the keys and values at some places have, if kernels can read them: the places are among those of these
+    /// columns, offsets are not negative and never decrease, and `COPY` bytes lie behind the last key and the last value.
     fn byte_len(&self, first: usize, last: usize) -> Option<usize> {
         if first < self.places.0 || last > self.places.1 {
             return None;
         }
-        let len = |strings: Strings<'_>| {
-            let (start, end) = (*strings.offsets.get(first)? as usize, *strings.offsets.get(last)? as usize);
-            (end.checked_add(COPY)? <= strings.bytes.len()).then_some(end.checked_sub(start)?)
-        };
-        Some(len(self.keys)? + len(self.values)?)
+        Some(self.keys.byte_len(first, last)? + self.values.byte_len(first, last)?)
     }
 }
 
 impl Strings<'_> {
-    /// Whether the offsets at some places, and the one behind them, are not negative and never decrease.
-    #[inline(always)]
-    fn are_sorted(self, first: usize, last: usize) -> bool {
-        let Some(offsets) = last.checked_add(1).and_then(|end| self.offsets.get(first..end)) else { return false };
+    /// See `Columns::byte_len`.
+    fn byte_len(self, first: usize, last: usize) -> Option<usize> {
+        let offsets = self.offsets.get(first..last.checked_add(1)?)?;
         // The sign of this is that of a negative offset, or of a step back from one that is not negative.
         let signs = offsets
             .iter()
             .zip(&offsets[1..])
-            .fold(offsets[0], |signs, (start, end)| signs | end | end.wrapping_sub(*start));
-        signs >= 0
+            .fold(*offsets.first()?, |signs, (start, end)| signs | end | end.wrapping_sub(*start));
+        let (start, end) = (*offsets.first()? as usize, *offsets.last()? as usize);
+        (signs >= 0 && end + COPY <= self.bytes.len()).then(|| end - start)
     }
 
     /// Where a string begins, and how long it is.
     ///
     /// # Safety
     ///
-    /// It is a place of a row of `Checked`.
+    /// It is a place that `byte_len` has accepted.
     #[inline(always)]
     unsafe fn get(self, place: usize) -> (*const u8, usize) {
-        // SAFETY: `are_sorted` saw that the offsets of the row are there, are not negative and never decrease, and `byte_len`
-        // that the last of them lies in the bytes.
+        // SAFETY: `byte_len` saw that the offsets are there, are not negative and never decrease, and that the last of them
+        // lies in the bytes.
         unsafe {
             let (start, end) = (*self.offsets.get_unchecked(place), *self.offsets.get_unchecked(place + 1));
             (self.bytes.as_ptr().add(start as usize), (end - start) as usize)
@@ -124,20 +119,42 @@ impl Strings<'_> {
 /// The rows of a list column that a kernel is given at once, and the columns that they lie in.
 pub struct Lists<'a> {
     columns: Columns<'a>,
-    /// The first place of each row and the one behind its last, whose lengths `Columns::byte_len` has accepted.
-    rows: [Option<(usize, usize)>; ROWS],
+    /// Where each row begins, and where the last ends. They never decrease, and `Columns::byte_len` has accepted the places
+    /// between the first and the last.
+    ends: [usize; ROWS + 1],
+    /// A bit for each row without a list.
+    nulls: u64,
     len: usize,
     bytes: usize,
-    headers: usize,
 }
 
 impl<'a> Lists<'a> {
     pub fn new(columns: Columns<'a>) -> Self {
-        Lists { columns, rows: [None; ROWS], len: 0, bytes: 0, headers: 0 }
+        Lists { columns, ends: [0; ROWS + 1], nulls: 0, len: 0, bytes: 0 }
     }
 
-    pub fn clear(&mut self) {
-        (self.len, self.bytes, self.headers) = (0, 0, 0);
+    /// Takes rows, of which there are fewer than the offsets: as many from the first on as make a block that kernels can
+    /// read. Returns how many.
+    #[inline]
+    pub fn fill<O: Copy>(&mut self, offsets: &[O], nulls: u64, place: impl Fn(O) -> usize) -> usize {
+        let mut rows = offsets.len().saturating_sub(1).min(ROWS);
+        self.ends.iter_mut().zip(&offsets[..rows + 1]).for_each(|(end, offset)| *end = place(*offset));
+        if !self.ends[..rows + 1].is_sorted() {
+            rows = 0;
+        }
+        self.nulls = nulls;
+        self.bytes = loop {
+            match self.columns.byte_len(self.ends[0], self.ends[rows]) {
+                Some(bytes) if rows > 0 && (rows == 1 || bytes <= BYTES) => break bytes,
+                _ if rows > 1 => rows /= 2,
+                _ => {
+                    rows = 0;
+                    break 0;
+                }
+            }
+        };
+        self.len = rows;
+        rows
     }
 
     pub fn row_count(&self) -> usize {
@@ -150,7 +167,7 @@ impl<'a> Lists<'a> {
     }
 
     pub fn header_count(&self) -> usize {
-        self.headers
+        self.ends[self.len] - self.ends[0]
     }
 
     /// Values have a column of types.
@@ -163,67 +180,21 @@ impl<'a> Lists<'a> {
         self.columns.key_types.is_some() || self.has_types()
     }
 
-    /// Appends a row, of which there may be `rows`; false if there is no room for it, or the exact routine has to take it.
-    #[inline(always)]
-    pub fn push(&mut self, places: Option<Range<usize>>, rows: usize) -> bool {
-        if self.len >= rows.min(ROWS) {
-            return false;
-        }
-        let row = match places {
-            None => None,
-            Some(places) => {
-                let Some(bytes) = self.columns.byte_len(places.start, places.end) else { return false };
-                if self.len > 0 && self.bytes + bytes > BYTES {
-                    return false;
-                }
-                self.bytes += bytes;
-                self.headers += places.len();
-                Some((places.start, places.end))
-            }
-        };
-        self.rows[self.len] = row;
-        self.len += 1;
-        true
-    }
-
-    /// The rows, for kernels; `None` if their offsets are not what Arrow asks for, or if they lie far from each other.
-    #[inline(always)]
-    pub fn check(&self) -> Option<Checked<'_, 'a>> {
-        let mut rows = self.rows[..self.len].iter().flatten();
-        if let Some((first, last)) = rows.next() {
-            // Rows of a list column lie one behind the other.
-            let last = rows.try_fold(*last, |end, (first, last)| (*first == end).then_some(*last))?;
-            let are_sorted = |strings: Strings<'_>| strings.are_sorted(*first, last);
-            if !are_sorted(self.columns.keys) || !are_sorted(self.columns.values) {
-                return None;
-            }
-        }
-        Some(Checked(self))
-    }
-}
-
-/// Rows of lists whose offsets were checked.
-pub struct Checked<'l, 'a>(&'l Lists<'a>);
-
-impl<'l, 'a> Checked<'l, 'a> {
-    pub fn lists(&self) -> &'l Lists<'a> {
-        self.0
-    }
-
     /// Hands the headers of each row to `visit`, and returns how many rows there were before one that is not readable or
     /// that `visit` refuses. `F` says whether keys and values may have types.
     #[inline(always)]
     pub(super) fn each<F: Frame, V: Visit<'a>>(&self, visit: &mut V) -> usize {
-        let lists = self.0;
-        for (place, row) in lists.rows[..lists.len].iter().enumerate() {
-            let is_whole = match *row {
-                None => visit.null(),
-                Some((first, last)) => {
+        // A copy, which nothing that is written can change.
+        let columns = self.columns;
+        for place in 0..self.len {
+            let (first, last) = (self.ends[place], self.ends[place + 1]);
+            let is_whole = match self.nulls >> place & 1 {
+                0 => {
                     visit.begin(last - first);
                     let mut is_whole = true;
                     for at in first..last {
-                        // SAFETY: these are places of a row.
-                        is_whole = match unsafe { self.header::<F>(at) } {
+                        // SAFETY: `fill` had the places accepted.
+                        is_whole = match unsafe { columns.header::<F>(at) } {
                             Some(header) => visit.header(place, header),
                             None => false,
                         };
@@ -233,22 +204,25 @@ impl<'l, 'a> Checked<'l, 'a> {
                     }
                     is_whole && visit.end()
                 }
+                _ => visit.null(),
             };
             if !is_whole {
                 return place;
             }
         }
-        lists.len
+        self.len
     }
+}
 
+impl Columns<'_> {
     /// The header at a place; `None` if the exact routine has to read it.
     ///
     /// # Safety
     ///
-    /// It is a place of one of the rows.
+    /// `byte_len` has accepted the place.
     #[inline(always)]
-    unsafe fn header<F: Frame>(&self, at: usize) -> Option<Header> {
-        let Columns { key_types, keys, types, values, has_value, .. } = self.0.columns;
+    unsafe fn header<F: Frame>(self, at: usize) -> Option<Header> {
+        let Columns { key_types, keys, types, values, has_value, .. } = self;
         // SAFETY: the caller's contract; `COPY` bytes lie behind the last of the row, and behind those before it.
         unsafe {
             let ((key, key_len), (value, value_len)) = (keys.get(at), values.get(at));
@@ -318,10 +292,10 @@ impl<'a> Visit<'a> for Nothing {
 }
 
 /// Reads rows until one has to be left to the exact routine, and returns how many there were before it.
-pub fn validate<F: Frame>(lists: &Checked<'_, '_>) -> usize {
-    match lists.0.columns {
+pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
+    match lists.columns {
         // Nothing can be wrong with these but their offsets, which the caller's library has checked.
-        Columns { key_types: None, types: None, .. } => lists.0.len,
+        Columns { key_types: None, types: None, .. } => lists.len,
         _ => lists.each::<F, _>(&mut Nothing),
     }
 }
@@ -347,6 +321,6 @@ impl<'a, F: Frame> Visit<'a> for Select<'_, '_, 'a, F> {
 }
 
 /// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
-pub fn select<'a, F: Frame>(lists: &Checked<'_, 'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
+pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
     lists.each::<F, _>(&mut Select::<F> { keys, hits, frame: std::marker::PhantomData })
 }

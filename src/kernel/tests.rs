@@ -10,7 +10,7 @@ use super::frame::{Typed, Types, Varint};
 use super::keys::{Keep, Keys, TEXT, Wanted};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
-use super::{Block, COPY, ROWS, SLACK, Span};
+use super::{Block, COPY, SLACK, Span};
 use crate::kind::{Kind, Kinds, Scalar};
 
 type Header = (Vec<u8>, Option<Vec<u8>>);
@@ -277,16 +277,14 @@ fn headers_of_all_lengths_are_encoded() {
                 0..3,
             );
             let mut lists = Lists::new(columns.unwrap());
-            for row in [Some(0..2), None, Some(2..2), Some(2..3)] {
-                assert!(lists.push(row, ROWS));
-            }
+            assert_eq!(lists.fill(&[0, 2, 2, 2, 3], 0b10, |place: usize| place), 4);
             let mut out = Runs::default();
-            assert_eq!(encode::<Varint>(&lists.check().unwrap(), RULES, SEEN, &mut out), 4);
+            assert_eq!(encode::<Varint>(&lists, RULES, SEEN, &mut out), 4);
             let expected = [written(&headers[..2]), vec![], vec![], written(&headers[2..])];
             assert_eq!(runs(out), expected, "{key_len} {value_len:?}");
             let mut out = Runs::default();
             let refused = Rules { refuses_nulls: true, ..RULES };
-            assert_eq!(encode::<Varint>(&lists.check().unwrap(), refused, SEEN, &mut out), 1);
+            assert_eq!(encode::<Varint>(&lists, refused, SEEN, &mut out), 1);
         }
     }
 }
@@ -307,20 +305,18 @@ fn offsets_that_arrow_forbids_are_left_to_the_exact_routine() {
             let of = |offsets| Strings { offsets, bytes: &bytes };
             let columns = Columns::new(None, of(&keys), None, of(&values), None, 0..3).unwrap();
             let mut lists = Lists::new(columns);
-            let fits = lists.push(Some(0..3), ROWS);
-            assert!(!fits || lists.check().is_none(), "{bad:?}");
+            assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0, "{bad:?}");
         }
     }
     let strings = Strings { offsets: &good, bytes: &bytes };
     let bits = Bits { bytes: &[0xff], offset: 6 };
     assert!(Columns::new(None, strings, None, strings, Some(bits), 0..3).is_none());
-    let columns = Columns::new(None, strings, None, strings, None, 0..2).unwrap();
-    let mut lists = Lists::new(columns);
-    assert!(!lists.push(Some(0..3), ROWS) && lists.push(Some(0..1), ROWS) && lists.push(Some(1..2), ROWS));
-    assert!(lists.check().is_some());
-    let mut apart = Lists::new(columns);
-    assert!(apart.push(Some(1..2), ROWS) && apart.push(Some(0..1), ROWS));
-    assert!(apart.check().is_none());
+    let mut lists = Lists::new(Columns::new(None, strings, None, strings, None, 0..2).unwrap());
+    assert_eq!(lists.fill(&[0, 3], 0, |place: usize| place), 0);
+    assert_eq!(lists.fill(&[1, 0, 2], 0, |place: usize| place), 0);
+    assert_eq!(lists.fill(&[0, usize::MAX], 0, |place: usize| place), 0);
+    assert_eq!(lists.fill(&[0, 1, 3], 0, |place: usize| place), 1);
+    assert_eq!(lists.fill(&[0, 1, 2], 0, |place: usize| place), 2);
 }
 
 struct Iggy;
@@ -372,13 +368,13 @@ fn typed_headers_are_decoded_and_written_back() {
     let [key_types, keys, types, values] = parts.each_ref().map(|(offsets, bytes)| Strings { offsets, bytes });
     let names = |names| Some(Names { names, has_type: None });
     let mut lists = Lists::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
-    assert!(lists.push(Some(0..12), ROWS));
+    assert_eq!(lists.fill(&[0, 12], 0, |place: usize| place), 1);
     let mut out = Runs::default();
     // A code without a name is written by the exact routine.
-    assert_eq!(encode::<Typed<Iggy>>(&lists.check().unwrap(), RULES, SEEN, &mut out), 0);
+    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, SEEN, &mut out), 0);
     let mut lists = Lists::new(Columns::new(names(key_types), keys, names(types), values, None, 0..12).unwrap());
-    assert!(lists.push(Some(1..2), ROWS));
-    assert_eq!(encode::<Typed<Iggy>>(&lists.check().unwrap(), RULES, SEEN, &mut out), 1);
+    assert_eq!(lists.fill(&[1, 2], 0, |place: usize| place), 1);
+    assert_eq!(encode::<Typed<Iggy>>(&lists, RULES, SEEN, &mut out), 1);
     assert_eq!(runs(out), [typed(&headers[1..2])]);
 }
 
