@@ -311,7 +311,7 @@ pub trait Batch {
 
     /// Hands every message of a cell over, in order; a hard fault ends the cell.
     fn messages<'a, M: Noting, V: Messages<'a>>(
-        cell: &'a [u8],
+        cell: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
@@ -368,16 +368,16 @@ pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
 
 /// Hands every message of one cell over.
 pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
-    cell: &'a [u8],
+    cell: Cursor<'a>,
     options: ReadOptions,
     mode: &mut M,
     each: &mut V,
 ) -> Result<(), Stop> {
-    if cell.len() > options.limits.cell_bytes {
+    if cell.remaining() > options.limits.cell_bytes {
         // What is wrong with a cell is wrong with its first message.
         mode.begin_message();
     }
-    options.limits.check_cell(cell.len(), mode)?;
+    options.limits.check_cell(cell.remaining(), mode)?;
     let walked = B::messages(cell, options, mode, each);
     if walked.is_err() && !mode.noted().over_limit {
         // A frame that breaks ends the walk without a call of `each`, and is a row like the messages before it.

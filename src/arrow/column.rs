@@ -1,5 +1,6 @@
 //! Growing columns of one type that can be rolled back to an earlier length.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
@@ -17,6 +18,7 @@ use crate::kernel::buffer::{Runs, Seen, Validity};
 use crate::kernel::scan::{self, Value as Found};
 use crate::kind::Scalar;
 use crate::value::{ByteOrder, Value};
+use crate::walk::FieldValue;
 
 /// The values of a growing column.
 pub enum Data {
@@ -189,6 +191,31 @@ impl Column {
         done
     }
 
+    /// Appends fields of messages, by a loop of the column's type where there are many.
+    pub fn push_fields<'f>(&mut self, fields: impl Iterator<Item = &'f FieldValue<'f>>) {
+        match &mut self.data {
+            Data::Int64(numbers) => {
+                for field in fields {
+                    let number = if let FieldValue::Int64(number) = field { Some(*number) } else { None };
+                    numbers.push(number.unwrap_or_default());
+                    self.valid.push(number.is_some());
+                }
+            }
+            Data::Bytes(runs) => {
+                for field in fields {
+                    let bytes: Option<&[u8]> = match field {
+                        FieldValue::Binary(bytes) => Some(bytes),
+                        FieldValue::Id(id) => Some(id),
+                        _ => None,
+                    };
+                    runs.push(bytes.unwrap_or_default());
+                    self.valid.push(bytes.is_some());
+                }
+            }
+            _ => fields.for_each(|field| self.push(value_of(field))),
+        }
+    }
+
     /// Back to an earlier length.
     pub fn truncate(&mut self, len: usize) {
         self.valid.truncate(len);
@@ -234,6 +261,19 @@ impl Column {
             (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
             (Data::Bytes(runs), _) => binary::binary(runs, nulls),
         }
+    }
+}
+
+/// The value of a field; `None` is null.
+pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
+    match field {
+        FieldValue::Null => None,
+        FieldValue::Bool(flag) => Some(Value::Bool(*flag)),
+        FieldValue::Int64(number) => Some(Value::Int(*number)),
+        FieldValue::Uint64(number) => Some(Value::Wide((*number).into())),
+        FieldValue::Text(text) => Some(Value::Text(Cow::Borrowed(text))),
+        FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
+        FieldValue::Id(id) => Some(Value::Bytes(id)),
     }
 }
 

@@ -1,6 +1,5 @@
 //! decode: headers into a list column, the envelope's fields beside it.
 
-use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::binary;
-use super::column::Column;
+use super::column::{Column, value_of};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::Code;
@@ -19,7 +18,7 @@ use crate::kernel::decode::{Lists, decode, most_bytes};
 use crate::kernel::frame::Frame;
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
 use crate::mode::{Mode, Stop};
-use crate::value::{ByteOrder, Value};
+use crate::value::ByteOrder;
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, Sink};
 
 /// Keys as they grow, in the form of their format.
@@ -135,6 +134,58 @@ impl<E: Envelope> ListSink<E> {
         self.with_headers
     }
 
+    /// How many fields are kept beside the headers.
+    pub fn field_count(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Those of a message's fields that are kept.
+    pub fn kept<'f, 'a>(
+        &self,
+        fields: &'f [FieldValue<'a>],
+    ) -> impl Iterator<Item = FieldValue<'a>> + use<'_, 'f, 'a, E> {
+        self.fields.iter().map(|(place, _)| fields[*place])
+    }
+
+    /// Appends the kept fields of messages, one message after the other.
+    pub fn push_kept(&mut self, kept: &[FieldValue<'_>]) {
+        let count = self.fields.len();
+        for (place, (_, column)) in self.fields.iter_mut().enumerate() {
+            column.push_fields(kept.iter().skip(place).step_by(count));
+        }
+    }
+
+    /// Appends the headers of rows of a block, up to the first that the exact routine has to take; returns how many.
+    pub fn decode<F: Frame>(&mut self, block: &Rows<'_>, most: usize, seen: Seen) -> usize {
+        let (key_types, keys) = match &mut self.keys {
+            Keys::Text(keys) => (None, keys),
+            Keys::Typed { kinds, bits } => (Some(kinds), bits),
+            Keys::Int(_) => return 0,
+        };
+        let mut lists = Lists {
+            key_types,
+            keys,
+            types: self.kinds.as_mut(),
+            values: &mut self.values,
+            has_value: &mut self.has_value,
+            ends: &mut self.lists,
+        };
+        let done = decode::<F>(block, most, seen, &mut lists);
+        for row in &block.rows()[..done] {
+            self.has_list.push(row.is_some());
+            self.has_message.push(row.is_some());
+        }
+        done
+    }
+
+    /// Appends messages whose headers are not kept.
+    pub fn push_without_headers(&mut self, messages: usize) {
+        let end = self.keys.count() as i32;
+        self.lists.extend(std::iter::repeat_n(end, messages));
+        self.has_list.push_all(messages);
+        self.has_message.push_all(messages);
+    }
+
     /// Takes the key; false when it is refused, which was noted.
     #[inline]
     fn push_key<M: Mode>(&mut self, header: &Header<'_>, mode: &mut M) -> Result<bool, Stop> {
@@ -240,17 +291,7 @@ impl<'a, E: Envelope> Sink<'a> for ListSink<E> {
 /// Appends a message's values to the columns of its fields.
 #[inline]
 fn push_fields(columns: &mut [(usize, Column)], values: &[FieldValue<'_>]) {
-    for (place, column) in columns {
-        column.push(match &values[*place] {
-            FieldValue::Null => None,
-            FieldValue::Bool(flag) => Some(Value::Bool(*flag)),
-            FieldValue::Int64(number) => Some(Value::Int(*number)),
-            FieldValue::Uint64(number) => Some(Value::Wide((*number).into())),
-            FieldValue::Text(text) => Some(Value::Text(Cow::Borrowed(text))),
-            FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
-            FieldValue::Id(id) => Some(Value::Bytes(id)),
-        });
-    }
+    columns.iter_mut().for_each(|(place, column)| column.push(value_of(&values[*place])));
 }
 
 /// The most bytes of a field.
@@ -274,35 +315,15 @@ impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
     #[inline]
     fn open_row(&mut self, fields: Option<&[FieldValue<'a>]>) {
         match fields {
-            Some(fields) => {
-                push_fields(&mut self.fields, fields);
-                self.has_message.push(true);
-            }
-            None => {
-                self.fields.iter_mut().for_each(|(_, column)| column.push(None));
-                self.has_message.push(false);
-            }
+            Some(fields) => push_fields(&mut self.fields, fields),
+            None => self.fields.iter_mut().for_each(|(_, column)| column.push(None)),
         }
     }
 
     fn append<F: Frame>(&mut self, block: &Rows<'a>, most: usize, seen: Seen) -> usize {
         let rows = self.has_list.count();
-        let (key_types, keys) = match &mut self.keys {
-            Keys::Text(keys) => (None, keys),
-            Keys::Typed { kinds, bits } => (Some(kinds), bits),
-            Keys::Int(_) => return 0,
-        };
-        let mut lists = Lists {
-            key_types,
-            keys,
-            types: self.kinds.as_mut(),
-            values: &mut self.values,
-            has_value: &mut self.has_value,
-            ends: &mut self.lists,
-        };
-        let done = decode::<F>(block, most, seen, &mut lists);
-        block.rows()[..done].iter().for_each(|row| self.has_list.push(row.is_some()));
-        self.has_message.truncate(rows + done);
+        let done = self.decode::<F>(block, most, seen);
+        // Those of all rows of the block were opened.
         self.fields.iter_mut().for_each(|(_, column)| column.truncate(rows + done));
         done
     }

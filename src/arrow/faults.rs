@@ -22,7 +22,7 @@ impl Findings {
     /// Says nothing about so many rows, in the columns that are asked for.
     pub fn push_whole(&mut self, rows: usize, faults: bool, losses: bool) {
         if faults {
-            self.faults.rows.end_whole(self.faults.codes.len(), rows);
+            self.faults.push_whole(rows);
         }
         if losses {
             (0..rows).for_each(|_| self.losses.push(&[]));
@@ -94,6 +94,11 @@ impl FaultColumn {
             self.push_fault(fault);
         }
         self.rows.end_row(self.codes.len(), !faults.is_empty());
+    }
+
+    /// Appends rows without errors.
+    pub fn push_whole(&mut self, rows: usize) {
+        self.rows.end_whole(self.codes.len(), rows);
     }
 
     fn push_fault(&mut self, fault: &Fault) {

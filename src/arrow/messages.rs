@@ -12,16 +12,23 @@ use super::run::OnError;
 use super::schema;
 use super::select::{SelectSink, Want};
 use super::sink::RowSink;
+use super::validate::Nothing;
 use super::{Input, Output, Verb, cells_of, check_keys, struct_of};
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
 use crate::header::Header;
+use crate::kernel::buffer::Seen;
+use crate::kernel::frame::Frame as _;
+use crate::kernel::{self, Block, ROWS};
 use crate::kind::Dialect;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
 use crate::walk::{
-    Batch, Block, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, walk_batch,
+    self, Batch, Block as _, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, walk_batch,
 };
+
+/// How the kernels find the headers of a batch's messages.
+type Frame<B> = <<<B as Batch>::Message as Envelope>::Block as walk::Block>::Frame;
 
 /// The column that says which cell a message is from.
 const ROW: &str = "row";
@@ -93,7 +100,8 @@ impl Verb for Messages {
         let mut each = Rows::<'_, '_, B> {
             verb: self,
             rows: Vec::new(),
-            both: Both::new(self),
+            both: Some(Both::new(self)),
+            pending: Pending::default(),
             faults: FaultColumn::default(),
             row: 0,
             max_offset: input.max_offset,
@@ -105,7 +113,7 @@ impl Verb for Messages {
         let mut whole = 0;
         for row in input.from..cells.row_count() {
             each.row = input.rows_before + row;
-            if let Some(cell) = cells.get(row) {
+            if let Some(cell) = cells.cursor(row) {
                 each.cell(cell);
             }
             if let Some(fault) = each.failed.take() {
@@ -130,12 +138,27 @@ impl Verb for Messages {
     }
 }
 
-/// The rows that messages become. They live as long as the bytes of the messages: those of a cell, or of a set in it that
+/// Messages whose headers the kernels are still to read, of one batch.
+#[derive(Default)]
+struct Pending<'a> {
+    rows: Block<'a>,
+    headers: Vec<Cursor<'a>>,
+    /// The fields that are kept, message after message.
+    fields: Vec<FieldValue<'a>>,
+    /// The number of the first of them in its value, counted from 1.
+    number: usize,
+    /// Where errors are placed, if not at their byte.
+    place: Option<usize>,
+}
+
+/// The rows that messages become. They live as long as the bytes of the messages: those of a value, or of a set in it that
 /// was compressed.
 struct Rows<'v, 'a, B: Batch> {
     verb: &'v Messages,
     rows: Vec<i64>,
-    both: Both<'a, B::Message>,
+    /// `None` while the rows of a compressed set are read.
+    both: Option<Both<'a, B::Message>>,
+    pending: Pending<'a>,
     faults: FaultColumn,
     row: usize,
     max_offset: usize,
@@ -145,25 +168,35 @@ struct Rows<'v, 'a, B: Batch> {
 }
 
 impl<'a, B: Batch> Rows<'_, 'a, B> {
-    fn cell(&mut self, cell: &'a [u8]) {
+    fn both(&mut self) -> &mut Both<'a, B::Message> {
+        let verb = self.verb;
+        self.both.get_or_insert_with(|| Both::new(verb))
+    }
+
+    fn cell(&mut self, cell: Cursor<'a>) {
         let mut mode = Exact::default();
-        // What ends a cell is in the mode, in `full` or in `failed`.
+        // What ends a value is in the mode, in `full` or in `failed`.
         let _ = walk_batch::<B, _, _>(cell, self.verb.options, &mut mode, self);
+        let flushed = self.flush();
         let faults = std::mem::take(&mut mode.faults);
-        if !faults.is_empty() && !self.full && self.failed.is_none() {
-            // It is the end of the cell either way.
+        if flushed.is_ok() && !faults.is_empty() && !self.has_ended() {
+            // It is the end of the value either way.
             let _ = self.broken(faults);
         }
     }
 
-    /// A message, or the rest of the cell, could not be read: one row says so.
+    fn has_ended(&self) -> bool {
+        self.full || self.failed.is_some()
+    }
+
+    /// A message, or the rest of the value, could not be read: one row says so.
     fn broken(&mut self, faults: Vec<Fault>) -> Result<(), Stop> {
         if self.verb.on_error == OnError::Raise {
             self.failed = faults.into_iter().next();
             return Err(Stop);
         }
-        self.both.begin_row();
-        self.both.null_row();
+        self.both().begin_row();
+        self.both().null_row();
         self.end_row(&faults);
         Ok(())
     }
@@ -175,11 +208,113 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         self.rows.push(self.row as i64);
     }
 
+    /// Keeps a message for the kernels; false if the exact routine has to take it.
+    fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &Exact) -> Result<bool, Stop> {
+        let is_plain = Frame::<B>::EXISTS && !self.verb.options.lenient && mode.faults.is_empty();
+        let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
+        else {
+            return Ok(false);
+        };
+        let kept = self.pending.fields.len();
+        let verb = self.verb;
+        let both = self.both.get_or_insert_with(|| Both::new(verb));
+        self.pending.fields.extend(both.list.kept(fields));
+        let bytes = |field: &FieldValue<'_>| if let FieldValue::Binary(bytes) = field { bytes.len() } else { 0 };
+        let len = headers.remaining() + self.pending.fields[kept..].iter().map(bytes).sum::<usize>();
+        if !self.pending.rows.has_room(ROWS, len) {
+            let fields = self.pending.fields.split_off(kept);
+            self.flush()?;
+            self.pending.fields = fields;
+        }
+        if self.pending.headers.is_empty() {
+            (self.pending.number, self.pending.place) = (mode.messages, mode.place);
+        }
+        self.pending.rows.push(Some(span), len);
+        self.pending.headers.push(headers);
+        Ok(true)
+    }
+
+    /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
+    fn flush(&mut self) -> Result<(), Stop> {
+        let mut pending = std::mem::take(&mut self.pending);
+        let (all, options, max_offset) = (pending.headers.len(), self.verb.options, self.max_offset);
+        let count = self.both().list.field_count();
+        let mut next = 0;
+        while next < all && !self.has_ended() {
+            let fields = &pending.fields[next * count..];
+            let done = self.both().append::<Frame<B>>(&mut pending.rows, fields, options.limits.headers, max_offset);
+            self.rows.extend(std::iter::repeat_n(self.row as i64, done));
+            if self.verb.on_error == OnError::Column {
+                self.faults.push_whole(done);
+            }
+            next += done;
+            if next < all {
+                let mut exact = Exact::default();
+                (exact.messages, exact.place) = (pending.number + next, pending.place);
+                let kept = pending.fields[next * count..][..count].to_vec();
+                self.message_now(&kept, Some(pending.headers[next]), &mut exact)?;
+                pending.rows.skip(done + 1);
+                next += 1;
+            }
+        }
+        // Its memory, for those that come.
+        pending.rows.clear();
+        pending.headers.clear();
+        pending.fields.clear();
+        self.pending = pending;
+        if self.has_ended() { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Reads a message by the exact routine, with the fields that are kept.
+    fn message_now(
+        &mut self,
+        kept: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
+        exact: &mut Exact,
+    ) -> Result<(), Stop> {
+        let (options, on_error) = (self.verb.options, self.verb.on_error);
+        let both = self.both();
+        both.begin_row();
+        let mut faults = Vec::new();
+        if !exact.faults.is_empty() || walk_fast::<B>(kept, block, options, both).is_err() {
+            both.abort_row();
+            let framed = std::mem::take(&mut exact.broken);
+            let ended = walk_exactly::<B>(kept, block, options, exact, both);
+            // A block that breaks leaves the frame, and so the messages after this one, as they were.
+            let broken = std::mem::replace(&mut exact.broken, framed);
+            faults = std::mem::take(&mut exact.faults);
+            match on_error {
+                OnError::Raise => {
+                    self.failed = faults.into_iter().next();
+                    return Err(Stop);
+                }
+                OnError::Null if broken => {
+                    both.abort_row();
+                    both.null_row();
+                }
+                OnError::Null | OnError::Column if ended.is_err() => {
+                    both.abort_row();
+                    both.null_row();
+                }
+                OnError::Null | OnError::Column => {}
+            }
+        }
+        let reached = both.list.max_offset().max(both.select.max_offset());
+        if reached > self.max_offset || self.faults.would_pass(&faults, self.max_offset) {
+            self.both().abort_row();
+            self.full = true;
+            return Err(Stop);
+        }
+        self.end_row(&faults);
+        Ok(())
+    }
+
     fn finish(self, places: &[usize], on_error: OnError) -> Vec<ArrayRef> {
+        let both = self.both.unwrap_or_else(|| Both::new(self.verb));
         let mut made: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(self.rows))];
-        made.extend(self.both.list.finish().0);
+        made.extend(both.list.finish().0);
         let mut columns: Vec<ArrayRef> = places.iter().map(|place| Arc::clone(&made[*place])).collect();
-        columns.extend(self.both.select.finish());
+        columns.extend(both.select.finish());
         if on_error == OnError::Column {
             columns.push(self.faults.finish());
         }
@@ -191,6 +326,8 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
 struct Both<'a, E: Envelope> {
     list: ListSink<E>,
     select: SelectSink<'a>,
+    /// Reads headers that are neither kept nor selected from.
+    nothing: Nothing,
 }
 
 impl<'a, E: Envelope> Both<'a, E> {
@@ -199,12 +336,53 @@ impl<'a, E: Envelope> Both<'a, E> {
         Both {
             list: list.keep(|field| verb.asks_for(field.name)),
             select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, E::Block::KINDS.are_carried()),
+            nothing: Nothing::default(),
         }
     }
 
     /// The same columns for messages that lie in other bytes.
     fn rebind<'b>(self) -> Both<'b, E> {
-        Both { list: self.list, select: self.select.rebind() }
+        Both { list: self.list, select: self.select.rebind(), nothing: self.nothing }
+    }
+
+    /// Has the kernels append messages, with their kept fields, up to the first that the exact routine has to take; returns
+    /// how many.
+    fn append<F: kernel::frame::Frame>(
+        &mut self,
+        rows: &mut Block<'a>,
+        fields: &[FieldValue<'_>],
+        most: usize,
+        max_offset: usize,
+    ) -> usize {
+        let keeps_headers = self.list.keeps_headers();
+        let room = |room: Option<usize>| room.is_some_and(|room| rows.byte_len() <= room);
+        let left = max_offset.saturating_sub(self.list.max_offset());
+        let list_fits = room(if keeps_headers { self.list.room::<F>(max_offset) } else { Some(left) });
+        if !list_fits || !room(self.select.room::<F>(max_offset)) {
+            return 0;
+        }
+        // Nothing is known of what is still to come.
+        let seen = Seen { bytes: 1, all: 1 };
+        let before = self.select.row_count();
+        let all = rows.rows().len();
+        let mut done = match self.select.is_empty() {
+            false => self.select.append::<F>(rows, most, seen),
+            true if keeps_headers => all,
+            true => self.nothing.append::<F>(rows, most, seen),
+        };
+        if keeps_headers {
+            rows.truncate(done);
+            let decoded = self.list.decode::<F>(rows, most, seen);
+            if decoded < done {
+                self.select.truncate(before + decoded);
+                done = decoded;
+            }
+            rows.untruncate(all);
+        } else {
+            self.list.push_without_headers(done);
+        }
+        self.list.push_kept(&fields[..done * self.list.field_count()]);
+        done
     }
 
     fn begin_row(&mut self) {
@@ -249,45 +427,21 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
-        self.verb.options.limits.check_message(fields, block, mode)?;
-        self.both.begin_row();
-        let exact = mode.noted();
-        let mut faults = Vec::new();
-        if !exact.faults.is_empty() || walk_fast::<B>(fields, block, self.verb.options, &mut self.both).is_err() {
-            self.both.abort_row();
-            let framed = std::mem::take(&mut exact.broken);
-            let ended = walk_exactly::<B>(fields, block, self.verb.options, exact, &mut self.both);
-            // A block that breaks leaves the frame, and so the messages after this one, as they were.
-            let broken = std::mem::replace(&mut exact.broken, framed);
-            faults = std::mem::take(&mut exact.faults);
-            match self.verb.on_error {
-                OnError::Raise => {
-                    self.failed = faults.into_iter().next();
-                    return Err(Stop);
-                }
-                OnError::Null if broken => {
-                    self.both.abort_row();
-                    self.both.null_row();
-                }
-                OnError::Null | OnError::Column if ended.is_err() => {
-                    self.both.abort_row();
-                    self.both.null_row();
-                }
-                OnError::Null | OnError::Column => {}
-            }
-        }
-        if self.both.list.max_offset().max(self.both.select.max_offset()) > self.max_offset
-            || self.faults.would_pass(&faults, self.max_offset)
-        {
-            self.both.abort_row();
-            self.full = true;
+        if self.has_ended() {
             return Err(Stop);
         }
-        self.end_row(&faults);
-        Ok(())
+        self.verb.options.limits.check_message(fields, block, mode)?;
+        let exact = mode.noted();
+        if self.keep(fields, block, exact)? {
+            return Ok(());
+        }
+        self.flush()?;
+        let kept: Vec<_> = self.both().list.kept(fields).collect();
+        self.message_now(&kept, block, exact)
     }
 
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
+        self.flush()?;
         mode.enter_header(None);
         self.verb.options.limits.check_message(&[], None, mode)?;
         let exact = mode.noted();
@@ -297,10 +451,13 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {
+        // What fails here is remembered, and the next message stops.
+        let _ = self.flush();
         let mut inner = Rows {
             verb: self.verb,
             rows: std::mem::take(&mut self.rows),
-            both: std::mem::replace(&mut self.both, Both::new(self.verb)).rebind(),
+            both: self.both.take().map(Both::rebind),
+            pending: Pending::default(),
             faults: std::mem::take(&mut self.faults),
             row: self.row,
             max_offset: self.max_offset,
@@ -309,8 +466,9 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
             batch: PhantomData,
         };
         let handed = hand(&mut inner);
+        let _ = inner.flush();
         self.rows = inner.rows;
-        self.both = inner.both.rebind();
+        self.both = inner.both.map(Both::rebind);
         self.faults = inner.faults;
         self.full = inner.full;
         self.failed = inner.failed;
@@ -320,13 +478,13 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
 
 /// One message into both sinks, which are left as they are when it is not whole.
 fn walk_fast<'a, B: Batch>(
-    fields: &[FieldValue<'a>],
+    kept: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
     let mut mode = Fast::new(OnLoss::Raise);
-    sink.list.fields(fields);
+    sink.list.push_kept(kept);
     let presence = match block {
         None => Presence::Absent,
         Some(cursor) => {
@@ -339,13 +497,13 @@ fn walk_fast<'a, B: Batch>(
 
 /// One message with something wrong into both sinks.
 fn walk_exactly<'a, B: Batch>(
-    fields: &[FieldValue<'a>],
+    kept: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
     mode: &mut Exact,
     sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
-    sink.list.fields(fields);
+    sink.list.push_kept(kept);
     let presence = match block {
         None => Presence::Absent,
         Some(cursor) => match <B::Message as Envelope>::Block::walk(cursor, options, mode, sink) {

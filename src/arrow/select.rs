@@ -188,10 +188,32 @@ impl<'a> SelectSink<'a> {
         SelectSink { slots, keys, hits: hits.recycled(), scratch, rows, dialect, order }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Back to this many rows.
+    pub fn truncate(&mut self, rows: usize) {
+        for slot in &mut self.slots {
+            match &mut slot.lists {
+                Some((ends, valid)) => {
+                    ends.truncate(rows + 1);
+                    valid.truncate(rows);
+                    slot.column.truncate(ends.last().map_or(0, |end| *end as usize));
+                }
+                None => slot.column.truncate(rows),
+            }
+        }
+    }
+
+    pub fn row_count(&self) -> usize {
+        self.slots.first().map_or(0, Slot::rows)
+    }
+
     /// Appends what a kernel found in so many rows, up to the first row whose values are not all of their types; returns how
     /// many rows were appended.
     fn append_hits(&mut self, rows: usize, seen: Seen, is_null: impl Fn(usize) -> bool) -> usize {
-        self.rows = self.slots.first().map_or(0, Slot::rows);
+        self.rows = self.row_count();
         let mut done = rows;
         for (place, slot) in self.slots.iter_mut().enumerate() {
             if let Some(order) = slot.plain {
@@ -269,7 +291,7 @@ impl<'a> RowSink<'a> for SelectSink<'a> {
 
     #[inline]
     fn begin_row(&mut self) {
-        self.rows = self.slots.first().map_or(0, Slot::rows);
+        self.rows = self.row_count();
         self.slots.iter_mut().for_each(Slot::begin_row);
     }
 

@@ -64,13 +64,12 @@ impl Batch for IggyBatch {
     type Message = Frame;
 
     fn messages<'a, M: Noting, V: Messages<'a>>(
-        cell: &'a [u8],
+        mut cursor: Cursor<'a>,
         _options: ReadOptions,
         mode: &mut M,
         each: &mut V,
     ) -> Result<(), Stop> {
-        let mut cursor = Cursor::new(cell);
-        let prefix = prefix_len(cell);
+        let prefix = prefix_len(cursor.peek_rest());
         cursor.take(prefix, "polled prefix", mode)?;
         mode.label(0, prefix, "polled prefix", || counted(prefix, "byte"));
         while cursor.remaining() > 0 {

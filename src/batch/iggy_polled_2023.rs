@@ -43,12 +43,11 @@ impl Batch for IggyPolled2023 {
     type Message = PolledMessage;
 
     fn messages<'a, M: Noting, V: Messages<'a>>(
-        cell: &'a [u8],
+        mut cursor: Cursor<'a>,
         _options: ReadOptions,
         mode: &mut M,
         each: &mut V,
     ) -> Result<(), Stop> {
-        let mut cursor = Cursor::new(cell);
         let with_state = has_state(cursor);
         while cursor.remaining() > 0 {
             mode.begin_message();

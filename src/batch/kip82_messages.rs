@@ -86,12 +86,11 @@ impl<L: DraftLayout> Batch for Kip82Messages<L> {
     type Message = Kip82Message<L>;
 
     fn messages<'a, M: Noting, V: Messages<'a>>(
-        cell: &'a [u8],
+        mut cursor: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
     ) -> Result<(), Stop> {
-        let mut cursor = Cursor::new(cell);
         while cursor.remaining() > 0 {
             if options.lenient && is_cut_off(&cursor) {
                 return Ok(());

@@ -33,6 +33,7 @@ use crate::envelope::kip82_message::{self as legacy, CODEC_BITS, Framed, LOG_APP
 use crate::envelope::{bytes_of, number_or};
 use crate::error::{Code, counted};
 use crate::header::Header;
+use crate::kernel::Padded;
 use crate::limits::Limits;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder::Big;
@@ -82,12 +83,11 @@ impl Batch for RecordBatch {
     type Message = Record;
 
     fn messages<'a, M: Noting, V: Messages<'a>>(
-        cell: &'a [u8],
+        mut cursor: Cursor<'a>,
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
     ) -> Result<(), Stop> {
-        let mut cursor = Cursor::new(cell);
         while cursor.remaining() > 0 {
             if options.lenient && is_cut_off(&cursor) {
                 return Ok(());
@@ -147,9 +147,12 @@ fn read_batch<'a, M: Noting, V: Messages<'a>>(
     };
     match read {
         Err(Stop) => each.unreadable(mode),
-        Ok((header, records, content)) => each.within(&content, |each| {
-            in_place_of(mode, records.at(), |mode| read_records(&header, Cursor::new(&content), mode, each))
-        }),
+        Ok((header, records, content)) => {
+            let content = Padded::new(content);
+            each.within(content.buffer(), |each| {
+                in_place_of(mode, records.at(), |mode| read_records(&header, content.cursor(), mode, each))
+            })
+        }
     }
 }
 

@@ -39,6 +39,8 @@ mod tests;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::cursor::Cursor;
+
 /// Rows of a block.
 pub const ROWS: usize = 64;
 
@@ -93,11 +95,34 @@ impl<'a> Span<'a> {
     }
 }
 
+/// Bytes that kernels can read to their end.
+pub struct Padded {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Padded {
+    pub fn new(mut bytes: Vec<u8>) -> Self {
+        let len = bytes.len();
+        bytes.resize(len + SLACK, 0);
+        Padded { bytes, len }
+    }
+
+    /// The bytes, and those behind them.
+    pub fn buffer(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::within(&self.bytes, 0..self.len)
+    }
+}
+
 /// The rows that a kernel is given at once; `None` where there is no message.
 pub struct Block<'a> {
     rows: [Option<Span<'a>>; ROWS],
     len: usize,
-    /// Input bytes of all rows, of messages around the headers too.
+    /// Input bytes of all rows at most, of messages around the headers too.
     bytes: usize,
 }
 
@@ -123,6 +148,22 @@ impl<'a> Block<'a> {
         self.rows[self.len] = row;
         self.len += 1;
         self.bytes += bytes;
+    }
+
+    /// Hides the rows from one of them on, until `untruncate`.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// As many rows as there were before `truncate`.
+    pub fn untruncate(&mut self, len: usize) {
+        self.len = len.min(ROWS);
+    }
+
+    /// Forgets so many rows from the first on.
+    pub fn skip(&mut self, rows: usize) {
+        self.rows.copy_within(rows..self.len, 0);
+        self.len -= rows;
     }
 
     #[inline(always)]

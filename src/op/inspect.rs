@@ -37,7 +37,8 @@ impl Visitor for Inspect<'_> {
     fn visit_batch<B: Batch>(self) -> Inspection {
         let mut mode = Labelled::default();
         // A walk that stops has said why: the faults are the answer.
-        let _ = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut Walked::<B>::new(self.options));
+        let _ =
+            walk_batch::<B, _, _>(Cursor::new(self.cell), self.options, &mut mode, &mut Walked::<B>::new(self.options));
         Inspection { labels: without_gaps(mode.labels, self.cell.len()), faults: mode.exact.faults }
     }
 }

@@ -40,7 +40,7 @@ impl<T: Take> Visitor for ReadMessages<'_, T> {
     fn visit_batch<B: Batch>(self) -> Self::Out {
         let mut mode = Exact::default();
         let mut each = Each::<B, T> { take: self.take, options: self.options, batch: PhantomData };
-        let walked = walk_batch::<B, _, _>(self.cell, self.options, &mut mode, &mut each);
+        let walked = walk_batch::<B, _, _>(Cursor::new(self.cell), self.options, &mut mode, &mut each);
         mode.ended(walked, Direction::Decode, B::NAME)
     }
 }

@@ -56,8 +56,8 @@ impl Visitor for InEveryMode<'_> {
     fn visit_batch<B: Batch>(self) -> Vec<Fault> {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = walk_batch::<B, _, _>(cell, options, &mut exact, &mut Walked::<B>::new(options));
-        let _ = walk_batch::<B, _, _>(cell, options, &mut labelled, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(Cursor::new(cell), options, &mut exact, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(Cursor::new(cell), options, &mut labelled, &mut Walked::<B>::new(options));
         assert_eq!(exact.faults, labelled.exact.faults);
         exact.faults
     }

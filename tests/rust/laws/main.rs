@@ -69,8 +69,8 @@ impl Visitor for InEveryMode<'_> {
     fn visit_batch<B: Batch>(self) -> Found {
         let InEveryMode(cell, options) = self;
         let (mut exact, mut labelled) = (Exact::default(), Labelled::default());
-        let _ = walk_batch::<B, _, _>(cell, options, &mut exact, &mut Walked::<B>::new(options));
-        let _ = walk_batch::<B, _, _>(cell, options, &mut labelled, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(Cursor::new(cell), options, &mut exact, &mut Walked::<B>::new(options));
+        let _ = walk_batch::<B, _, _>(Cursor::new(cell), options, &mut labelled, &mut Walked::<B>::new(options));
         Found { fast: None, exact: exact.faults, labelled: labelled.exact.faults }
     }
 }
