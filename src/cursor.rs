@@ -57,8 +57,8 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn rest(&self) -> &'a [u8] {
-        // SAFETY: `at <= end <= buffer.len()` from the constructor on, and nothing moves either past the next.
-        unsafe { self.buffer.get_unchecked(self.at..self.end) }
+        // `at <= end <= buffer.len()` from the constructor on, and nothing moves either past the next.
+        self.buffer.get(self.at..self.end).unwrap_or_default()
     }
 
     /// What is left, for the kernels; `None` if too few bytes lie behind it in the buffer.
@@ -74,8 +74,7 @@ impl<'a> Cursor<'a> {
             let (at, left) = (self.at(), self.remaining());
             return Err(mode.hard(Code::Truncated, Some(at), || too_short(field, len, left)));
         }
-        // SAFETY: `len` bytes are left before `end`, which lies in the buffer.
-        let bytes = unsafe { self.buffer.get_unchecked(self.at..self.at + len) };
+        let bytes = &self.rest()[..len];
         self.at += len;
         Ok(bytes)
     }
