@@ -47,6 +47,12 @@ impl<E: Envelope> CellSink<'_, E> {
         })
     }
 
+    fn encode<F: Frame>(&mut self, lists: &Lists<'_>, rules: Rules, seen: Seen) -> usize {
+        let done = encode::encode::<F>(lists, rules, seen, &mut self.cells);
+        self.valid.push_all(done);
+        done
+    }
+
     pub fn finish(self) -> ArrayRef {
         binary::binary(self.cells, binary::nulls(self.valid))
     }
@@ -80,7 +86,7 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
     }
 
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
-        self.rules.map(|_| max_offset.saturating_sub(self.cells.byte_len()))
+        self.rules.filter(|_| F::WRITES).map(|_| max_offset.saturating_sub(self.cells.byte_len()))
     }
 
     fn append_lists<F: Frame>(&mut self, lists: &Lists<'a>, seen: Seen) -> usize {
@@ -89,9 +95,14 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         if !fits {
             return 0;
         }
-        let done = encode::encode::<F>(lists, rules, seen, &mut self.cells);
-        self.valid.push_all(done);
-        done
+        self.encode::<F>(lists, rules, seen)
+    }
+
+    fn append_copied<F: Frame>(&mut self, lists: &Lists<'_>, seen: Seen) -> usize {
+        match self.rules {
+            Some(rules) if !F::TYPED || rules.given.is_some() => self.encode::<F>(lists, rules, seen),
+            _ => 0,
+        }
     }
 
     fn abort_row(&mut self) {

@@ -210,7 +210,7 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
 
     /// Keeps a message for the kernels; false if the exact routine has to take it.
     fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &Exact) -> Result<bool, Stop> {
-        let is_plain = Frame::<B>::EXISTS && !self.verb.options.lenient && mode.faults.is_empty();
+        let is_plain = Frame::<B>::READS && !self.verb.options.lenient && mode.faults.is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {
             return Ok(false);

@@ -245,7 +245,7 @@ impl Visitor for ConvertInto<'_> {
             ..input.plan(source.name(), Direction::Decode, verb.on_error)
         };
         let origin = Origin { order: source.order(), keys: source.keys(), direction: Direction::Convert };
-        let rows = ConvertedRows::new(cells, verb.read, source, E::FIELDS);
+        let rows = ConvertedRows::<<E::Block as Block>::Frame>::new(cells, verb.read, source, E::FIELDS);
         write_rows::<E, _>(&rows, input, &plan, verb.write.clone(), origin)
     }
 

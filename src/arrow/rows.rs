@@ -21,6 +21,7 @@ use crate::kernel::buffer::Seen;
 use crate::kernel::encode::most_bytes;
 use crate::kernel::frame::Frame;
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
+use crate::kernel::transcode::Between;
 use crate::kernel::{self, ROWS};
 use crate::kind::Kind;
 use crate::mode::{Fast, Mode, OnLoss, Stop};
@@ -101,7 +102,7 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
         sink: &mut S,
     ) -> (usize, usize) {
         let is_strict = self.options.strict_kinds && <E::Block as Block>::Frame::TYPED;
-        if !<E::Block as Block>::Frame::EXISTS || self.options.lenient || is_strict {
+        if !<E::Block as Block>::Frame::READS || self.options.lenient || is_strict {
             return (0, 0);
         }
         let Some(room) = sink.room::<<E::Block as Block>::Frame>(max_offset) else { return (0, 0) };
@@ -142,25 +143,63 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
 }
 
 /// Cells of bytes in a format, with the fields of another.
-pub struct ConvertedRows<'a> {
+pub struct ConvertedRows<'a, F> {
     cells: Bytes<'a>,
     options: ReadOptions,
     source: Box<dyn Reader>,
     target: &'static [Field],
     /// The message at hand, kept for its memory.
     message: Cell<MessageSink<'a>>,
+    frame: PhantomData<F>,
 }
 
-impl<'a> ConvertedRows<'a> {
+impl<'a, F: Frame> ConvertedRows<'a, F> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
-        ConvertedRows { cells, options, source, target, message: Cell::default() }
+        ConvertedRows { cells, options, source, target, message: Cell::default(), frame: PhantomData }
     }
 }
 
-impl<'a> Rows<'a> for ConvertedRows<'a> {
-    type Block = ();
+impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
+    type Block = Option<(kernel::Block<'a>, Between)>;
 
-    fn block(&self) -> Self::Block {}
+    fn block(&self) -> Self::Block {
+        let is_simple = F::WRITES && self.source.has_kernel() && !self.options.lenient;
+        is_simple.then(Default::default)
+    }
+
+    fn append<S: RowSink<'a>>(
+        &self,
+        block: &mut Self::Block,
+        rows: Range<usize>,
+        max_offset: usize,
+        seen: Seen,
+        sink: &mut S,
+    ) -> (usize, usize) {
+        let (Some((block, between)), Some(room)) = (block, sink.room::<F>(max_offset)) else { return (0, 0) };
+        block.clear();
+        for row in rows {
+            let Some(cell) = self.cells.cursor(row) else { break };
+            let len = cell.remaining();
+            let Some(span) = cell.span().filter(|_| len <= self.options.limits.cell_bytes) else { break };
+            if !block.has_room(ROWS, len) {
+                break;
+            }
+            block.push(Some(span), len);
+        }
+        let decoded = self.source.decode(block, self.options.limits.headers, between);
+        match between.lists() {
+            // A row that was not decoded ends the block, as one that cannot be encoded does.
+            Some(lists) if decoded > 0 && most_bytes::<F>(&lists) <= room => {
+                let taken = sink.append_copied::<F>(&lists, seen);
+                (block.rows().len(), taken)
+            }
+            _ => (0, 0),
+        }
+    }
+
+    fn before(&self, row: usize) -> usize {
+        self.cells.before(row)
+    }
 
     fn row_count(&self) -> usize {
         self.cells.row_count()
@@ -332,7 +371,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     type Block = Option<kernel::lists::Lists<'a>>;
 
     fn block(&self) -> Self::Block {
-        self.columns.filter(|_| F::EXISTS).map(kernel::lists::Lists::new)
+        self.columns.map(kernel::lists::Lists::new)
     }
 
     fn row_count(&self) -> usize {

@@ -38,6 +38,11 @@ pub trait RowSink<'a>: Sink<'a> {
         0
     }
 
+    /// As `append_lists`, of lists without types that live no longer than the call.
+    fn append_copied<F: Frame>(&mut self, _lists: &Lists<'_>, _seen: Seen) -> usize {
+        0
+    }
+
     /// Appends rows on its own account, if it knows where they are, and returns how many.
     fn append_from(&mut self, _row: usize) -> usize {
         0

@@ -14,7 +14,7 @@
 
 use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
-use crate::kernel::frame::Exact;
+use crate::kernel::frame::Kip82;
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::{ByteOrder, Checks};
@@ -37,7 +37,7 @@ impl Block for Kip82Typed {
     const ORDER: ByteOrder = ByteOrder::Big;
     const CARRIES: Carries = Carries { checks: Checks::Value, ..Carries::ALL };
 
-    type Frame = Exact;
+    type Frame = Kip82;
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(

@@ -134,6 +134,11 @@ impl Runs {
         ends.windows(2).position(|ends| std::str::from_utf8(run(ends)).is_err()).map(|place| from + place)
     }
 
+    /// The offsets and the bytes.
+    pub fn parts(&self) -> (&[i32], &[u8]) {
+        (&self.offsets, &self.bytes)
+    }
+
     /// Where the runs end, the first at 0, and their bytes.
     pub fn into_parts(mut self) -> (Vec<i32>, Vec<u8>) {
         give_back(&mut self.bytes);

@@ -13,6 +13,7 @@ use super::encode::Rules;
 use super::lists::Header;
 use super::{copy, copy_long};
 use crate::kind::{Kind, Kinds, Scalar};
+use crate::value::Checks;
 use crate::varint::{self, Varint as Read};
 
 /// Where the parts of one header lie, counted from the start of the row.
@@ -63,8 +64,10 @@ pub enum Found {
 /// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that they return, key and value
 /// lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
 pub unsafe trait Frame: 'static {
-    /// There are kernels for the layout.
-    const EXISTS: bool = true;
+    /// Kernels read the layout.
+    const READS: bool = true;
+    /// Kernels write it.
+    const WRITES: bool = true;
     /// Values have types.
     const TYPED: bool;
     /// Keys have types.
@@ -113,7 +116,8 @@ pub struct Exact;
 
 // SAFETY: nothing is found, and nothing is written.
 unsafe impl Frame for Exact {
-    const EXISTS: bool = false;
+    const READS: bool = false;
+    const WRITES: bool = false;
     const TYPED: bool = false;
     const TYPED_KEYS: bool = false;
     const MIN_LEN: usize = 1;
@@ -138,6 +142,62 @@ unsafe impl Frame for Exact {
 
     unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
         None
+    }
+}
+
+/// The headers of `kip82-typed`, which the exact routine reads: `int32 key_len, key, int32 value_len, type, value`, big-endian.
+pub struct Kip82;
+
+// SAFETY: nothing is found; a header is written in its framing, its key and its value.
+unsafe impl Frame for Kip82 {
+    const READS: bool = false;
+    const TYPED: bool = true;
+    const TYPED_KEYS: bool = false;
+    const MIN_LEN: usize = 8;
+    const MOST_COUNT: usize = 0;
+    const MOST_FRAMING: usize = 9;
+
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
+        None
+    }
+
+    unsafe fn header(_start: *const u8, _at: usize, _len: usize) -> Found {
+        Found::Other
+    }
+
+    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
+        None
+    }
+
+    #[inline(always)]
+    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
+        let Header { key_len, value_len, .. } = *header;
+        // SAFETY: the caller's contract: the key, the value, nine bytes and `COPY` more are writable; the value is readable.
+        unsafe {
+            to.cast::<[u8; 4]>().write((key_len as i32).to_be_bytes());
+            copy_long(header.key, to.add(4), key_len);
+            let place = to.add(4 + key_len);
+            if header.is_null {
+                place.cast::<[u8; 4]>().write([0; 4]);
+                return Some(8 + key_len);
+            }
+            let of = header.value_type.or(rules.given)?;
+            let code = Kinds::Kip82.code(of)?;
+            let is_checked = of == Kind::Named(Scalar::Binary)
+                || Checks::Value.check(of, std::slice::from_raw_parts(header.value, value_len)).is_ok();
+            if !is_checked {
+                return None;
+            }
+            place.cast::<[u8; 4]>().write((1 + value_len as i32).to_be_bytes());
+            place.add(4).write(code);
+            copy_long(header.value, place.add(5), value_len);
+        }
+        Some(9 + key_len + value_len)
     }
 }
 

@@ -6,7 +6,7 @@
 //!              Block: up to 64 rows, 64 KiB           arrow::rows::Rows::append
 //!                              │
 //!   ┌──────────────────────────▼───────────────────────────┐
-//!   │ kernel (decode, select, validate, encode)            │
+//!   │ kernel (decode, select, validate, encode, transcode) │
 //!   │   for each row                                       │
 //!   │     regular header: lengths of 1 byte    ──▶ output  │
 //!   │     longer header:  lengths of 2 bytes   ──▶ output  │
@@ -32,6 +32,7 @@ pub mod frame;
 pub mod keys;
 pub mod lists;
 pub mod scan;
+pub mod transcode;
 
 #[cfg(test)]
 mod tests;

@@ -261,7 +261,7 @@ fn headers_of_all_lengths_are_encoded() {
     let lengths = if cfg!(miri) { &LENGTHS[8..14] } else { &LENGTHS[..] };
     for key_len in lengths {
         for value_len in lengths.iter().map(|len| Some(*len)).chain([None]) {
-            let headers = vec![(text(*key_len), value_len.map(text)), (text(2), Some(text(3))), (text(1), None)];
+            let headers = [(text(*key_len), value_len.map(text)), (text(2), Some(text(3))), (text(1), None)];
             let (key_ends, keys) = strings(&headers.iter().map(|(key, _)| key.clone()).collect::<Vec<_>>());
             let (value_ends, values) =
                 strings(&headers.iter().map(|(_, value)| value.clone().unwrap_or_default()).collect::<Vec<_>>());

@@ -9,10 +9,13 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
+use crate::kernel;
+use crate::kernel::frame::Frame;
+use crate::kernel::transcode::Between;
 use crate::mode::{Either, Exact, Fast, Mode, Stop};
 use crate::value::ByteOrder;
 use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Is, Presence, ReadOptions, Role, Sealed, Sink, WriteOptions,
     walk_cell,
 };
 
@@ -34,6 +37,12 @@ pub trait Reader: Send + Sync {
         mode: Either<'_>,
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop>;
+
+    /// Kernels read the format into columns without types, and a message has no fields but its headers.
+    fn has_kernel(&self) -> bool;
+
+    /// Has a kernel decode rows, which have at most `most` headers, and returns how many.
+    fn decode(&self, block: &kernel::Block<'_>, most: usize, out: &mut Between) -> usize;
 }
 
 struct Reads<E>(PhantomData<fn() -> E>);
@@ -66,6 +75,14 @@ impl<E: Envelope> Reader for Reads<E> {
             Either::Fast(mode) => walk_cell::<E, Fast, _>(cell, options, mode, out),
             Either::Exact(mode) => walk_cell::<E, Exact, _>(cell, options, mode, out),
         }
+    }
+
+    fn has_kernel(&self) -> bool {
+        E::IS == Is::Block && <E::Block as Block>::Frame::READS && !<E::Block as Block>::Frame::TYPED
+    }
+
+    fn decode(&self, block: &kernel::Block<'_>, most: usize, out: &mut Between) -> usize {
+        out.decode::<<E::Block as Block>::Frame>(block, most)
     }
 }
 
