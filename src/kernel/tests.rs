@@ -159,7 +159,7 @@ fn lengths_of_any_spelling_are_read_and_lost_bits_are_not() {
         vec![2, 3, b'k', 0],
         vec![0x82, 0x80, 0x80, 0, 2, b'k', 1],
     ] {
-        assert_eq!(decoded(&Rows::of(&[bad.clone()]), MANY).0, 0, "{bad:?}");
+        assert_eq!(decoded(&Rows::of(std::slice::from_ref(&bad)), MANY).0, 0, "{bad:?}");
     }
 }
 
@@ -389,14 +389,14 @@ fn typed_headers_that_are_not_regular_are_left() {
         (int32, vec![1], string, vec![1; 4]),
     ];
     for header in bad {
-        let rows = Rows::of(&[typed(&[good.clone()]), typed(&[good.clone(), header])]);
+        let rows = Rows::of(&[typed(std::slice::from_ref(&good)), typed(&[good.clone(), header])]);
         assert_eq!(validate::<Typed<Iggy>>(&rows.block(), MANY, &mut Scratch::default()), 1);
     }
 }
 
 /// Bytes that are often nearly a row.
 fn row() -> impl Strategy<Value = Vec<u8>> {
-    let part = || proptest::collection::vec(prop_oneof![9 => b'a'..b'z', 1 => any::<u8>()], 0..80);
+    let part = || proptest::collection::vec(prop_oneof![9 => b'a'..=b'z', 1 => any::<u8>()], 0..80);
     let headers = proptest::collection::vec((part(), proptest::option::of(part())), 0..6);
     let damage = proptest::option::of((any::<proptest::sample::Index>(), any::<u8>()));
     let ascii = |(key, value): (Vec<u8>, _)| (key.iter().map(|byte| byte & 0x7f).collect(), value);
