@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Literal, overload
@@ -405,20 +404,25 @@ def encode(
     >>> lh.encode(lh.Envelope(headers=[], timestamp=1767225600000, payload=b"42"), "streams-timestamped").hex()
     '000000019b76daa8003432'
     """
-    # The native module also knows "report", which needs a second column to report in.
-    check_name("on_loss", on_loss, ("raise", "drop"))
-    native = _native()
-    row = _format(native, format)
-    if row["is_"] == "batch":
-        raise ValueError(f"{format} is a batch: its messages are written one by one")
-    if row["is_"] == "block":
-        if isinstance(headers, Envelope):
+    if on_loss != "raise":
+        # The native module also knows "report", which needs a second column to report in.
+        check_name("on_loss", on_loss, ("raise", "drop"))
+    native = _loaded or _native()
+    is_ = _format(native, format)["is_"]
+    given: Any
+    if is_ == "block":
+        if type(headers) is dict:
+            given = headers  # the core reads it as it is
+        elif isinstance(headers, Envelope):
             raise TypeError(f"{format} is a block and takes headers, not an Envelope")
-        given: Any = None if headers is None else pairs_of(headers)
+        else:
+            given = None if headers is None else pairs_of(headers)
+    elif is_ == "envelope":
+        given = fields_of(headers, format, dict(_format(native, format)["fields"]))
     else:
-        given = fields_of(headers, format, dict(row["fields"]))
+        raise ValueError(f"{format} is a batch: its messages are written one by one")
     written: bytes | None = native.encode(
-        given, format, kinds=plain_kinds(kinds), on_loss=on_loss, null_headers=null_headers, canonical=canonical
+        given, format, on_loss, None if kinds is None else plain_kinds(kinds), null_headers, canonical
     )
     return written
 
@@ -532,15 +536,16 @@ def _native() -> ModuleType:
     return _native
 
 
-@functools.cache
-def _formats(native: ModuleType) -> dict[str, dict[str, Any]]:
-    return {row["name"]: row for row in native.formats()}
+_formats: dict[str, dict[str, Any]] | None = None
 
 
 def _format(native: ModuleType, name: str) -> dict[str, Any]:
-    formats = _formats(native)
-    check_name("format", name, formats)
-    return formats[name]
+    global _formats
+    if _formats is None:
+        _formats = {row["name"]: row for row in native.formats()}
+    if type(name) is not str or name not in _formats:
+        check_name("format", name, _formats)
+    return _formats[name]
 
 
 def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Envelope]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import struct
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
@@ -215,7 +216,10 @@ class Bool(Value, kind="bool"):
     __slots__ = ()
 
     def __new__(cls, value: bool) -> Self:
-        return _of(cls, value)
+        made = _new(cls)
+        made._kind = cls._name
+        made._bits = b"\1" if value is True else cls._to_bits(value)
+        return made
 
     @property
     def value(self) -> bool:
@@ -234,11 +238,43 @@ class Bool(Value, kind="bool"):
             _refuse("bad_bool", "a boolean is neither 0 nor 1")
 
 
-class _Integer(Value):
+# Codes of `struct`, which has none for integers of 128 bits.
+_CODES = {
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+
+
+class _Number(Value):
+    __slots__ = ()
+    _pack: ClassVar[Callable[[Any], bytes]]
+    """Give the bits of a value of the exact Python type."""
+
+    def __init_subclass__(cls, kind: str = "") -> None:
+        super().__init_subclass__(kind=kind)
+        if kind:
+            cls._pack = struct.Struct(">" + _CODES[kind]).pack if kind in _CODES else cls._to_bits
+
+
+class _Integer(_Number):
     __slots__ = ()
 
     def __new__(cls, value: int) -> Self:
-        return _of(cls, value)
+        made = _new(cls)
+        made._kind = cls._name
+        try:
+            made._bits = cls._pack(value) if type(value) is int else cls._to_bits(value)
+        except struct.error:
+            made._bits = cls._to_bits(value)  # its error names the range
+        return made
 
     @property
     def value(self) -> int:
@@ -322,27 +358,29 @@ class UInt128(_Integer, kind="uint128"):
     __slots__ = ()
 
 
-class _Float(Value):
+class _Float(_Number):
     __slots__ = ()
 
     def __new__(cls, value: float) -> Self:
-        return _of(cls, value)
+        made = _new(cls)
+        made._kind = cls._name
+        try:
+            made._bits = cls._pack(value) if type(value) is float else cls._to_bits(value)
+        except OverflowError:
+            made._bits = cls._to_bits(value)  # its error names the range
+        return made
 
     @property
     def value(self) -> float:
         """The value as Python has it."""
-        return float(struct.unpack(self._code(), self._read())[0])
-
-    @classmethod
-    def _code(cls) -> str:
-        return ">f" if cls._name == "float32" else ">d"
+        return float(struct.unpack(">" + _CODES[self._name], self._read())[0])
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
         if isinstance(value, bool) or not isinstance(value, Real):
             _wrong_type(cls, "a float", value)
         try:
-            return struct.pack(cls._code(), float(value))
+            return struct.pack(">" + _CODES[cls._name], float(value))
         except OverflowError:
             _refuse("out_of_range", f"a number too large for {cls._name}")
 
@@ -389,7 +427,10 @@ class String(Value, kind="string"):
     __slots__ = ()
 
     def __new__(cls, value: str) -> Self:
-        return _of(cls, value)
+        made = _new(cls)
+        made._kind = cls._name
+        made._bits = utf8(value) if type(value) is str else cls._to_bits(value)
+        return made
 
     @property
     def value(self) -> str:
@@ -488,14 +529,19 @@ def _make(kind: str, bits: bytes) -> Value:
     return made
 
 
+_new = object.__new__
+
+
 def _of(cls: type[_Sister], value: Any) -> _Sister:
-    made = object.__new__(cls)
+    made = _new(cls)
     made._kind = cls._name
     made._bits = cls._to_bits(value)
     return made
 
 
 def _bytes(value: Any, kind: str) -> bytes:
+    if type(value) is bytes:
+        return value
     if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"{kind} takes bytes, not {type(value).__name__}")
     return bytes(value)

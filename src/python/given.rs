@@ -6,7 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
 
 use super::errors::to_exception;
 use crate::ask::{Asked, Spelled, Times};
@@ -68,26 +69,90 @@ fn given_headers(headers: &Bound<'_, PyAny>, format: &'static str) -> PyResult<V
     Ok(given)
 }
 
-/// The pairs of a list that holds nothing else.
-pub fn given_pairs<'py>(headers: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyTuple>>> {
-    let list = headers.cast::<PyList>().ok()?;
-    let mut pairs = Vec::with_capacity(list.len());
-    for header in list {
-        pairs.push(header.cast_into::<PyTuple>().ok().filter(|pair| pair.len() == 2)?);
-    }
-    Some(pairs)
+/// Headers that can be written from where they are in Python: keys are text, values are null, bytes or of a class such as
+/// `letterhead.Int32`. Nearly all headers are of this form.
+pub struct TextHeaders<'py>(Vec<TextHeader<'py>>);
+
+struct TextHeader<'py> {
+    key: Bound<'py, PyString>,
+    kind: Option<Kind>,
+    value: Option<Bound<'py, PyBytes>>,
 }
 
-/// Headers as they lie in Python, if all keys are text and no value has a kind: what nearly all of them are.
-pub fn plain_headers<'a>(pairs: &'a [Bound<'_, PyTuple>]) -> Option<Vec<Header<'a>>> {
-    let mut headers = Vec::with_capacity(pairs.len());
-    for (index, pair) in pairs.iter().enumerate() {
-        let key = <&str>::extract(pair.get_borrowed_item(0).ok()?).ok()?;
-        let value = pair.get_borrowed_item(1).ok()?;
-        let value = if value.is_none() { None } else { Some(<&[u8]>::extract(value).ok()?) };
-        headers.push(Header { index, key: Key::from(key), kind: None, value, at: None });
+impl<'py> TextHeaders<'py> {
+    /// The headers of a list of pairs or of a dict; `None` if some header has another form.
+    pub fn of(headers: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        if let Ok(list) = headers.cast::<PyList>() {
+            let mut given = Vec::with_capacity(list.len());
+            for pair in list {
+                let Ok(pair) = pair.cast_into::<PyTuple>() else { return Ok(None) };
+                if pair.len() != 2 {
+                    return Ok(None);
+                }
+                let Some(header) = TextHeader::of(pair.get_item(0)?, pair.get_item(1)?)? else { return Ok(None) };
+                given.push(header);
+            }
+            return Ok(Some(TextHeaders(given)));
+        }
+        let Ok(dict) = headers.cast_exact::<PyDict>() else { return Ok(None) };
+        // All items first: looking at a value may run Python code, which may change the dict.
+        let pairs: Vec<_> = dict.iter().collect();
+        let mut given = Vec::with_capacity(pairs.len());
+        for (key, value) in pairs {
+            let Some(header) = TextHeader::of(key, value)? else { return Ok(None) };
+            given.push(header);
+        }
+        Ok(Some(TextHeaders(given)))
     }
-    Some(headers)
+
+    /// The headers as the core takes them; `None` if some key has no UTF-8 form.
+    pub fn headers(&self) -> Option<Vec<Header<'_>>> {
+        let mut headers = Vec::with_capacity(self.0.len());
+        for (index, TextHeader { key, kind, value }) in self.0.iter().enumerate() {
+            let key = Key::from(key.to_str().ok()?);
+            headers.push(Header {
+                index,
+                key,
+                kind: *kind,
+                value: value.as_ref().map(|bytes| bytes.as_bytes()),
+                at: None,
+            });
+        }
+        Some(headers)
+    }
+}
+
+impl<'py> TextHeader<'py> {
+    fn of(key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let Ok(key) = key.cast_into::<PyString>() else { return Ok(None) };
+        if value.is_none() {
+            return Ok(Some(TextHeader { key, kind: None, value: None }));
+        }
+        let value = match value.cast_into_exact::<PyBytes>() {
+            Ok(bytes) => return Ok(Some(TextHeader { key, kind: None, value: Some(bytes) })),
+            Err(other) => other.into_inner(),
+        };
+        let Some(kind) = kind_of_class(&value.get_type())? else { return Ok(None) };
+        let bits = value.getattr(intern!(key.py(), "_bits"))?.cast_into::<PyBytes>().ok();
+        Ok(bits.map(|bits| TextHeader { key, kind: Some(kind), value: Some(bits) }))
+    }
+}
+
+/// The kind of a class such as `letterhead.Int32`; `None` of any other class.
+fn kind_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<Kind>> {
+    static CLASSES: PyOnceLock<Vec<(Py<PyType>, Kind)>> = PyOnceLock::new();
+    let py = class.py();
+    let classes = CLASSES.get_or_try_init(py, || {
+        let values = py.import("letterhead.values")?;
+        let classes = values.getattr("_CLASSES")?.cast_into::<PyDict>()?;
+        let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind());
+        let class = |scalar: &Scalar| -> PyResult<_> {
+            let class = classes.as_any().get_item(scalar.name())?.cast_into::<PyType>()?;
+            Ok((class.unbind(), Kind::Named(*scalar)))
+        };
+        kinds.map(class).collect::<PyResult<Vec<_>>>()
+    })?;
+    Ok(classes.iter().find(|(known, _)| known.is(class)).map(|(_, kind)| *kind))
 }
 
 /// A key and a value, either of which says itself what kind it has.
@@ -288,9 +353,16 @@ enum GivenField {
 }
 
 impl GivenMessage {
-    /// Headers of a block.
+    /// The headers of a headers format: null, a list of them, or a dict as users pass it.
     pub fn of_block(message: &Bound<'_, PyAny>, format: &'static str) -> PyResult<Self> {
-        let headers = if message.is_none() { None } else { Some(given_headers(message, format)?) };
+        let headers = if message.is_none() {
+            None
+        } else if message.is_instance_of::<PyDict>() {
+            let pairs = message.py().import("letterhead.given")?.getattr("pairs_of")?.call1((message,))?;
+            Some(given_headers(&pairs, format)?)
+        } else {
+            Some(given_headers(message, format)?)
+        };
         Ok(GivenMessage { headers, fields: Vec::new() })
     }
 

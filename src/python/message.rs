@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use super::columns::{Spec, wants};
 use super::errors::{FaultTuple, LossTuple, fault_tuple, loss_tuple, to_exception};
 use super::gate::{held, released, released_if_long};
-use super::given::{GivenKinds, GivenMessage, argument, given_pairs, plain_headers, read_options, write_options};
+use super::given::{GivenKinds, GivenMessage, TextHeaders, argument, read_options, write_options};
 use super::made::{fields_dict, headers_object, headers_of, wanted_object};
 use super::packed::Packed;
 use super::scalar::to_object;
@@ -117,8 +117,7 @@ pub fn messages<'py>(
 
 /// Headers, or a dict of an envelope's fields, to bytes; None where the format has no cell for it.
 #[pyfunction]
-#[pyo3(signature = (message, format, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
+#[pyo3(signature = (message, format, on_loss="raise", kinds=None, null_headers="empty", canonical=false))]
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,
@@ -131,8 +130,8 @@ pub fn encode<'py>(
     let format = named(py, format)?;
     let options = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
     let info = format.info();
-    let pairs = if info.is == Is::Block { given_pairs(message) } else { None };
-    if let Some(headers) = pairs.as_deref().and_then(plain_headers) {
+    let text_headers = if info.is == Is::Block { TextHeaders::of(message)? } else { None };
+    if let Some(headers) = text_headers.as_ref().and_then(TextHeaders::headers) {
         let size = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
         let encode = EncodeMessage { headers: Some(headers), fields: Vec::new(), options };
         let made = released_if_long(py, size, || format.visit(encode))?;

@@ -5,7 +5,7 @@ use pyo3::types::PyBytes;
 
 use super::errors::to_exception;
 use super::gate::held;
-use super::given::{GivenMessage, given_pairs, plain_headers};
+use super::given::{GivenMessage, TextHeaders};
 use crate::envelope::streams::Streams;
 use crate::envelope::streams_timestamped::StreamsTimestamped;
 use crate::error::{Direction, Error, Located};
@@ -26,8 +26,8 @@ pub fn join_value<'py>(
     payload: &Bound<'py, PyBytes>,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let payload = payload.as_bytes();
-    let pairs = given_pairs(headers);
-    let made = match pairs.as_deref().and_then(plain_headers) {
+    let text_headers = TextHeaders::of(headers)?;
+    let made = match text_headers.as_ref().and_then(TextHeaders::headers) {
         Some(headers) => held(|| join(headers, timestamp, payload)),
         None => {
             let format = if timestamp.is_some() { StreamsTimestamped::NAME } else { Streams::NAME };
