@@ -247,3 +247,71 @@ def test_a_misspelt_field_of_an_envelope_is_not_set() -> None:
         _ = envelope.header
     with pytest.raises(ValueError, match="unknown field"):
         envelope._replace(paylaod=b"x")
+
+
+@pytest.fixture(params=["made", "decoded"])
+def header(request: pytest.FixtureRequest) -> lh.Header:
+    if request.param == "made":
+        return lh.Header("tenant", b"acme")
+    return lh.decode(lh.encode([("tenant", b"acme")], "kafka"), "kafka")[0]
+
+
+def test_a_header_is_a_tuple(header: lh.Header) -> None:
+    pair = ("tenant", b"acme")
+    assert type(header) is lh.Header
+    assert isinstance(header, tuple)
+    assert (tuple(header), header[0], header[-1], header[:1], len(header)) == (pair, "tenant", b"acme", pair[:1], 2)
+    assert header == pair
+    assert pair == header
+    assert header != ("tenant", None)
+    assert hash(header) == hash(pair)
+    assert header < ("tenant", b"b")
+    assert {pair: 1}[header] == 1
+
+
+def test_a_header_has_what_named_tuples_have(header: lh.Header) -> None:
+    key, value = header
+    assert (key, value) == (header.key, header.value) == ("tenant", b"acme")
+    assert repr(header) == "Header(key='tenant', value=b'acme')"
+    assert header._fields == ("key", "value")
+    assert header._asdict() == {"key": "tenant", "value": b"acme"}
+    assert header._replace(value=None) == lh.Header(key="tenant", value=None)
+    assert type(header._replace(value=None)) is type(lh.Header._make(["a", b""])) is lh.Header
+    match header:
+        case lh.Header("tenant", value=matched):
+            assert matched == b"acme"
+        case _:
+            pytest.fail("no match")
+    with pytest.raises(AttributeError):
+        header.key = "other"  # type: ignore[misc]
+
+
+def test_a_copy_of_a_header_is_a_header(header: lh.Header) -> None:
+    copies = [pickle.loads(pickle.dumps(header, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    for made in (*copies, copy.copy(header), copy.deepcopy(header)):
+        assert type(made) is lh.Header
+        assert made == header
+
+
+def test_a_header_has_just_a_key_and_a_value() -> None:
+    make: Any = lh.Header
+    for items in ((), ("key",), ("key", b"", b""), (("key", b""),)):
+        with pytest.raises(TypeError):
+            make(*items)
+
+
+any_key = st.sampled_from(["a", "é", "", "\ud800", 7, -1, 1 << 40, True, b"k", 1.5, lh.Int8(1), lh.String("s"), None])
+any_value = st.sampled_from(
+    [None, b"", b"v", bytearray(b"x"), memoryview(b"y"), "text", "\ud800", 5, *map(lh.Int8, (1, 2))]
+)
+
+
+@given(st.dictionaries(any_key, any_value, max_size=4), st.sampled_from(["kafka", "kip82-int", "kip82-typed", "iggy"]))
+def test_a_dict_is_encoded_as_its_items_are(headers: dict[Any, Any], format: str) -> None:
+    def outcome(given: Any) -> Any:
+        try:
+            return lh.encode(given, format)
+        except (TypeError, lh.HeaderError) as error:
+            return type(error), str(error)
+
+    assert outcome(headers) == outcome(list(headers.items()))
