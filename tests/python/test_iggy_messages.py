@@ -640,6 +640,12 @@ def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_written(field: st
         with pytest.raises(EncodeError, match=f"the {field.replace('_', ' ')} does not fit int64") as raised:
             polled(**{field: wrong})
         assert raised.value.code == "out_of_range"
+        message = polled()
+        setattr(message, field, wrong)
+        for write in (message.to_bytes, PolledMessages([message]).to_bytes):
+            for layout in ("2023", "tlv"):
+                with pytest.raises(EncodeError, match=f"the {field.replace('_', ' ')} does not fit int64"):
+                    write(layout)
     with pytest.raises(EncodeError, match="the origin timestamp does not fit int64"):
         Message(1, b"x", origin_timestamp=INT64_MAX + 1)
 

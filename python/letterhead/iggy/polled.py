@@ -88,6 +88,11 @@ class PolledMessage:
     origin_timestamp: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_numbers()
+        self.payload = need_bytes(self.payload, "the payload")
+
+    def _check_numbers(self) -> None:
+        """Refuse numbers that do not fit their fields; attributes may be set after construction."""
         for what, given, bits in (
             ("the offset", self.offset, 63),
             ("the timestamp", self.timestamp, 63),
@@ -96,7 +101,6 @@ class PolledMessage:
             ("the origin timestamp", self.origin_timestamp or 0, 63),
         ):
             need_unsigned(given, bits, what)
-        self.payload = need_bytes(self.payload, "the payload")
 
     @classmethod
     def from_bytes(cls, data: bytes, layout: Layout = "2023", *, validate: bool = True) -> PolledMessage:
@@ -174,11 +178,12 @@ class PolledMessage:
         Raises
         ------
         EncodeError
-            If the headers are too large (``too_large``).
+            If a number does not fit its field (``out_of_range``), or the headers are too large (``too_large``).
         ConversionError
             If the layout has no place for a key or a kind.
         """
         check_layout(layout)
+        self._check_numbers()
         block = block_of(self.headers, layout)
         sizes = len(block).to_bytes(4, "little"), len(self.payload).to_bytes(4, "little")
         offset, timestamp = self.offset.to_bytes(8, "little"), self.timestamp.to_bytes(8, "little")
@@ -494,6 +499,8 @@ class PolledMessages:
     def _check_numbers(self) -> None:
         need_unsigned(self.partition_id or 0, 32, "the partition")
         need_unsigned(self.current_offset or 0, 64, "the current offset")
+        for message in self.messages:
+            message._check_numbers()
 
     def _batches(self) -> Iterator[list[PolledMessage]]:
         """Divide the messages into those that a batch of ``tlv`` can hold."""
