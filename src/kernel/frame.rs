@@ -92,11 +92,11 @@ pub unsafe trait Frame: 'static {
     /// The header at `at` of a row, for which `header` found `Other`; `None` if the row is not readable.
     fn irregular(row: &[u8], at: usize) -> Option<Parts>;
 
-    /// The most bytes of what stands before the headers of a row, and of what stands around a key and a value.
+    /// The largest number of bytes in front of the headers of a row, and around a key and a value.
     const MOST_COUNT: usize;
     const MOST_FRAMING: usize;
 
-    /// Writes what stands before so many headers, and returns how many bytes it wrote.
+    /// Writes what comes in front of so many headers, and returns how many bytes it wrote.
     ///
     /// # Safety
     ///

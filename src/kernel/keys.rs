@@ -84,7 +84,7 @@ impl Keys {
         Some(keys)
     }
 
-    /// Calls `found` with each entry that wants a key; false as soon as that returns false.
+    /// Calls `found` with each entry for a key; returns false as soon as `found` does.
     ///
     /// # Safety
     ///
