@@ -129,9 +129,8 @@ def messages(
     parse_headers: bool = True,
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...
 def encode(
-    message: Sequence[_Header] | Sequence[_Pair] | dict[str, Any] | None,
+    message: Sequence[_Header] | Sequence[_Pair] | dict[Any, Any] | None,
     format: str,
-    *,
     on_loss: _OnLoss = "raise",
     kinds: _Kinds | None = None,
     null_headers: _NullHeaders = "empty",
