@@ -1,7 +1,9 @@
 //! decode: the headers of a block of rows, appended to the columns of a list.
 
+use std::marker::PhantomData;
+
 use super::buffer::{Mark, Runs, Seen, Validity, Writer};
-use super::frame::{Found, Frame, Parts};
+use super::frame::{Frame, Parts, Take};
 use super::{Block, Span, copy, copy_long, dispatch};
 use crate::kind::{Kind, MAX_NAME_LEN};
 
@@ -48,6 +50,7 @@ fn decode_block<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut 
             types: if F::TYPED { out.types.as_mut().map(|runs| runs.writer(headers, names, seen)) } else { None },
             values: out.values.writer(headers, bytes, seen),
             has_value: out.has_value,
+            frame: PhantomData::<F>,
         };
         for (place, row) in block.rows().iter().enumerate() {
             if let Some(row) = row {
@@ -91,12 +94,13 @@ impl Lists<'_> {
     }
 }
 
-struct Output<'w> {
+struct Output<'w, F> {
     key_types: Option<Writer<'w>>,
     keys: Writer<'w>,
     types: Option<Writer<'w>>,
     values: Writer<'w>,
     has_value: &'w mut Validity,
+    frame: PhantomData<F>,
 }
 
 struct Marks {
@@ -106,7 +110,7 @@ struct Marks {
     values: Mark,
 }
 
-impl Output<'_> {
+impl<F> Output<'_, F> {
     #[inline(always)]
     fn mark(&self) -> Marks {
         let name = |names: &Option<Writer<'_>>| names.as_ref().map(Writer::mark);
@@ -133,7 +137,7 @@ impl Output<'_> {
 ///
 /// The writers were made for the headers of the row.
 #[inline(always)]
-unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_>) -> bool {
+unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_, F>) -> bool {
     let (start, len) = (row.start(), row.len());
     let before = to.values.count();
     // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
@@ -141,33 +145,16 @@ unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_>) 
         let Some((mut at, count)) = F::begin(start, len) else { return false };
         loop {
             while at < len {
-                match F::header(start, at, len) {
-                    Found::Short { key, key_len, value, value_len } => {
-                        copy(start.add(key), to.keys.place());
-                        copy(start.add(value), to.values.place());
-                        to.keys.end_run(key_len);
-                        to.values.end_run(value_len);
-                        at = value + value_len;
-                    }
-                    Found::ShortNull { key, key_len, end } => {
-                        copy(start.add(key), to.keys.place());
-                        to.keys.end_run(key_len);
-                        to.has_value.clear(to.values.count());
-                        to.values.end_run(0);
-                        at = end;
-                    }
-                    Found::Long(parts) => {
-                        append_long::<F>(start, parts, to);
-                        at = parts.end();
-                    }
-                    Found::Other => break,
+                match F::header(start, at, len, to) {
+                    Some(next) => at = next,
+                    None => break,
                 }
             }
             if at == len {
                 break;
             }
             let Some(parts) = F::irregular(row.bytes(), at) else { return false };
-            append_long::<F>(start, parts, to);
+            to.long(start, parts);
             at = parts.end();
         }
         let found = to.values.count() - before;
@@ -175,25 +162,47 @@ unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_>) 
     }
 }
 
-/// Appends a header of any length.
-///
-/// # Safety
-///
-/// As for [`decode_row`]; the parts lie in the row that begins at `start`.
-#[inline(always)]
-unsafe fn append_long<F: Frame>(start: *const u8, parts: Parts, to: &mut Output<'_>) {
-    // SAFETY: the caller's contract: copies may read and write up to 63 bytes behind a part, for which there is room.
-    unsafe {
-        for (names, of) in [(&mut to.key_types, parts.key_type), (&mut to.types, parts.value_type)] {
-            if let (Some(names), Some(of)) = (names, of) {
-                names.push_padded(of.padded_name());
+impl<F: Frame> Take for Output<'_, F> {
+    #[inline(always)]
+    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> bool {
+        // SAFETY: `SLACK` bytes lie behind the row; the writers were made for its headers.
+        unsafe {
+            copy(key, self.keys.place());
+            copy(value, self.values.place());
+            self.keys.end_run(key_len);
+            self.values.end_run(value_len);
+        }
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn short_null(&mut self, key: *const u8, key_len: usize) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            copy(key, self.keys.place());
+            self.keys.end_run(key_len);
+            self.has_value.clear(self.values.count());
+            self.values.end_run(0);
+        }
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
+        // SAFETY: as above: copies may read and write up to 63 bytes behind a part, for which there is room.
+        unsafe {
+            for (names, of) in [(&mut self.key_types, parts.key_type), (&mut self.types, parts.value_type)] {
+                if let (Some(names), Some(of)) = (names, of) {
+                    names.push_padded(of.padded_name());
+                }
             }
+            append::<F>(start.add(parts.key), parts.key_len, parts.key_type, &mut self.keys);
+            if parts.is_null {
+                self.has_value.clear(self.values.count());
+            }
+            append::<F>(start.add(parts.value), parts.value_len, parts.value_type, &mut self.values);
         }
-        append::<F>(start.add(parts.key), parts.key_len, parts.key_type, &mut to.keys);
-        if parts.is_null {
-            to.has_value.clear(to.values.count());
-        }
-        append::<F>(start.add(parts.value), parts.value_len, parts.value_type, &mut to.values);
+        true
     }
 }
 

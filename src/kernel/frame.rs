@@ -37,24 +37,30 @@ impl Parts {
     }
 }
 
-/// What a frame finds at a place. Where keys and values have at most 63 bytes each, one copy takes either.
-pub enum Found {
-    Short {
-        key: usize,
-        key_len: usize,
-        value: usize,
-        value_len: usize,
-    },
-    /// The value is null, and the next header begins behind its length.
-    ShortNull {
-        key: usize,
-        key_len: usize,
-        end: usize,
-    },
-    /// Any header that has types, or a longer key or value.
-    Long(Parts),
-    /// Not a regular header, or not inside the row.
-    Other,
+/// What a kernel does with a header. Where it returns false, the row is left to the exact routine.
+///
+/// A frame calls it in each of its branches: what a branch knows is then never packed into a value and looked at again.
+pub trait Take {
+    /// A header without types, of a key and a value of at most 63 bytes each, so that one copy takes either.
+    ///
+    /// # Safety
+    ///
+    /// Key and value lie in a row, with `SLACK` bytes behind it.
+    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> bool;
+
+    /// The same with a null for its value.
+    ///
+    /// # Safety
+    ///
+    /// As for `short`.
+    unsafe fn short_null(&mut self, key: *const u8, key_len: usize) -> bool;
+
+    /// Any other header of the row that begins at `start`.
+    ///
+    /// # Safety
+    ///
+    /// As for `short`.
+    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool;
 }
 
 /// A layout of headers.
@@ -82,14 +88,15 @@ pub unsafe trait Frame: 'static {
     /// `start` is the first byte of a row of `len` bytes with `SLACK` bytes behind it.
     unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)>;
 
-    /// The header at `at`.
+    /// Hands the header at `at` to `take`, and returns where the next one begins; `None` if it is not a regular header inside
+    /// the row, or if `take` refuses it.
     ///
     /// # Safety
     ///
     /// As for `begin`, and `at < len`.
-    unsafe fn header(start: *const u8, at: usize, len: usize) -> Found;
+    unsafe fn header<T: Take>(start: *const u8, at: usize, len: usize, take: &mut T) -> Option<usize>;
 
-    /// The header at `at` of a row, for which `header` found `Other`; `None` if the row is not readable.
+    /// The header at `at` of a row, for which `header` returned `None`; `None` if the row is not readable.
     fn irregular(row: &[u8], at: usize) -> Option<Parts>;
 
     /// The largest number of bytes in front of the headers of a row, and around a key and a value.
@@ -128,8 +135,8 @@ unsafe impl Frame for Exact {
         None
     }
 
-    unsafe fn header(_start: *const u8, _at: usize, _len: usize) -> Found {
-        Found::Other
+    unsafe fn header<T: Take>(_start: *const u8, _at: usize, _len: usize, _take: &mut T) -> Option<usize> {
+        None
     }
 
     fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
@@ -161,8 +168,8 @@ unsafe impl Frame for Kip82 {
         None
     }
 
-    unsafe fn header(_start: *const u8, _at: usize, _len: usize) -> Found {
-        Found::Other
+    unsafe fn header<T: Take>(_start: *const u8, _at: usize, _len: usize, _take: &mut T) -> Option<usize> {
+        None
     }
 
     fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
@@ -269,7 +276,7 @@ unsafe impl Frame for Varint {
     }
 
     #[inline(always)]
-    unsafe fn header(start: *const u8, at: usize, len: usize) -> Found {
+    unsafe fn header<T: Take>(start: *const u8, at: usize, len: usize, take: &mut T) -> Option<usize> {
         // SAFETY: `at` is in the row. A key of at most 63 bytes ends, with the length behind it, at most 65 bytes further on,
         // which is inside `SLACK`; a longer one is compared with the end of the row before the length behind it is read.
         unsafe {
@@ -281,32 +288,29 @@ unsafe impl Frame for Varint {
                 let value = place + 1;
                 if second & LONG_OR_NEGATIVE == 0 {
                     let value_len = usize::from(second >> 1);
-                    let is_inside = value + value_len <= len;
-                    return if is_inside { Found::Short { key, key_len, value, value_len } } else { Found::Other };
+                    let end = value + value_len;
+                    let is_taken = end <= len && take.short(start.add(key), key_len, start.add(value), value_len);
+                    return if is_taken { Some(end) } else { None };
                 }
                 if second == NULL {
-                    return if value <= len { Found::ShortNull { key, key_len, end: value } } else { Found::Other };
+                    let is_taken = value <= len && take.short_null(start.add(key), key_len);
+                    return if is_taken { Some(value) } else { None };
                 }
-                let Some(value_len) = two_byte_length(start.add(place)) else { return Found::Other };
-                let parts = parts(key, key_len, place + 2, value_len, false);
-                return if parts.end() <= len { Found::Long(parts) } else { Found::Other };
+                let value_len = two_byte_length(start.add(place))?;
+                return take_long(start, parts(key, key_len, place + 2, value_len, false), len, take);
             }
-            let Some(key_len) = two_byte_length(start.add(at)) else { return Found::Other };
+            let key_len = two_byte_length(start.add(at))?;
             let place = at + 2 + key_len;
             if place >= len {
-                return Found::Other;
+                return None;
             }
             let second = *start.add(place);
             let (value, value_len, is_null) = match second {
                 NULL => (place + 1, 0, true),
                 byte if byte & LONG_OR_NEGATIVE == 0 => (place + 1, usize::from(byte >> 1), false),
-                _ => match two_byte_length(start.add(place)) {
-                    Some(value_len) => (place + 2, value_len, false),
-                    None => return Found::Other,
-                },
+                _ => (place + 2, two_byte_length(start.add(place))?, false),
             };
-            let parts = parts(at + 2, key_len, value, value_len, is_null);
-            if parts.end() <= len { Found::Long(parts) } else { Found::Other }
+            take_long(start, parts(at + 2, key_len, value, value_len, is_null), len, take)
         }
     }
 
@@ -354,6 +358,18 @@ unsafe impl Frame for Varint {
             Some(len + value_len)
         }
     }
+}
+
+/// Hands a header to `take` if it lies in the row.
+///
+/// # Safety
+///
+/// As for [`Frame::header`]; the parts were found there.
+#[inline(always)]
+unsafe fn take_long<T: Take>(start: *const u8, parts: Parts, len: usize, take: &mut T) -> Option<usize> {
+    // SAFETY: the caller's contract, and the parts end in the row.
+    let is_taken = parts.end() <= len && unsafe { take.long(start, parts) };
+    if is_taken { Some(parts.end()) } else { None }
 }
 
 #[inline(always)]
@@ -407,8 +423,8 @@ impl<T: Types> Typed<T> {
     }
 }
 
-// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and never returns
-// a short one. A header has two lengths of at most 255 and the bytes between them.
+// SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and hands over
+// none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> Frame for Typed<T> {
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
@@ -420,30 +436,29 @@ unsafe impl<T: Types> Frame for Typed<T> {
     }
 
     #[inline(always)]
-    unsafe fn header(start: *const u8, at: usize, len: usize) -> Found {
+    unsafe fn header<K: Take>(start: *const u8, at: usize, len: usize, take: &mut K) -> Option<usize> {
         // SAFETY: `at` is in the row, and what is read before the end is compared lies at most `SLACK` bytes behind it: two
         // heads of five bytes and a key of at most 255.
         let (key_type, key, key_len, value_type, value, value_len) = unsafe {
             let (key_type, place) = match T::TYPED_KEYS {
-                true => match T::CODES.kind(*start.add(at)) {
-                    Some(kind) => (Some(kind), at + 1),
-                    None => return Found::Other,
-                },
+                true => (Some(T::CODES.kind(*start.add(at))?), at + 1),
                 false => (None, at),
             };
-            let Some(key_len) = Self::len(start.add(place)) else { return Found::Other };
+            let key_len = Self::len(start.add(place))?;
             let key = place + 4;
-            let Some((value_type, value_len)) = Self::head(start.add(key + key_len)) else { return Found::Other };
+            let (value_type, value_len) = Self::head(start.add(key + key_len))?;
             (key_type, key, key_len, value_type, key + key_len + HEAD, value_len)
         };
         // Where a value of another size than its type is allowed, the exact routine takes it.
         let has_size = |of: Kind, len: usize| of.width().is_none_or(|width| width == len);
         let is_regular = has_size(value_type, value_len) && key_type.is_none_or(|of| has_size(of, key_len));
-        if !is_regular || value + value_len > len {
-            return Found::Other;
+        if !is_regular {
+            return None;
         }
         let value_type = Some(value_type);
-        Found::Long(Parts { key, key_len, value, value_len, is_null: false, key_type, value_type })
+        let parts = Parts { key, key_len, value, value_len, is_null: false, key_type, value_type };
+        // SAFETY: the caller's contract.
+        unsafe { take_long(start, parts, len, take) }
     }
 
     fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {

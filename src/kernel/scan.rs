@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Runs, Seen, Tail};
-use super::frame::{Found, Frame, Parts};
+use super::frame::{Frame, Parts, Take};
 use super::keys::{Keep, Keys, Wanted};
 use super::{Block, COPY, ROWS, Span, copy, copy_long, dispatch};
 use crate::kind::Kind;
@@ -129,19 +129,31 @@ impl<'a> Hits<'a> {
 
 /// What a scan does with each header.
 trait Visit<'a> {
-    /// False if the row has to be left to the exact routine.
+    /// False if the row has to be left to the exact routine. A key is its place, its length and its type.
     ///
     /// # Safety
     ///
-    /// The parts lie in a row, which begins at `start` and has `SLACK` bytes behind it.
-    unsafe fn header<F: Frame>(&mut self, row: usize, start: *const u8, parts: Parts) -> bool;
+    /// The key lies in a row with `SLACK` bytes behind it.
+    unsafe fn header<F: Frame>(
+        &mut self,
+        row: usize,
+        key: (*const u8, usize, Option<Kind>),
+        value: Value<'a>,
+        value_type: Option<Kind>,
+    ) -> bool;
 }
 
 struct Nothing;
 
 impl<'a> Visit<'a> for Nothing {
     #[inline(always)]
-    unsafe fn header<F: Frame>(&mut self, _row: usize, _start: *const u8, _parts: Parts) -> bool {
+    unsafe fn header<F: Frame>(
+        &mut self,
+        _row: usize,
+        _key: (*const u8, usize, Option<Kind>),
+        _value: Value<'a>,
+        _value_type: Option<Kind>,
+    ) -> bool {
         true
     }
 }
@@ -153,15 +165,16 @@ struct Select<'k, 'h, 'a> {
 
 impl<'a> Visit<'a> for Select<'_, '_, 'a> {
     #[inline(always)]
-    unsafe fn header<F: Frame>(&mut self, row: usize, start: *const u8, parts: Parts) -> bool {
+    unsafe fn header<F: Frame>(
+        &mut self,
+        row: usize,
+        (key, key_len, key_type): (*const u8, usize, Option<Kind>),
+        value: Value<'a>,
+        value_type: Option<Kind>,
+    ) -> bool {
         let Select { keys, hits } = self;
-        // SAFETY: the parts lie in the row, with `SLACK` bytes behind it.
-        unsafe {
-            keys.find::<F>(start.add(parts.key), parts.key_len, parts.key_type, |wanted| {
-                let value = Value::new(start.add(parts.value), parts.value_len, parts.is_null);
-                hits.take::<F>(row, wanted, value, parts.value_type)
-            })
-        }
+        // SAFETY: the key lies in the row, with `SLACK` bytes behind it.
+        unsafe { keys.find::<F>(key, key_len, key_type, |wanted| hits.take::<F>(row, wanted, value, value_type)) }
     }
 }
 
@@ -270,46 +283,70 @@ unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
     visit: &mut V,
 ) -> bool {
     let (start, len) = (row.start(), row.len());
+    let mut scan = Scan { place, found: 0, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
     // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
     unsafe {
         let Some((mut at, count)) = F::begin(start, len) else { return false };
-        let mut found = 0;
         loop {
             while at < len {
-                let parts = match F::header(start, at, len) {
-                    Found::Short { key, key_len, value, value_len } => {
-                        note_short_key(start.add(key), key_len, odd_keys);
-                        Parts { key, key_len, value, value_len, is_null: false, key_type: None, value_type: None }
-                    }
-                    Found::ShortNull { key, key_len, end } => {
-                        note_short_key(start.add(key), key_len, odd_keys);
-                        let (value, value_len) = (end, 0);
-                        Parts { key, key_len, value, value_len, is_null: true, key_type: None, value_type: None }
-                    }
-                    Found::Long(parts) => {
-                        note_key::<F>(start, parts, odd_keys);
-                        parts
-                    }
-                    Found::Other => break,
-                };
-                if !visit.header::<F>(place, start, parts) {
-                    return false;
+                match F::header(start, at, len, &mut scan) {
+                    Some(next) => at = next,
+                    None => break,
                 }
-                found += 1;
-                at = parts.end();
             }
             if at == len {
                 break;
             }
-            let Some(parts) = F::irregular(row.bytes(), at) else { return false };
-            note_key::<F>(start, parts, odd_keys);
-            if !visit.header::<F>(place, start, parts) {
-                return false;
+            match F::irregular(row.bytes(), at) {
+                Some(parts) if scan.long(start, parts) => at = parts.end(),
+                _ => return false,
             }
-            found += 1;
-            at = parts.end();
         }
-        found <= most && count.is_none_or(|count| count == found)
+        scan.found <= most && count.is_none_or(|count| count == scan.found)
+    }
+}
+
+/// The headers of a row, as they are scanned.
+struct Scan<'s, 't, 'a, F, V> {
+    place: usize,
+    found: usize,
+    odd_keys: &'s mut Tail<'t>,
+    visit: &'s mut V,
+    bytes: PhantomData<(&'a [u8], F)>,
+}
+
+impl<'a, F: Frame, V: Visit<'a>> Take for Scan<'_, '_, 'a, F, V> {
+    #[inline(always)]
+    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> bool {
+        self.found += 1;
+        // SAFETY: the caller's contract.
+        unsafe {
+            note_short_key(key, key_len, self.odd_keys);
+            self.visit.header::<F>(self.place, (key, key_len, None), Value::new(value, value_len, false), None)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn short_null(&mut self, key: *const u8, key_len: usize) -> bool {
+        self.found += 1;
+        // SAFETY: the caller's contract; a null has no bytes.
+        unsafe {
+            note_short_key(key, key_len, self.odd_keys);
+            self.visit.header::<F>(self.place, (key, key_len, None), Value::new(key, 0, true), None)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
+        self.found += 1;
+        let Parts { key_len, value_len, is_null, key_type, value_type, .. } = parts;
+        // SAFETY: the caller's contract.
+        unsafe {
+            note_key::<F>(start, parts, self.odd_keys);
+            let (key, value) = (start.add(parts.key), start.add(parts.value));
+            let value = Value::new(value, value_len, is_null);
+            self.visit.header::<F>(self.place, (key, key_len, key_type), value, value_type)
+        }
     }
 }
 
@@ -352,24 +389,11 @@ unsafe fn note_key<F: Frame>(start: *const u8, parts: Parts, odd_keys: &mut Tail
 #[cold]
 #[inline(never)]
 fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
-    let (start, len, bytes) = (row.start(), row.len(), row.bytes());
-    // SAFETY: as in `scan_row`.
-    let Some((mut at, _)) = (unsafe { F::begin(start, len) }) else { return false };
-    while at < len {
-        // SAFETY: `at` is inside the row.
-        let found = match unsafe { F::header(start, at, len) } {
-            Found::Short { key, key_len, value, value_len } => Some((key, key_len, value + value_len)),
-            Found::ShortNull { key, key_len, end } => Some((key, key_len, end)),
-            Found::Long(parts) => Some((parts.key, parts.key_len, parts.end())),
-            Found::Other => F::irregular(bytes, at).map(|parts| (parts.key, parts.key_len, parts.end())),
-        };
-        let Some((key, key_len, end)) = found else { return false };
-        if std::str::from_utf8(&bytes[key..][..key_len]).is_err() {
-            return false;
-        }
-        at = end;
-    }
-    true
+    let mut scratch = Scratch::default();
+    let mut odd_keys = Tail::new(&mut scratch.0, row.len());
+    // SAFETY: the keys of the row, and the lengths behind them, have fewer bytes than the row.
+    unsafe { scan_row::<F, _>(0, row, usize::MAX, &mut odd_keys, &mut Nothing) };
+    std::str::from_utf8(odd_keys.since(0)).is_ok()
 }
 
 /// Whether one of the first bytes is not ASCII.
