@@ -4,10 +4,8 @@
 
 use std::ffi::OsString;
 
-use crate::cursor::Cursor;
 use crate::error::{Code, Error, Fault, counted};
 use crate::mode::{Exact, Mode, Stop};
-use crate::walk::{FieldValue, Noting};
 
 /// The most that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,19 +137,12 @@ impl Limits {
         })
     }
 
-    /// Refuses a message of a batch if the value has too many records, or they take too many bytes.
+    /// Refuses a message of a batch, of so many bytes, if the value has too many records, or they take too many bytes.
     ///
     /// The error names no byte: what is too large is the value as a whole, which may be compressed.
     #[inline] // Once a record.
-    pub fn check_message<M: Noting>(
-        &self,
-        fields: &[FieldValue<'_>],
-        block: Option<Cursor<'_>>,
-        mode: &mut M,
-    ) -> Result<(), Stop> {
-        let len: usize = fields.iter().map(FieldValue::byte_len).sum();
-        let exact = mode.noted();
-        exact.output_bytes = exact.output_bytes.saturating_add(len + block.map_or(0, |block| block.remaining()));
+    pub fn check_message(&self, bytes: usize, exact: &mut Exact) -> Result<(), Stop> {
+        exact.output_bytes = exact.output_bytes.saturating_add(bytes);
         match exact.messages <= self.records && exact.output_bytes <= self.output_bytes {
             true => Ok(()),
             false => self.value_too_large(exact),

@@ -280,6 +280,12 @@ impl Noting for Labelled {
     }
 }
 
+/// The bytes of a message that count against the limits: those of its fields and of its headers.
+#[inline]
+pub fn message_len(fields: &[FieldValue<'_>], block: Option<Cursor<'_>>) -> usize {
+    fields.iter().map(FieldValue::byte_len).sum::<usize>() + block.map_or(0, |block| block.remaining())
+}
+
 /// What takes the messages of a batch. Faults of a message's frame are with the mode when it is handed over.
 pub trait Messages<'a> {
     /// The same, of messages that live for another time.
@@ -381,7 +387,7 @@ pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
     let walked = B::messages(cell, options, mode, each);
     if walked.is_err() && !mode.noted().over_limit {
         // A frame that breaks ends the walk without a call of `each`, and is a row like the messages before it.
-        options.limits.check_message(&[], None, mode)?;
+        options.limits.check_message(0, mode.noted())?;
     }
     walked
 }

@@ -24,7 +24,8 @@ use crate::kind::Dialect;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
 use crate::walk::{
-    self, Batch, Block as _, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, walk_batch,
+    self, Batch, Block as _, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, message_len,
+    walk_batch,
 };
 
 /// How the kernels find the headers of a batch's messages.
@@ -430,7 +431,7 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         if self.has_ended() {
             return Err(Stop);
         }
-        self.verb.options.limits.check_message(fields, block, mode)?;
+        self.verb.options.limits.check_message(message_len(fields, block), mode.noted())?;
         let exact = mode.noted();
         if self.keep(fields, block, exact)? {
             return Ok(());
@@ -443,7 +444,7 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
         self.flush()?;
         mode.enter_header(None);
-        self.verb.options.limits.check_message(&[], None, mode)?;
+        self.verb.options.limits.check_message(0, mode.noted())?;
         let exact = mode.noted();
         exact.broken = false;
         let faults = std::mem::take(&mut exact.faults);

@@ -150,7 +150,9 @@ fn read_batch<'a, M: Noting, V: Messages<'a>>(
         Ok((header, records, content)) => {
             let content = Padded::new(content);
             each.within(content.buffer(), |each| {
-                in_place_of(mode, records.at(), |mode| read_records(&header, content.cursor(), mode, each))
+                in_place_of(mode, records.at(), |mode| {
+                    read_records(&header, Cursor::within(content.buffer(), content.range()), mode, each)
+                })
             })
         }
     }

@@ -4,22 +4,8 @@ use std::marker::PhantomData;
 
 use super::buffer::{Runs, Seen, Writer};
 use super::dispatch;
-use super::frame::Frame;
-use super::lists::{Header, Lists, Visit};
-use crate::kind::Kind;
-
-/// What a writer does with headers that its layout cannot carry as they are.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Rules {
-    /// The type of values without one.
-    pub given: Option<Kind>,
-    /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
-    pub drops: bool,
-    /// Leaves rows without a list to the exact routine, which refuses them.
-    pub refuses_nulls: bool,
-    /// The most bytes that the headers of a row may take.
-    pub most_bytes: usize,
-}
+use super::frame::{Frame, Header, Rules};
+use super::lists::{Lists, Visit};
 
 /// The largest number of bytes that encoding these rows appends.
 pub fn most_bytes<F: Frame>(lists: &Lists<'_>) -> usize {

@@ -9,8 +9,6 @@
 //!            └──────┴────────┴─────┴──────┴────────┴───────┘
 //! ```
 
-use super::encode::Rules;
-use super::lists::Header;
 use super::{copy, copy_long};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::value::Checks;
@@ -35,6 +33,31 @@ impl Parts {
     pub fn end(self) -> usize {
         self.value + self.value_len
     }
+}
+
+/// A header of a list. `COPY` bytes are readable from the start of its key and of its value.
+#[derive(Clone, Copy)]
+pub struct Header {
+    pub(super) key: *const u8,
+    pub(super) key_len: usize,
+    pub(super) key_type: Option<Kind>,
+    pub(super) value: *const u8,
+    pub(super) value_len: usize,
+    pub(super) is_null: bool,
+    pub(super) value_type: Option<Kind>,
+}
+
+/// What a writer does with headers that its layout cannot carry as they are.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules {
+    /// The type of values without one.
+    pub given: Option<Kind>,
+    /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
+    pub drops: bool,
+    /// Leaves rows without a list to the exact routine, which refuses them.
+    pub refuses_nulls: bool,
+    /// The most bytes that the headers of a row may take.
+    pub most_bytes: usize,
 }
 
 /// What a kernel does with a header. Where it returns false, the row is left to the exact routine.

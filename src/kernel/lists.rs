@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::frame::Frame;
+use super::frame::{Frame, Header};
 use super::keys::{Keys, TEXT};
 use super::scan::{Hits, Value};
 use super::{BYTES, COPY, ROWS};
@@ -250,18 +250,6 @@ unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>
     let &[start, end] = names.offsets.get(place..place + 2)? else { return None };
     let name = names.bytes.get(usize::try_from(start).ok()?..)?.first_chunk::<MAX_NAME_LEN>()?;
     Kind::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?).map(Some)
-}
-
-/// A header of a list. `COPY` bytes are readable from the start of its key and of its value.
-#[derive(Clone, Copy)]
-pub struct Header {
-    pub(super) key: *const u8,
-    pub(super) key_len: usize,
-    pub(super) key_type: Option<Kind>,
-    pub(super) value: *const u8,
-    pub(super) value_len: usize,
-    pub(super) is_null: bool,
-    pub(super) value_type: Option<Kind>,
 }
 
 /// What a kernel does with the headers of lists. Where it returns false, the row is left to the exact routine.

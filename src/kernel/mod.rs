@@ -38,9 +38,8 @@ pub mod transcode;
 mod tests;
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::ptr::NonNull;
-
-use crate::cursor::Cursor;
 
 /// Rows of a block.
 pub const ROWS: usize = 64;
@@ -114,8 +113,9 @@ impl Padded {
         &self.bytes
     }
 
-    pub fn cursor(&self) -> Cursor<'_> {
-        Cursor::within(&self.bytes, 0..self.len)
+    /// Where the bytes lie in the buffer.
+    pub fn range(&self) -> Range<usize> {
+        0..self.len
     }
 }
 

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 
 use super::buffer::{Runs, Seen, Validity};
 use super::decode::{self, decode};
-use super::encode::{Rules, encode};
-use super::frame::{Kip82, Typed, Types, Varint};
+use super::encode::encode;
+use super::frame::{Kip82, Rules, Typed, Types, Varint};
 use super::keys::{Keep, Keys, TEXT, Wanted};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};

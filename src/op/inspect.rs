@@ -6,7 +6,9 @@ use crate::cursor::Cursor;
 use crate::error::Fault;
 use crate::format::Visitor;
 use crate::mode::{Label, Labelled, Stop};
-use crate::walk::{Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_batch, walk_cell};
+use crate::walk::{
+    Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch, walk_cell,
+};
 
 /// A cell taken apart. The labels cover it without a gap, in order.
 #[derive(Debug)]
@@ -61,7 +63,7 @@ impl<'a, B: Batch> Messages<'a> for Walked<B> {
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
-        self.0.limits.check_message(fields, block, mode)?;
+        self.0.limits.check_message(message_len(fields, block), mode.noted())?;
         if let Some(cursor) = block {
             // A block that breaks does not hide the message after it.
             let _ = <B::Message as Envelope>::Block::walk(cursor, self.0, mode, &mut Discard);
@@ -72,7 +74,7 @@ impl<'a, B: Batch> Messages<'a> for Walked<B> {
 
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
         mode.enter_header(None);
-        self.0.limits.check_message(&[], None, mode)
+        self.0.limits.check_message(0, mode.noted())
     }
 
     fn within<'b, R>(&mut self, _bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R {

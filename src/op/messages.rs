@@ -9,7 +9,7 @@ use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
 use crate::mode::{Exact, Stop};
-use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions, walk_batch};
+use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch};
 
 /// Takes messages as they are read; what it is given does not outlive the call.
 pub trait Take {
@@ -60,7 +60,7 @@ impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
         block: Option<Cursor<'a>>,
         mode: &mut M,
     ) -> Result<(), Stop> {
-        self.options.limits.check_message(fields, block, mode)?;
+        self.options.limits.check_message(message_len(fields, block), mode.noted())?;
         if !self.take.parses_headers() && mode.noted().faults.is_empty() {
             self.take.take_unparsed(block.map(|cursor| cursor.peek_rest()), fields);
             return Ok(());
