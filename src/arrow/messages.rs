@@ -211,7 +211,10 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
 
     /// Keeps a message for the kernels; false if the exact routine has to take it.
     fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &Exact) -> Result<bool, Stop> {
-        let is_plain = Frame::<B>::READS && !self.verb.options.lenient && mode.faults.is_empty();
+        let options = self.verb.options;
+        // The kernels pass types without a name.
+        let is_strict = options.strict_kinds && Frame::<B>::TYPED;
+        let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && mode.faults.is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {
             return Ok(false);
@@ -220,8 +223,10 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         let verb = self.verb;
         let both = self.both.get_or_insert_with(|| Both::new(verb));
         self.pending.fields.extend(both.list.kept(fields));
-        let bytes = |field: &FieldValue<'_>| if let FieldValue::Binary(bytes) = field { bytes.len() } else { 0 };
-        let len = headers.remaining() + self.pending.fields[kept..].iter().map(bytes).sum::<usize>();
+        // An upper bound of what the message adds to any one column.
+        let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
+        let kept_fields = &self.pending.fields[kept..];
+        let len = message_len(kept_fields, Some(headers)) + kept_fields.iter().map(text).sum::<usize>();
         if !self.pending.rows.has_room(ROWS, len) {
             let fields = self.pending.fields.split_off(kept);
             self.flush()?;

@@ -13,6 +13,7 @@ from batch_cells import message
 from implementations import cells, decoded_type, from_row
 from letterhead import _native
 from letterhead import arrow as lha
+from letterhead.iggy import PolledMessage, PolledMessages
 from letterhead.reference import ops
 from letterhead.reference.formats import FORMATS
 from strategies import BATCHES, ENVELOPES, ONE, WRITTEN
@@ -263,3 +264,21 @@ def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
         with pytest.raises(TypeError) as caught:
             lha.encode(pa.array([1]), format)
         assert spelled(decoded_type(format)) in str(caught.value)
+
+
+def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
+    block = lh.encode([("k", lh.Value("kind-200", b"\x01"))], "iggy")
+    data = PolledMessages([PolledMessage(offset=5, timestamp=6, id=7, payload=b"x" * 500, headers=block)]).to_bytes(
+        "tlv"
+    )
+    column = pa.array([data, data])  # of the first, as many bytes lie behind its headers as a kernel reads
+    made = lha.messages(column, "iggy-batch", columns=["headers"])
+    assert (
+        made.field("headers").to_pylist()
+        == [[{"key_kind": "string", "key": b"k", "kind": "kind-200", "value": b"\x01"}]] * 2
+    )
+    with pytest.raises(lh.DecodeError) as raised:
+        lha.messages(column, "iggy-batch", columns=["headers"], strict_kinds=True)
+    assert (raised.value.code, raised.value.row) == ("unknown_kind", 0)
+    rows = lha.messages(column, "iggy-batch", columns=["offset"], strict_kinds=True, errors="column").to_pylist()
+    assert [(row["offset"], [each["code"] for each in row["error"]]) for row in rows] == [(5, ["unknown_kind"])] * 2
