@@ -1,6 +1,6 @@
 """Fuzz the core against its twin in plain Python: the same values, and the same faults at the same bytes.
 
-atheris (``pip install atheris``) watches which lines of ``letterhead.reference`` an input reaches. ``make fuzz-twin`` calls
+atheris (``pip install atheris``) watches which lines of ``tests/reference`` an input reaches. ``make fuzz-twin`` calls
 it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the one format to fuzz; without it, the first byte of
 an input chooses.
 """
@@ -15,16 +15,17 @@ from typing import Any
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
+TESTS = Path(__file__).resolve().parent.parent / "tests"
+sys.path[:0] = [str(TESTS), str(TESTS / "python")]
 
-with atheris.instrument_imports(include=["letterhead.reference"]):
-    from letterhead.reference import ops
-    from letterhead.reference.formats import FORMATS
+with atheris.instrument_imports(include=["reference"]):
+    from reference import ops
+    from reference.formats import FORMATS
 
 import letterhead as lh
 from implementations import fault_of, place, plain
 from letterhead.errors import HeaderError
-from letterhead.reference.crc32c import crc32c
+from reference.crc32c import crc32c
 
 NAMES = sorted(FORMATS)
 TARGETS = [name for name in NAMES if FORMATS[name].batch is None and not FORMATS[name].traits.instead]

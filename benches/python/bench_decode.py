@@ -11,7 +11,7 @@ import pyarrow as pa
 from benches import data, plain
 from conftest import KEPT, OBJECTS, RELEASED, REUSED, Sizes
 from letterhead import arrow as lha
-from letterhead.reference import ops
+from reference import ops
 
 STORE = "store blocks (kafka)"
 CELLS = "store cells (streams-timestamped)"
@@ -108,7 +108,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
         check,
         job="decode",
         source=STORE,
-        side="letterhead.reference",
+        side="tests/reference",
         rows=sizes.plain,
         headers=held.headers,
         reads=column.nbytes,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from benches import data, plain
 from conftest import OBJECTS, RELEASED, Sizes
 from letterhead import arrow as lha
-from letterhead.reference import ops
+from reference import ops
 
 STORE = "store headers to blocks (kafka)"
 
@@ -47,7 +47,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
         check,
         job="encode",
         source=STORE,
-        side="letterhead.reference, from tuples",
+        side="tests/reference, from tuples",
         rows=sizes.plain,
         headers=held.headers,
         reads=column.nbytes,

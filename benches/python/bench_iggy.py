@@ -19,7 +19,7 @@ import letterhead as lh
 from benches import typed
 from conftest import OBJECTS, RELEASED, Sizes
 from letterhead import arrow as lha
-from letterhead.reference import ops
+from reference import ops
 
 MADE = "values made before (iggy), one call each"
 FROM_PYTHON = "values of Python (iggy), one call each"
@@ -81,7 +81,7 @@ def test_letterhead_from_a_column(measure: Callable[..., None], sizes: Sizes) ->
 
 def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
     rows = typed.triples("iggy", sizes.plain)
-    encode_each(measure, MADE, "letterhead.reference", sizes, rows, lambda headers: ops.encode(headers, "iggy"))
+    encode_each(measure, MADE, "tests/reference", sizes, rows, lambda headers: ops.encode(headers, "iggy"))
 
 
 def test_apache_iggy(measure: Callable[..., None], sizes: Sizes) -> None:

@@ -10,7 +10,7 @@ import answers
 import letterhead as lh
 from benches import data, plain
 from conftest import OBJECTS, Sizes
-from letterhead.reference import ops
+from reference import ops
 
 STORE = "store blocks (kafka), one call each"
 
@@ -50,7 +50,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
     def pair(header: tuple[str, Any, bytes | None]) -> tuple[str, bytes | None]:
         return header[0], header[2]
 
-    decode_each(measure, "letterhead.reference", sizes, lambda block: ops.decode(block, "kafka"), pair)
+    decode_each(measure, "tests/reference", sizes, lambda block: ops.decode(block, "kafka"), pair)
 
 
 def decode_each(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from benches import data, plain
 from conftest import RELEASED, Sizes
 from letterhead import arrow as lha
-from letterhead.reference import ops
+from reference import ops
 
 STORE = "store blocks (kafka)"
 CELLS = "store cells (streams-timestamped)"
@@ -54,7 +54,7 @@ def test_blocks_reference(measure: Callable[..., None], sizes: Sizes) -> None:
     def run() -> pa.RecordBatch:
         return pa.RecordBatch.from_pydict(ops.select_rows(cells, "kafka", data.COLUMNS), data.SELECTED_SCHEMA)
 
-    select(measure, STORE, "letterhead.reference to Arrow", column, run, 3)
+    select(measure, STORE, "tests/reference to Arrow", column, run, 3)
 
 
 def test_cells(measure: Callable[..., None], sizes: Sizes) -> None:

@@ -16,7 +16,7 @@ import letterhead as lh
 from benches import typed
 from conftest import OBJECTS, Sizes
 from letterhead import arrow as lha
-from letterhead.reference import ops
+from reference import ops
 
 each_format = pytest.mark.parametrize("corpus", typed.FORMATS)
 each_corpus = pytest.mark.parametrize("corpus", [*typed.FORMATS, typed.SHUFFLED])
@@ -180,7 +180,7 @@ def in_python(
         check,
         job=job,
         source=typed.source(corpus),
-        side="letterhead.reference",
+        side="tests/reference",
         rows=sizes.plain,
         headers=sizes.plain * typed.HEADERS_A_ROW,
         reads=sum(map(len, cells)),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from benches import data, plain
 from conftest import OBJECTS, Sizes
 from letterhead import arrow as lha
-from letterhead.reference import ops
+from reference import ops
 
 STORE = "store blocks (kafka)"
 
@@ -37,7 +37,7 @@ def test_reference(measure: Callable[..., None], sizes: Sizes) -> None:
         check,
         job="validate",
         source=STORE,
-        side="letterhead.reference",
+        side="tests/reference",
         rows=sizes.plain,
         headers=held.headers,
         reads=sum(map(len, cells)),

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 
 import letterhead as lh
 from letterhead.errors import Fault, HeaderError
-from letterhead.reference import ops
-from letterhead.reference.formats import FORMATS
 from letterhead.values import of_message
+from reference import ops
+from reference.formats import FORMATS
 
 Pairs = list[tuple[str, bytes | None]]
 
@@ -51,7 +51,7 @@ class Implementation(Protocol):
 
 
 class Reference:
-    """``letterhead.reference``, the twin."""
+    """``reference``, the twin."""
 
     name = "reference"
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 import strategies
-from letterhead.reference.formats import FORMATS
 from letterhead.testing import plain
+from reference.formats import FORMATS
 
 any_kind = st.none() | st.sampled_from([*strategies.ALL_KINDS, "kind-3", "kind-016", "nonsense"])
 

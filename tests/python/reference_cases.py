@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 
 from letterhead.errors import Fault, HeaderError
-from letterhead.reference import keys, ops
-from letterhead.reference.formats import FORMATS
-from letterhead.reference.kinds import KINDS
+from reference import keys, ops
+from reference.formats import FORMATS
+from reference.kinds import KINDS
 
 Line = dict[str, Any]
 

@@ -14,10 +14,6 @@ from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, resea
 from letterhead import amqp
 from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES
 from letterhead.errors import HeaderError
-from letterhead.reference import keys as forms
-from letterhead.reference import ops
-from letterhead.reference.batches.iggy_polled_2023 import STATES
-from letterhead.reference.formats import FORMATS
 from letterhead.testing.plain import (
     ALL_KINDS,
     FEW_KEYS,
@@ -33,6 +29,10 @@ from letterhead.testing.plain import (
     values,
 )
 from letterhead.values import of_message
+from reference import keys as forms
+from reference import ops
+from reference.batches.iggy_polled_2023 import STATES
+from reference.formats import FORMATS
 
 BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]
 ONE = [name for name, row in FORMATS.items() if row.batch is None]

@@ -15,7 +15,7 @@ import letterhead as lh
 from letterhead import _native, amqp
 from letterhead import arrow as lha
 from letterhead.columns import SELECT_TYPES
-from letterhead.reference import types
+from reference import types
 from strategies import amqp_values
 
 # What Qpid Proton 0.40 wrote, and how it read every code of the standard.

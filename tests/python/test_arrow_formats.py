@@ -14,8 +14,8 @@ from implementations import cells, decoded_type, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.iggy import PolledMessage, PolledMessages
-from letterhead.reference import ops
-from letterhead.reference.formats import FORMATS
+from reference import ops
+from reference.formats import FORMATS
 from strategies import BATCHES, ENVELOPES, ONE, WRITTEN
 
 every_format = pytest.mark.parametrize("format", FORMATS)

@@ -12,8 +12,8 @@ import letterhead as lh
 from implementations import NATIVE, REFERENCE, Decoded, Implementation, cells, headers_type, messages, place
 from letterhead import arrow as lha
 from letterhead.errors import ConversionError, DecodeError, EncodeError, Fault
-from letterhead.reference import ops
-from letterhead.reference.formats import FORMATS
+from reference import ops
+from reference.formats import FORMATS
 from strategies import BATCHES, BLOCKS, ENVELOPES, ONE, WRITTEN
 
 ERRORS: list[Any] = ["raise", "null", "column"]

@@ -10,8 +10,8 @@ import letterhead as lh
 from letterhead import _native
 from letterhead.kip82.layouts import CODECS as SET_CODECS
 from letterhead.kip82.layouts import MESSAGES, SETS
-from letterhead.reference import codecs as reference_codecs
 from log_samples import LAYOUTS, samples
+from reference import codecs as reference_codecs
 from vector_checks import read_lines
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]

@@ -25,7 +25,7 @@ from letterhead.cli import main
 from letterhead.cli.commands import app
 from letterhead.cli.damage import damage_cells
 from letterhead.profiles import PROFILES
-from letterhead.reference import ops
+from reference import ops
 from terminal import read_to_end
 
 SAMPLES = Path(__file__).parents[1] / "samples"

@@ -8,8 +8,8 @@ import pytest
 
 import letterhead as lh
 from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES, normalise
-from letterhead.reference import types
 from letterhead.values import of_message
+from reference import types
 
 
 def test_a_type_alone_is_its_own_key_the_last_and_optional() -> None:

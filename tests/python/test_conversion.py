@@ -12,8 +12,8 @@ import letterhead as lh
 import strategies
 from implementations import cells, plain
 from letterhead import arrow as lha
-from letterhead.reference import ops
-from letterhead.reference.formats import FORMATS
+from reference import ops
+from reference.formats import FORMATS
 from strategies import BATCHES, ENVELOPES, ONE, WRITTEN, few
 
 SPELLINGS = ["be", "le", "text"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead import _native
-from letterhead.reference import ops
+from reference import ops
 from strategies import few
 
 GIVEN = [("route", b"a"), ("tenant", None), ("route", b""), ("ключ", b"\xff"), ("", b"x"), ("k" * 70, b"v" * 200)]

@@ -17,7 +17,7 @@ from implementations import NATIVE, REFERENCE, Implementation, headers_type
 from letterhead import _native, errors
 from letterhead import arrow as lha
 from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, Fault, HeaderError, unknown_name
-from letterhead.reference.formats import FORMATS
+from reference.formats import FORMATS
 
 FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.items()}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from letterhead.reference import ops
+from reference import ops
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

@@ -12,7 +12,7 @@ from implementations import NATIVE, REFERENCE, Implementation, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import Fault, HeaderError
-from letterhead.reference import ops
+from reference import ops
 from vector_checks import DRAFTS, IGGY_CELLS, Line, documented_lines, read_lines
 
 BYTES = {"key", "value", "payload", "id"}

@@ -31,7 +31,7 @@ from letterhead.iggy import (
     SendMessages,
     iggy_code,
 )
-from letterhead.reference import ops
+from reference import ops
 
 HEADERS = HeaderMap({"key 1": "value1", "key-2": True, "key_3": lh.UInt64(123456)})
 TYPED = HeaderMap([(HeaderKey.from_int32(3), "x"), ("a", lh.Float64(0.5))])

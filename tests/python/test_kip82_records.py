@@ -30,7 +30,7 @@ from letterhead.kip82 import (
     Typed,
 )
 from letterhead.kip82.layouts import BLOCKS, MESSAGES, SETS, Layout
-from letterhead.reference import ops as reference
+from reference import ops as reference
 
 LAYOUTS: list[Layout] = ["typed", "int", "wrapper"]
 every_layout = pytest.mark.parametrize("layout", LAYOUTS)

@@ -13,8 +13,8 @@ import strategies
 from batch_cells import MESSAGE_OF, batch, frame, message, polled
 from implementations import plain, values
 from letterhead.errors import HeaderError
-from letterhead.reference import ops
-from letterhead.reference.formats import FORMATS
+from reference import ops
+from reference.formats import FORMATS
 from strategies import BATCHES, BLOCKS, ONE, WRITTEN, few
 
 DERIVED = ("crc", "tombstone", "attributes")

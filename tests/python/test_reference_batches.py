@@ -12,8 +12,8 @@ import pytest
 import letterhead as lh
 from batch_cells import batch, frame
 from letterhead.errors import CODES, DecodeError, Fault
-from letterhead.reference import codecs, ops
-from letterhead.reference.xxh3 import xxh3_64, xxh32
+from reference import codecs, ops
+from reference.xxh3 import xxh3_64, xxh32
 from reference_cases import BATCHES, READ_AS_ONE, codes, kip82, places, raised
 
 # --- checksums and codecs --------------------------------------------------------------------------------------------

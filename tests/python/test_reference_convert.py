@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, Fault
-from letterhead.reference import keys, ops, types
-from letterhead.reference.formats import FORMATS
-from letterhead.reference.kinds import KINDS
+from reference import keys, ops, types
+from reference.formats import FORMATS
+from reference.kinds import KINDS
 from reference_cases import WRITTEN, headers_for, kip82, places, raised
 
 # --- keys ------------------------------------------------------------------------------------------------------------

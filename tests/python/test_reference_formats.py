@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from letterhead.errors import CODES, ConversionError, EncodeError, HeaderError
 from letterhead.losses import Loss
-from letterhead.reference import keys, ops
-from letterhead.reference.formats import FORMATS
-from letterhead.reference.kinds import turned
+from reference import keys, ops
+from reference.formats import FORMATS
+from reference.kinds import turned
 from reference_cases import WRITTEN, Line, codes, id_bytes, kip82, messages_for, places, raised
 
 DIFFERENCES = {

@@ -19,9 +19,9 @@ from implementations import fault_of
 from letterhead import _native, amqp
 from letterhead import arrow as lha
 from letterhead.columns import ORDERS, SELECT_TYPES, normalise
-from letterhead.reference import kinds, ops
-from letterhead.reference.formats import FORMATS
 from list_columns import list_column, list_rows
+from reference import kinds, ops
+from reference.formats import FORMATS
 from strategies import BATCHES, ONE, few
 
 BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]

@@ -17,10 +17,10 @@ from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.losses import Kinds, plain_kinds
-from letterhead.reference import codecs, ops
-from letterhead.reference.formats import FORMATS
 from letterhead.values import of_message
 from list_columns import list_column, list_rows
+from reference import codecs, ops
+from reference.formats import FORMATS
 from strategies import BLOCKS, ENVELOPES, ONE, WRITTEN, few
 
 on_loss_options: Any = st.sampled_from(["raise", "drop", "report"])

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import values
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.reference import kinds, ops, types
 from letterhead.values import KINDS
+from reference import kinds, ops, types
 
 INTEGERS = {name: width for name, width in KINDS.items() if width and "int" in name}
 UNNAMED = [f"kind-{code}" for code in (16, 99, 200, 255)]

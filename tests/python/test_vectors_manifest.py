@@ -19,7 +19,7 @@ NUMBERS = {"varint", "unsigned-varint", "varlong", "unsigned-varlong"}
 BROKEN = """
 import json, sys
 sys.path.insert(0, {adapters!r})
-import reference
+import plain_python
 
 def dropping(answer):
     headers = (answer.get("message") or {{}}).get("headers")
@@ -28,7 +28,7 @@ def dropping(answer):
     return answer
 
 for line in sys.stdin:
-    print(json.dumps(dropping(reference.answer(json.loads(line)))), flush=True)
+    print(json.dumps(dropping(plain_python.answer(json.loads(line)))), flush=True)
 """
 """An adapter that keeps headers in a map, as many a library does."""
 

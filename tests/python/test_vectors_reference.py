@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from implementations import REFERENCE
-from letterhead.reference import varint
+from reference import varint
 from vector_checks import (
     CHECKS,
     DRAFTS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from letterhead.reference import varint
-from letterhead.reference.crc32c import crc32c
+from reference import varint
+from reference.crc32c import crc32c
 
 TRANSACTIONAL, CONTROL = 0x10, 0x20
 

@@ -14,8 +14,8 @@ import pytest
 import zstandard
 
 import letterhead as lh
-from letterhead.reference import varint
 from log_bytes import batch, record
+from reference import varint
 
 GIB = 1 << 30
 MOST_MIB = 220

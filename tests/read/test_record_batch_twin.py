@@ -15,9 +15,9 @@ import zstandard
 
 from letterhead import arrow as lha
 from letterhead.errors import DecodeError
-from letterhead.reference import codecs, ops, varint
-from letterhead.reference.crc32c import crc32c
 from log_bytes import batch, record
+from reference import codecs, ops, varint
+from reference.crc32c import crc32c
 
 Line = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """The demo: run as a stranger runs it, and every figure on its screen computed a second time without Spark.
 
-The second computation is plain Python: pyarrow reads the files and `letterhead.reference` the bytes.
+The second computation is plain Python: pyarrow reads the files and `reference` the bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from letterhead.reference import ops
+from reference import ops
 from terminal import read_to_end
 
 SAMPLES = Path(__file__).parents[1] / "samples"

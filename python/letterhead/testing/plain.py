@@ -6,17 +6,60 @@ spell them, text outside ASCII. :mod:`letterhead.testing.strategies` makes heade
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from letterhead.reference import keys as forms
-from letterhead.reference.formats import FORMATS, Traits
+from letterhead import _native
 from letterhead.values import KINDS
 
-__all__ = ["bits", "data", "header_values", "headers", "keys", "messages", "values"]
+__all__ = ["FORMATS", "Traits", "bits", "data", "header_values", "headers", "keys", "messages", "values"]
 
 ALL_KINDS = [*KINDS, "kind-16", "kind-200", "kind-255"]
+
+
+class Traits(NamedTuple):
+    """Properties of a format that can be written.
+
+    Attributes
+    ----------
+    keys : {"text", "int", "typed"}
+        The form of the keys.
+    kinds : list of str
+        The types of values; empty where values have none.
+    checks : {"nothing", "size", "value"}
+        What the reader checks of a value that has a type.
+    nulls : bool
+        Whether a value can be null.
+    least : int
+        The fewest bytes of a key or a value.
+    fields : list of str
+        The fields of a message, or ``["headers"]``.
+    """
+
+    keys: str
+    kinds: list[str]
+    checks: str
+    nulls: bool
+    least: int
+    fields: list[str]
+
+
+def _traits(row: dict[str, Any]) -> Traits:
+    if not row["kinds"]:
+        kinds, checks = [], "nothing"
+    elif row["nulls"]:  # kip82-typed
+        kinds, checks = [kind for kind in KINDS if kind != "int128" and not kind.startswith("uint")], "value"
+    else:
+        kinds = [kind for kind in ALL_KINDS if kind != "char"]
+        checks = "size" if row["keys"] == "typed" else "nothing"
+        if checks == "nothing":  # iggy-2023 knows no others
+            kinds = [kind for kind in kinds if kind in KINDS]
+    return Traits(row["keys"], kinds, checks, row["nulls"], row["part_len"][0], [name for name, _ in row["fields"]])
+
+
+FORMATS: dict[str, Traits] = {row["name"]: _traits(row) for row in _native.formats() if row["is_target"]}
+"""The formats that can be written, by name."""
 
 # --- keys and values -------------------------------------------------------------------------------------------------
 
@@ -81,7 +124,15 @@ def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
     if form == "text":
         return text
     named = st.sampled_from([kind for kind in ALL_KINDS if kind != "char"])
-    return text | named.flatmap(lambda kind: bits(kind, "size", least=1).map(lambda drawn: forms.plain(kind, drawn)))
+    return text | named.flatmap(lambda kind: bits(kind, "size", least=1).map(lambda drawn: _key(kind, drawn)))
+
+
+def _key(kind: str, bits: bytes) -> Any:
+    """Return a typed key; a string that is UTF-8 is plain text, so that a key has one form only."""
+    try:
+        return bits.decode() if kind == "string" else (kind, bits)
+    except UnicodeDecodeError:
+        return kind, bits
 
 
 def _typed_values(kinds: list[str], checks: str, least: int) -> st.SearchStrategy[tuple[str, bytes]]:
@@ -93,27 +144,21 @@ def _typed_values(kinds: list[str], checks: str, least: int) -> st.SearchStrateg
 
 def header_values(traits: Traits) -> st.SearchStrategy[Any]:
     """Draw the kind and the bits of values that headers with these traits can have."""
-    least = traits.lengths[0]
-    kinded: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= least))
-    if traits.kinds is not None:
-        kinded = _typed_values(sorted(set(traits.kinds.values()), key=_named_first), traits.checks, least)
+    kinded: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= traits.least))
+    if traits.kinds:
+        kinded = _typed_values(traits.kinds, traits.checks, traits.least)
     return kinded | st.just((None, None)) if traits.nulls else kinded
 
 
 def headers(format: str) -> st.SearchStrategy[list[Any]]:
     """Draw headers that a format carries without a loss; in half of them the same two keys stand again and again."""
-    traits = FORMATS[format].traits
-    least, kinded = traits.lengths[0], header_values(traits)
+    traits = FORMATS[format]
+    kinded = header_values(traits)
     two = st.sampled_from(FEW_KEYS[traits.keys][:2])
     few_keys, any_keys = (
-        st.tuples(key, kinded).map(lambda pair: (pair[0], *pair[1])) for key in (two, keys(traits.keys, least))
+        st.tuples(key, kinded).map(lambda pair: (pair[0], *pair[1])) for key in (two, keys(traits.keys, traits.least))
     )
     return st.lists(any_keys, max_size=4) | st.lists(few_keys, min_size=2, max_size=6)
-
-
-def _named_first(kind: str) -> tuple[bool, str]:
-    """Sort kinds that have a name before those that have none."""
-    return kind.startswith("kind-"), kind
 
 
 int64s = st.sampled_from([0, -1, 2**63 - 1, -(2**63)]) | st.integers(-(2**63), 2**63 - 1)
@@ -134,14 +179,12 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def _numbers(format: str) -> dict[str, st.SearchStrategy[Any]]:
-    numbers = naturals if FORMATS[format].micros else int64s
-    return dict.fromkeys(("offset", "timestamp", "origin_timestamp"), numbers)
-
-
 def messages(format: str) -> st.SearchStrategy[Any]:
     """Draw a message that a format carries without a loss: headers, or a dict of its fields."""
-    if FORMATS[format].envelope is None:
+    fields = FORMATS[format].fields
+    if fields == ["headers"]:
         return headers(format)
-    drawn = {**FIELDS, **_numbers(format), "headers": headers(format)}
-    return st.fixed_dictionaries({name: drawn[name] for name, _ in FORMATS[format].fields})
+    # Numbers of Iggy are unsigned.
+    numbers = naturals if format.startswith("iggy") else int64s
+    drawn = {**FIELDS, **dict.fromkeys(("offset", "timestamp", "origin_timestamp"), numbers)}
+    return st.fixed_dictionaries({name: headers(format) if name == "headers" else drawn[name] for name in fields})

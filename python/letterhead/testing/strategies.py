@@ -13,7 +13,6 @@ from letterhead.envelope import Envelope
 from letterhead.errors import check_name
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
 from letterhead.message import encode
-from letterhead.reference.formats import FORMATS
 from letterhead.testing import plain
 from letterhead.values import of_message
 
@@ -44,7 +43,8 @@ def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
     >>> testing.keys("kip82-int").map(type).example()  # doctest: +SKIP
     <class 'int'>
     """
-    return plain.keys(_traits(format).keys, _traits(format).lengths[0]).map(_key)
+    traits = _traits(format)
+    return plain.keys(traits.keys, traits.least).map(_key)
 
 
 def values(format: str = "kafka") -> st.SearchStrategy[HeaderValue]:
@@ -120,7 +120,7 @@ def messages(format: str) -> st.SearchStrategy[Headers | Envelope]:
     ValueError
         If there is no such format, or it holds many messages.
     """
-    if FORMATS[_check(format)].envelope is None:
+    if _traits(format).fields == ["headers"]:
         return headers(format)
     return plain.messages(format).map(lambda fields: Envelope(**{**fields, "headers": _headers(fields["headers"])}))
 
@@ -156,15 +156,9 @@ def cells(format: str) -> st.SearchStrategy[bytes | None]:
     return messages(format).map(lambda message: encode(message, format))
 
 
-def _check(format: str) -> str:
-    check_name(
-        "format", format, [name for name, row in FORMATS.items() if row.batch is None and not row.traits.instead]
-    )
-    return format
-
-
-def _traits(format: str) -> Any:
-    return FORMATS[_check(format)].traits
+def _traits(format: str) -> plain.Traits:
+    check_name("format", format, plain.FORMATS)
+    return plain.FORMATS[format]
 
 
 def _headers(drawn: Any) -> Headers:

@@ -1,0 +1,250 @@
+"""The one checked reader: it knows where it is in its cell, and every fault it finds says so.
+
+A fault is *hard* when what follows cannot be found any more: :class:`Broken` is raised. It is *soft* when the walk can
+go on: it is noted in ``faults``. The byte of a fault is where the field that failed begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from letterhead.errors import Fault, counted
+from letterhead.limits import CELL_BYTES, DECOMPRESSED_BYTES, HEADERS, OUTPUT_BYTES, RECORDS, Limits, how_to_raise
+from reference import varint
+from reference.keys import Key, spell
+
+
+class ReadOptions(NamedTuple):
+    """What a reader may be told.
+
+    Attributes
+    ----------
+    lenient : bool
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool
+        Refuse kind codes that have no name where the format lets them pass.
+    text_keys : bool
+        Refuse keys that are no text where the format has typed ones.
+    max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes : int
+        The most to read, as :class:`letterhead.Limits` has it.
+    """
+
+    lenient: bool = False
+    strict_kinds: bool = False
+    text_keys: bool = False
+    max_cell_bytes: int = CELL_BYTES
+    max_headers: int = HEADERS
+    max_decompressed_bytes: int = DECOMPRESSED_BYTES
+    max_records: int = RECORDS
+    max_output_bytes: int = OUTPUT_BYTES
+
+    def within(self, limits: Limits | None) -> ReadOptions:
+        """Give the same with the limits that are said; the environment says nothing here."""
+        said = (
+            {}
+            if limits is None
+            else {f"max_{name}": most for name, most in limits._asdict().items() if most is not None}
+        )
+        return self._replace(**said)
+
+
+class Broken(Exception):
+    """A hard fault ended the walk."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+class Cursor:
+    """A place in a cell and the end of what may be read.
+
+    Parameters
+    ----------
+    cell : bytes
+        The whole cell; places are counted from its first byte.
+    at, end : int, optional
+        The part that may be read.
+    options : ReadOptions, optional
+        What the reader was told.
+    place : int, optional
+        Where every fault is said to be, for bytes that are not in the cell as they are.
+    faults : list of Fault, optional
+        Where soft faults are noted.
+    """
+
+    def __init__(
+        self,
+        cell: bytes,
+        at: int = 0,
+        end: int | None = None,
+        *,
+        options: ReadOptions | None = None,
+        place: int | None = None,
+        faults: list[Fault] | None = None,
+    ) -> None:
+        self.cell = cell
+        self.at = at
+        self.end = len(cell) if end is None else end
+        self.options = ReadOptions() if options is None else options
+        self.place = place
+        self.faults: list[Fault] = [] if faults is None else faults
+        self.header: int | None = None
+        self.key: str | None = None
+
+    @property
+    def left(self) -> int:
+        """How many bytes may still be read."""
+        return self.end - self.at
+
+    def enter_header(self, index: int | None) -> None:
+        """Say which header faults belong to from here on."""
+        self.header = index
+        self.key = None
+
+    def name_header(self, key: Key) -> None:
+        """Say what the key of that header is."""
+        self.key = spell(key)
+
+    def hard(self, code: str, message: str, byte: int) -> Broken:
+        """Make the exception that ends the walk."""
+        return Broken(self._fault(code, message, byte))
+
+    def soft(self, code: str, message: str, byte: int) -> None:
+        """Note a fault that leaves the rest readable."""
+        self.faults.append(self._fault(code, message, byte))
+
+    def _fault(self, code: str, message: str, byte: int) -> Fault:
+        return Fault(code, message, byte if self.place is None else self.place, self.header, self.key)
+
+    @contextmanager
+    def softly(self) -> Iterator[None]:
+        """Note a hard fault instead of raising it: what was read before stays, and the rest goes unread."""
+        try:
+            yield
+        except Broken as end:
+            self.faults.append(end.fault)
+
+    def check_cell(self) -> None:
+        """Refuse a cell for its size."""
+        most = self.options.max_cell_bytes
+        if len(self.cell) > most:
+            message = f"the cell has {counted(len(self.cell), 'byte')}, over the limit of {most}: {how_to_raise('cell_bytes')}"
+            raise self.hard("limit_exceeded", message, most)
+
+    def check_count(self, count: int, start: int) -> None:
+        """Refuse a number of headers that is announced."""
+        most = self.options.max_headers
+        if count > most:
+            message = (
+                f"the block announces {counted(count, 'header')}, over the limit of {most}: {how_to_raise('headers')}"
+            )
+            raise self.hard("limit_exceeded", message, start)
+
+    def check_header(self, index: int) -> None:
+        """Refuse the header of this number, where a block does not announce how many it has."""
+        most = self.options.max_headers
+        if index >= most:
+            message = f"the block has more headers than the limit of {most}: {how_to_raise('headers')}"
+            raise self.hard("limit_exceeded", message, self.at)
+
+    def peek(self, ahead: int) -> int | None:
+        """Give a byte further on, and stay."""
+        return self.cell[self.at + ahead] if ahead < self.left else None
+
+    def take(self, size: int, field: str) -> bytes:
+        """Take bytes; fewer are a fault at the place where they should begin."""
+        if size > self.left:
+            raise self.hard("truncated", too_short(field, size, self.left), self.at)
+        taken = self.cell[self.at : self.at + size]
+        self.at += size
+        return taken
+
+    def take_rest(self) -> bytes:
+        """Take all bytes that are left."""
+        return self.take(self.left, "rest")
+
+    def split(self, size: int, field: str) -> Cursor:
+        """Make a cursor over the next bytes, and step over them."""
+        start = self.at
+        self.take(size, field)
+        return Cursor(self.cell, start, self.at, options=self.options, place=self.place, faults=self.faults)
+
+    def nothing_after(self, field: str) -> None:
+        """Note bytes that are left where none should be."""
+        if self.left:
+            self.soft("trailing_bytes", f"{counted(self.left, 'byte')} left after the {field}", self.at)
+
+    def text_key(self, size: int) -> str | None:
+        """Take a key that is text, and name the header by it; one that is not UTF-8 is noted and left out."""
+        start = self.at
+        try:
+            key = self.take(size, "key").decode()
+        except UnicodeDecodeError as error:
+            self.soft("key_not_utf8", "the key is not UTF-8", start + error.start)
+            return None
+        self.name_header(key)
+        return key
+
+    def big(self, field: str, width: int) -> int:
+        """Read a signed number, most significant byte first, as Kafka writes them."""
+        return int.from_bytes(self.take(width, field), "big", signed=True)
+
+    def little(self, field: str, width: int) -> int:
+        """Read an unsigned number, least significant byte first, as Iggy writes them."""
+        return int.from_bytes(self.take(width, field), "little")
+
+    def length32(self, field: str) -> int:
+        """Read from four bytes how many follow."""
+        start = self.at
+        length = self.big(field, 4)
+        if length < 0:
+            raise self.hard("negative_length", f"{field} {length} is negative", start)
+        return length
+
+    def nullable_length32(self, field: str) -> int | None:
+        """Read from four bytes how many follow, or -1 for null."""
+        start = self.at
+        length = self.big(field, 4)
+        if length < -1:
+            raise self.hard("negative_length", f"{field} {length} is negative", start)
+        return None if length == -1 else length
+
+    def varint(self, field: str, width: int = 32) -> int:
+        """Read a zig-zag varint of 32 or 64 bits."""
+        try:
+            read = varint.read_unsigned(self.cell[self.at : min(self.end, self.at + varint.MAX_LEN)], width)
+        except varint.Truncated:
+            raise self.hard("truncated", f"the bytes end inside the {field}", self.at) from None
+        except varint.TooLong:
+            last = "fifth" if width == 32 else "tenth"
+            message = f"the varint of the {field} goes on after its {last} byte"
+            raise self.hard("varint_too_long", message, self.at) from None
+        if read.lost and not self.options.lenient:
+            message = f"the varint of the {field} has bits that {width} bits cannot hold"
+            raise self.hard("varint_lost_bits", message, self.at)
+        self.at += read.size
+        return varint.unzigzag(read.bits)
+
+    def varint_length(self, field: str) -> int:
+        """Read from a varint how many bytes follow."""
+        start = self.at
+        length = self.varint(field)
+        if length < 0:
+            raise self.hard("negative_length", f"{field} {length} is negative", start)
+        return length
+
+    def nullable_varint_length(self, field: str) -> int | None:
+        """Read from a varint how many bytes follow, or -1 for null."""
+        start = self.at
+        length = self.varint(field)
+        if length < -1:
+            raise self.hard("negative_length", f"{field} {length} is negative", start)
+        return None if length == -1 else length
+
+
+def too_short(field: str, wanted: int, left: int) -> str:
+    """Say that a field takes more bytes than are left."""
+    return f"{field} takes {counted(wanted, 'byte')} and {left} {'is' if left == 1 else 'are'} left"

@@ -1,0 +1,411 @@
+"""The verbs, each once: for one cell, and for a list of rows.
+
+A row is a cell of bytes in a format, or headers already (a list of keys and values, as Spark's Kafka source has them),
+or null. The order of the faults of a row is the order of the checks: the frame, the block, then the columns in the
+order asked for.
+
+What is given back is plain: headers as ``(key, kind, value)``, a key being ``str``, ``int`` or ``(kind, bits)``; an
+envelope as a dict of its fields; a value as Python has it; faults as :class:`~letterhead.errors.Fault`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from letterhead.columns import Columns, normalise
+from letterhead.errors import EncodeError, Fault, check_name
+from letterhead.limits import Limits
+from letterhead.losses import Loss
+from reference import keys, types
+from reference.batches import kip82_messages
+from reference.convert import Converted, convert, convert_rows
+from reference.cursor import ReadOptions
+from reference.formats import Format, named, of_one_message, target
+from reference.keys import Key
+from reference.losses import KindsGiven, Losses
+from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_cell, read_row
+from reference.walk import Entry, Fields, Refused
+from reference.writing import NO_MESSAGE, Report, Writer
+
+__all__ = [
+    "SET_CODECS",
+    "Converted",
+    "Loss",
+    "Losses",
+    "batch",
+    "convert",
+    "convert_rows",
+    "decode",
+    "decode_rows",
+    "encode",
+    "encode_rows",
+    "messages",
+    "messages_rows",
+    "select",
+    "select_rows",
+    "validate",
+    "validate_rows",
+]
+
+Spec = tuple[str, Key, str, str, bool]
+"""What is asked for in one column: its name, a key, a type, what to do with repeats, whether it is required."""
+
+
+SET_CODECS = ("none", "gzip", "snappy", "lz4")
+"""The codecs of message sets, by their numbers."""
+
+
+# --- decode ----------------------------------------------------------------------------------------------------------
+
+
+def decode(
+    data: bytes,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    limits: Limits | None = None,
+) -> list[Triple] | dict[str, Any]:
+    """Read one message: headers if the format is a block, a dict of fields otherwise."""
+    row = of_one_message(format)
+    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds, text_keys).within(limits))
+    raise_first(reading.faults, row)
+    fields = _decoded(reading, row)
+    headers: list[Triple] = fields["headers"]
+    return fields if row.envelope else headers
+
+
+def decode_rows(
+    rows: Iterable[bytes | None],
+    format: str,
+    *,
+    errors: str = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    limits: Limits | None = None,
+) -> list[Any]:
+    """Read every row; with ``errors="column"`` a dict of the fields and ``error``, null where the row is whole."""
+    row = of_one_message(format)
+    check_name("errors", errors, ERRORS)
+    options = ReadOptions(lenient, strict_kinds, text_keys).within(limits)
+    return [_decode_row(cell, number, row, errors, options) for number, cell in enumerate(rows)]
+
+
+def _decode_row(cell: bytes | None, number: int, row: Format, errors: str, options: ReadOptions) -> Any:
+    if cell is None:
+        return None
+    reading = read_cell(cell, row, options)
+    if errors == "raise":
+        raise_first(reading.faults, row, number)
+    if errors == "null" and reading.faults:
+        return None
+    fields = _decoded(reading, row)
+    if errors == "column":
+        return {**fields, "error": reading.faults or None}
+    return fields if row.envelope else fields["headers"]
+
+
+def _decoded(reading: Reading, row: Format) -> dict[str, Any]:
+    return {name: reading.headers if name == "headers" else reading.fields.get(name) for name, _ in row.fields}
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def messages(
+    data: bytes,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    limits: Limits | None = None,
+) -> list[dict[str, Any]]:
+    """Read the messages of a batch, each a dict of fields."""
+    row = _batch(format)
+    made = []
+    for reading in read_batch(data, row, ReadOptions(lenient, strict_kinds, text_keys).within(limits)):
+        raise_first(reading.faults, row)
+        made.append(_decoded(reading, row))
+    return made
+
+
+def messages_rows(
+    rows: Iterable[bytes | None],
+    format: str,
+    *,
+    columns: Sequence[str] | None = None,
+    headers: Columns | None = None,
+    errors: str = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    text_keys: bool = False,
+    dialect: str = "arrow",
+    limits: Limits | None = None,
+) -> list[dict[str, Any]]:
+    """Read the messages of every cell, one behind the other, each a dict.
+
+    It has the fields of the format behind ``row``, the place of the cell, or those that ``columns`` names; then what
+    ``headers`` asks for; then ``error`` where that is the policy. With ``errors="null"`` all of a message whose structure
+    is broken is null, and of another what could not be read. Where the framing of a cell breaks, one message says so and
+    is the last of it.
+    """
+    row = _batch(format)
+    check_name("errors", errors, ERRORS)
+    check_name("dialect", dialect, types.DIALECTS)
+    wanted = _specs(headers, row) if headers else []
+    known = ["row", *(name for name, _ in row.fields)]
+    names = known if columns is None else list(columns)
+    for name in names:
+        check_name("column", name, known)
+    options = ReadOptions(lenient, strict_kinds, text_keys).within(limits)
+    out = []
+    for number, cell in enumerate(rows):
+        for place, reading in enumerate(() if cell is None else read_batch(cell, row, options)):
+            values, faults = _pick(reading, wanted, dialect)
+            found = [in_message(place, fault) for fault in faults[len(reading.faults) :]]
+            if reading.place is not None:
+                found = [f if f.byte is None else f._replace(byte=reading.place) for f in found]
+            faults = [*reading.faults, *found]
+            if errors == "raise":
+                raise_first(faults, row, number)
+            made = {"row": number, **_decoded(reading, row)}
+            if errors == "null" and reading.broken:
+                made, values = {"row": number}, dict.fromkeys(values)
+            made = {name: made.get(name) for name in names} | values
+            out.append(made | {"error": faults or None} if errors == "column" else made)
+    return out
+
+
+def _batch(format: str) -> Format:
+    row = named(format)
+    if row.batch is None:
+        raise ValueError(f"{format} is not a batch: read it with decode")
+    return row
+
+
+# --- validate --------------------------------------------------------------------------------------------------------
+
+
+def validate(
+    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> list[Fault]:
+    """Find everything that is wrong with one message, or with all messages of a batch."""
+    return _faults(data, named(format), ReadOptions(lenient, strict_kinds).within(limits))
+
+
+def validate_rows(
+    rows: Iterable[Row], format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> list[list[Fault] | None]:
+    """Find everything that is wrong, row by row; null where a row is whole or there is none."""
+    row = named(format)
+    options = ReadOptions(lenient, strict_kinds).within(limits)
+    return [None if cell is None else _faults(cell, row, options) or None for cell in rows]
+
+
+def _faults(cell: Row, row: Format, options: ReadOptions) -> list[Fault]:
+    if row.batch is not None and isinstance(cell, bytes | bytearray | memoryview):
+        return [fault for reading in read_batch(bytes(cell), row, options) for fault in reading.faults]
+    return read_row(cell, row, options).faults
+
+
+# --- select ----------------------------------------------------------------------------------------------------------
+
+
+def select(
+    data: bytes,
+    format: str,
+    columns: Columns,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    dialect: str = "arrow",
+    limits: Limits | None = None,
+) -> dict[str, Any]:
+    """Read some headers of one message as typed values."""
+    row = of_one_message(format)
+    check_name("dialect", dialect, types.DIALECTS)
+    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds).within(limits))
+    values, faults = _pick(reading, _specs(columns, row), dialect)
+    raise_first(faults, row)
+    return values
+
+
+def select_rows(
+    rows: Iterable[Row],
+    format: str,
+    columns: Columns,
+    *,
+    errors: str = "raise",
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    dialect: str = "arrow",
+    lists: bool = False,
+    limits: Limits | None = None,
+) -> dict[str, list[Any]]:
+    """Read some headers of every row into columns; ``lists`` says that a null row is a null list, not a null cell."""
+    row = of_one_message(format)
+    check_name("errors", errors, ERRORS)
+    check_name("dialect", dialect, types.DIALECTS)
+    wanted = _specs(columns, row)
+    options = ReadOptions(lenient, strict_kinds).within(limits)
+    names = [name for name, *_ in wanted] + (["error"] if errors == "column" else [])
+    out: dict[str, list[Any]] = {name: [] for name in names}
+    for number, cell in enumerate(rows):
+        null = cell is None and not lists
+        values = {} if null else _select_row(read_row(cell, row, options), number, row, wanted, errors, dialect)
+        for name in names:
+            out[name].append(values.get(name))
+    return out
+
+
+def _specs(columns: Columns, row: Format) -> list[Spec]:
+    specs: list[Spec] = []
+    for name, asked, type, repeat, required in normalise(columns):
+        key = keys.given(asked)
+        keys.check_form(key, row.traits.keys, row.name)
+        specs.append((name, key, type, repeat, required))
+    return specs
+
+
+def _select_row(
+    reading: Reading, number: int, row: Format, wanted: list[Spec], errors: str, dialect: str
+) -> dict[str, Any]:
+    values, faults = _pick(reading, wanted, dialect)
+    if errors == "raise":
+        raise_first(faults, row, number)
+    if errors == "null" and reading.broken:
+        return {}
+    return {**values, "error": faults or None}
+
+
+def _pick(reading: Reading, wanted: list[Spec], dialect: str) -> tuple[dict[str, Any], list[Fault]]:
+    faults = list(reading.faults)
+    return {spec[0]: _column(reading, spec, dialect, faults) for spec in wanted}, faults
+
+
+def _column(reading: Reading, spec: Spec, dialect: str, faults: list[Fault]) -> Any:
+    """Give what one row has for one column, and note what is wrong with it."""
+    column, key, type, repeat, required = spec
+    found = [entry for entry in reading.entries if entry.key == key]
+    # What comes after a hard fault was not read: a header may be there, and a list would be only the front of one.
+    if required and not found and not reading.broken:
+        missing = "the header is required and absent"
+        faults.append(Fault("missing_key", missing, key=keys.spell(key), column=column))
+    if repeat == "all" and reading.broken:
+        return None
+    if repeat == "error" and len(found) > 1:
+        second = found[1]
+        text = keys.spell(key)
+        faults.append(Fault("repeated_key", "the key stands a second time", second.at, second.header, text, column))
+        return None
+    if repeat == "all":
+        before = len(faults)
+        values = [_value(entry, type, dialect, column, faults) for entry in found]
+        return values if len(faults) == before else None
+    if not found:
+        return None
+    return _value(found[-1] if repeat == "last" else found[0], type, dialect, column, faults)
+
+
+def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Fault]) -> Any:
+    if entry.value is None:
+        return None
+    text = keys.spell(entry.key)
+    if entry.kind is not None:
+        name, _ = types.parse(type)
+        if not types.accepts(type, entry.kind):
+            message = f"the value is {entry.kind} and {name} was asked for"
+            faults.append(Fault("wrong_kind", message, entry.at, entry.header, text, column))
+            return None
+        if entry.kind != "binary":
+            type = name  # the value is its bits, most significant byte first, whatever the order asked for
+    try:
+        return types.read(type, entry.value, dialect=dialect)
+    except types.Misfit as misfit:
+        byte = None if entry.at is None else entry.at + misfit.within
+        faults.append(Fault(misfit.code, misfit.message, byte, entry.header, text, column))
+        return None
+
+
+# --- encode ----------------------------------------------------------------------------------------------------------
+
+
+def encode(
+    message: Iterable[Any] | Mapping[str, Any] | None,
+    format: str,
+    *,
+    kinds: KindsGiven = None,
+    on_loss: str = "raise",
+    null_headers: str = "empty",
+    canonical: bool = False,
+) -> bytes | None:
+    """Write one message: headers if the format is a block, a mapping of fields otherwise.
+
+    A header is ``(key, value)`` or ``(key, kind, bits)``.
+    """
+    row = target(format)
+    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
+    return _write(message, writer).data
+
+
+def encode_rows(
+    rows: Iterable[Any],
+    format: str,
+    *,
+    kinds: KindsGiven = None,
+    on_loss: str = "raise",
+    null_headers: str = "empty",
+    canonical: bool = False,
+) -> list[Any]:
+    """Write every row. For a block a null row is a null list; for an envelope it is no message.
+
+    With ``on_loss="report"`` a row is a dict of ``data`` and ``losses``, null where nothing was lost.
+    """
+    row = target(format)
+    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
+    out: list[Any] = []
+    for number, message in enumerate(rows):
+        nothing = message is None and row.envelope is not None
+        report = NO_MESSAGE if nothing else _write(message, writer, number)
+        out.append({"data": report.data, "losses": report.losses or None} if on_loss == "report" else report.data)
+    return out
+
+
+def batch(
+    messages: Iterable[Mapping[str, Any]],
+    format: str,
+    *,
+    codec: str = "none",
+    kinds: KindsGiven = None,
+    on_loss: str = "raise",
+    null_headers: str = "empty",
+) -> bytes:
+    """Write messages, each a mapping of all fields, as one set of ``kip82-messages*``."""
+    number = SET_CODECS.index(codec)
+    row = target(format.replace("messages", "message"))
+    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=False, converting=False)
+    laid_out: list[Fields] = []
+    written: list[bytes] = []
+    try:
+        for fields in kip82_messages.lay_out(messages, number):
+            laid_out.append(fields)
+            written.append(_write(fields, writer, len(written)).data or b"")
+    except Refused as refused:
+        fault = Fault(refused.code, refused.message, None, refused.header, refused.key)
+        raise fault.as_error(EncodeError, format, row=len(written)) from None
+    data = b"".join(written)
+    if not number:
+        return data
+    return encode(kip82_messages.compressed(laid_out, data, number), row.name) or b""
+
+
+def _write(message: Any, writer: Writer, number: int | None = None) -> Report:
+    row = writer.row
+    fields: Fields = {} if row.envelope is None else {name: message.get(name) for name, _ in row.fields}
+    report = writer.write(message if row.envelope is None else message["headers"], lambda _: fields, number)
+    raise_first(report.faults, row, number, EncodeError)
+    return report

@@ -1,0 +1,180 @@
+"""What every verb that reads begins with: a row becomes fields, headers and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from letterhead.errors import DecodeError, Fault, HeaderError
+from letterhead.limits import how_to_raise
+from reference import keys
+from reference.cursor import Broken, Cursor, ReadOptions
+from reference.formats import Format
+from reference.keys import Key
+from reference.kinds import is_kind
+from reference.walk import Entry, Fields, Opened
+
+ERRORS = ("raise", "null", "column")
+"""What may become of a message that cannot be read."""
+
+Row = bytes | Sequence[Any] | None
+
+Triple = tuple[Key, str | None, bytes | None]
+
+
+class Reading(NamedTuple):
+    """What could be read of one message."""
+
+    fields: Fields
+    entries: list[Entry]
+    """Headers up to the first hard fault, those that could not be read left out."""
+    absent: bool
+    """The message has no headers field."""
+    broken: bool
+    """A hard fault, of the frame or the block, ended the walk."""
+    damaged: bool
+    """Not every header could be read."""
+    faults: list[Fault]
+    place: int | None = None
+    """Where everything of the message stands, if its bytes are in the cell in another form."""
+
+    @property
+    def headers(self) -> list[Triple] | None:
+        """The headers, if there are any to speak of and all could be read."""
+        if self.absent or self.broken or self.damaged:
+            return None
+        return [(entry.key, entry.kind, entry.value) for entry in self.entries]
+
+
+def read_cell(cell: bytes, row: Format, options: ReadOptions) -> Reading:
+    """Read the bytes of one message."""
+    cursor = Cursor(cell, options=options)
+    try:
+        cursor.check_cell()
+        fields, block = ({}, cursor) if row.envelope is None else row.envelope.unseal(cursor)
+    except Broken as end:
+        return Reading({}, [], False, True, True, [*cursor.faults, end.fault])
+    return _read_block(row, fields, block, cursor.faults, broken=False)
+
+
+def read_batch(cell: bytes, row: Format, options: ReadOptions) -> Iterator[Reading]:
+    """Read the bytes of many messages; faults say which message they are in."""
+    assert row.batch is not None, "only batches come here"
+    cursor = Cursor(cell, options=options)
+    try:
+        cursor.check_cell()
+    except Broken as end:
+        yield _read_block(row, {}, None, [in_message(0, end.fault)], broken=True)
+        return
+    output = 0
+    for number, opened in enumerate(row.batch.messages(cursor)):
+        output += _output_bytes(opened)
+        message = _over_limit(number + 1, output, options)
+        if message is not None:
+            faults = [in_message(number, fault) for fault in (*opened.faults, Fault("limit_exceeded", message))]
+            yield Reading({}, [], False, True, True, faults)
+            return
+        reading = _read_block(row, opened.fields, opened.block, opened.faults, broken=opened.broken)
+        place = None if opened.block is None else opened.block.place
+        yield reading._replace(faults=[in_message(number, fault) for fault in reading.faults], place=place)
+
+
+def _output_bytes(opened: Opened) -> int:
+    """Return the bytes of a message's keys, values, ids and headers."""
+    fields = sum(len(value) for value in opened.fields.values() if isinstance(value, bytes))
+    return fields + (0 if opened.block is None else opened.block.left)
+
+
+def _over_limit(records: int, output: int, options: ReadOptions) -> str | None:
+    """Return which limit the records of a value exceed."""
+    if records > options.max_records:
+        return f"the value has more records than the limit of {options.max_records}: {how_to_raise('records')}"
+    if output > options.max_output_bytes:
+        most = options.max_output_bytes
+        return f"the records of the value take more bytes than the limit of {most}: {how_to_raise('output_bytes')}"
+    return None
+
+
+def in_message(number: int, fault: Fault) -> Fault:
+    """Say which message of a batch a fault is in."""
+    return fault._replace(message=f"message {number}: {fault.message}")
+
+
+def _read_block(row: Format, fields: Fields, block: Cursor | None, faults: list[Fault], *, broken: bool) -> Reading:
+    """Walk the headers of a message whose frame was read; the faults of the frame come first."""
+    entries: list[Entry] = []
+    frame_faults = len(faults)
+    text_keys = block is not None and block.options.text_keys and row.traits.keys == "typed"
+    try:
+        for entry in () if block is None else row.block.walk(block):
+            if text_keys and not isinstance(entry.key, str):
+                # The list is refused; what is asked for by its typed key is still found.
+                faults.append(_no_text(entry))
+            entries.append(entry)
+    except Broken as end:
+        faults.append(end.fault)
+        broken = True
+    absent = block is None and not broken
+    return Reading(fields, entries, absent, broken, len(faults) > frame_faults, faults)
+
+
+def _no_text(entry: Entry) -> Fault:
+    """Say why a typed key is no text."""
+    kind, _ = keys.typed(entry.key)
+    code, message = "wrong_kind", f"the key is {kind} and text keys were asked for"
+    if kind == "string":
+        code, message = "key_not_utf8", "the key is not UTF-8"
+    return Fault(code, message, None, entry.header, keys.spell(entry.key))
+
+
+def read_list(headers: Sequence[Any] | None) -> Reading:
+    """Take headers that are a list already."""
+    entries: list[Entry] = []
+    faults: list[Fault] = []
+    for index, header in enumerate(headers or ()):
+        key, kind, value = header_of(header)
+        unknown = unknown_kind(key, kind)
+        if key is None:
+            faults.append(Fault("null_key", "the key is null", None, index))
+        elif unknown is not None:
+            text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
+            faults.append(Fault("unknown_kind", f"unknown kind '{unknown}'", None, index, text))
+        else:
+            entries.append(Entry(index, key, kind, value, None))
+    return Reading({}, entries, headers is None, False, bool(faults), faults)
+
+
+def read_row(cell: Row, row: Format, options: ReadOptions) -> Reading:
+    """Read bytes, or take a list."""
+    if isinstance(cell, bytes | bytearray | memoryview):
+        return read_cell(bytes(cell), row, options)
+    return read_list(cell)
+
+
+def header_of(header: Any) -> tuple[Key | None, str | None, bytes | None]:
+    """Give key, kind and value of a header as rows have it: two or three parts, or the fields of a struct."""
+    if header is None:
+        return None, None, None
+    if isinstance(header, Mapping):
+        key, kind, value = header["key"], header.get("kind"), header["value"]
+        if "key_kind" in header and key is not None:
+            key = None if header["key_kind"] is None else (header["key_kind"], key)
+    else:
+        key, kind, value = header if len(header) == 3 else (header[0], None, header[1])
+    return None if key is None else keys.given(key), kind, value
+
+
+def unknown_kind(key: Key | None, kind: str | None) -> str | None:
+    """Give the first of the kinds of a header that there is not."""
+    for name in (key[0] if isinstance(key, tuple) else None, kind):
+        if name is not None and not is_kind(name):
+            return name
+    return None
+
+
+def raise_first(
+    faults: list[Fault], row: Format, number: int | None = None, error: type[HeaderError] = DecodeError
+) -> None:
+    """Raise the first fault, if there is one."""
+    if faults:
+        raise faults[0].as_error(error, row.name, row=number)

@@ -1,0 +1,126 @@
+"""What goes between a layout and a verb: headers and messages that were read, and those about to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from letterhead.errors import Fault
+from letterhead.losses import Loss
+from reference.cursor import Cursor
+from reference.keys import Key
+
+Fields = dict[str, Any]
+"""Fields of an envelope by name, the headers left out."""
+
+
+class Entry(NamedTuple):
+    """A header that was read: which one it is, and the byte where its value begins.
+
+    A value that has a kind is its bits, most significant byte first; null has no kind.
+    """
+
+    header: int
+    key: Key
+    kind: str | None
+    value: bytes | None
+    at: int | None
+
+
+class Outgoing(NamedTuple):
+    """A header about to be written.
+
+    Attributes
+    ----------
+    header : int
+        Which one it was where it comes from.
+    text : str
+        Its key in words, for faults.
+    key : bytes, int or (kind, bits)
+        Its key as the format has keys; text is its UTF-8.
+    kind : str or None
+        The kind of the value, where the format has kinds and the value is not null.
+    value : bytes or None
+        The bits of the value, most significant byte first, or the bytes of one without a kind.
+    """
+
+    header: int
+    text: str
+    key: Any
+    kind: str | None
+    value: bytes | None
+
+
+class Written(NamedTuple):
+    """A block that was written, and how many headers are in it."""
+
+    header_count: int
+    block: bytes
+
+
+class Opened(NamedTuple):
+    """A message of a batch.
+
+    Attributes
+    ----------
+    fields : dict
+        What could be read, the headers left out.
+    block : Cursor or None
+        Where its headers are; ``None`` when it has no such field.
+    faults : list of Fault
+        What is wrong with its frame, in the order found; the faults of its block are noted behind them.
+    broken : bool
+        It could not be read, and has neither fields nor headers.
+    """
+
+    fields: Fields
+    block: Cursor | None
+    faults: list[Fault]
+    broken: bool = False
+
+
+Lose = Callable[[Loss], None]
+"""Where a loss is noted."""
+
+
+class Refused(Exception):
+    """Something that cannot be written."""
+
+    def __init__(self, code: str, message: str, header: int | None = None, key: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.header = header
+        self.key = key
+
+
+class Block(Protocol):
+    """The bytes of all headers of one message."""
+
+    def walk(self, cursor: Cursor) -> Iterator[Entry]:
+        """Give every header up to the cursor's end; note soft faults, raise the hard one."""
+        ...
+
+    def write(self, headers: list[Outgoing]) -> bytes:
+        """Give the bytes of these headers."""
+        ...
+
+
+class Envelope(Protocol):
+    """The bytes of one message: a block and the fields around it."""
+
+    def unseal(self, cursor: Cursor) -> tuple[Fields, Cursor | None]:
+        """Read the fields, and find the block; there is none where the message has no headers field."""
+        ...
+
+    def seal(self, fields: Fields, written: Written, lose: Lose) -> bytes | None:
+        """Write fields around a block; nothing where a message with these fields has no cell."""
+        ...
+
+
+class Batch(Protocol):
+    """The bytes of many messages."""
+
+    def messages(self, cursor: Cursor) -> Iterator[Opened]:
+        """Give every message up to the cursor's end; one that hides where the next begins is the last."""
+        ...

@@ -1,0 +1,132 @@
+"""What the verbs that write have in common: headers go through the gate, and what is left is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from letterhead.errors import ConversionError, Fault, check_name
+from reference import keys
+from reference.formats import Format
+from reference.keys import Key
+from reference.losses import ON_LOSS, Asked, Gate, KindsGiven, Ledger, Losses
+from reference.reading import header_of, unknown_kind
+from reference.walk import Fields, Outgoing, Refused, Written
+
+NULL_HEADERS = ("empty", "raise")
+
+
+FieldsFor = Callable[[Ledger], Fields]
+"""Gives the fields of a message, and notes what is lost of them."""
+
+
+class Report(NamedTuple):
+    """A message that was written and what was lost on the way, or why it could not be."""
+
+    data: bytes | None
+    losses: Losses
+    faults: list[Fault]
+
+
+NO_MESSAGE = Report(None, Losses(), [])
+
+
+class Writer:
+    """Writes messages into one format.
+
+    Parameters
+    ----------
+    row : Format
+        The target.
+    kinds : str or mapping, optional
+        How values lose or get their kinds.
+    on_loss : {"raise", "drop", "report"}
+        What to do with what the target cannot carry.
+    null_headers : {"empty", "raise"}
+        Whether headers that are null are written as none or refused.
+    canonical : bool
+        Write headers in the one order that the format has for them.
+    converting : bool
+        The headers were read from another format, and not made by the caller.
+    from_typed_keys : bool
+        That format has typed keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an option makes no sense for the target.
+    """
+
+    def __init__(
+        self,
+        row: Format,
+        *,
+        kinds: KindsGiven,
+        on_loss: str,
+        null_headers: str,
+        canonical: bool,
+        converting: bool,
+        from_typed_keys: bool = False,
+    ) -> None:
+        check_name("on_loss", on_loss, ON_LOSS)
+        check_name("null_headers", null_headers, NULL_HEADERS)
+        if canonical and row.traits.canonical is None:
+            raise ValueError(f"canonical=True: {row.name} has no order of its own for headers")
+        self.row = row
+        self.asked = Asked(kinds, row)
+        self.on_loss = on_loss
+        self.null_headers = null_headers
+        self.canonical = canonical
+        self.converting = converting
+        self.from_typed_keys = from_typed_keys
+
+    def gather(self, headers: Iterable[Any] | None, ledger: Ledger) -> list[Outgoing]:
+        """Take headers through the gate."""
+        if headers is None and self.null_headers == "raise":
+            raise Refused("null_not_carried", 'the list of headers is null, and null_headers="raise" refuses that')
+        gate = Gate(self.row, self.asked, ledger, converting=self.converting, from_typed_keys=self.from_typed_keys)
+        carried = [gate.carry(index, *_checked(index, header)) for index, header in enumerate(headers or ())]
+        outgoing = [header for header in carried if header is not None]
+        if self.canonical:
+            outgoing.sort(key=self.row.traits.canonical)
+        return outgoing
+
+    def seal(self, headers: list[Outgoing], fields: Fields, ledger: Ledger) -> bytes | None:
+        """Give the bytes of a message; none where the format says so by having no cell."""
+        block = self.row.block.write(headers)
+        if self.row.envelope is None:
+            return block
+        return self.row.envelope.seal(fields, Written(len(headers), block), ledger.lose)
+
+    def write(self, headers: Iterable[Any] | None, fields: FieldsFor, number: int | None = None) -> Report:
+        """Write one message, whose fields are asked for when its headers are through."""
+        ledger = Ledger()
+        try:
+            gathered = self.gather(headers, ledger)
+            written = self.seal(gathered, fields(ledger), ledger)
+        except Refused as refused:
+            fault = Fault(refused.code, refused.message, None, refused.header, refused.key)
+            return Report(None, Losses(), [fault])
+        if self.on_loss == "raise" and ledger.first is not None:
+            code, message, header, key = ledger.first[:4]
+            raise Fault(code, message, None, header, key).as_error(ConversionError, self.row.name, row=number)
+        return Report(written, ledger.report(), [])
+
+
+def _checked(index: int, header: Any) -> tuple[Key, str | None, bytes | None]:
+    """Refuse headers that no format could have."""
+    key, kind, value = header_of(header)
+    if key is None:
+        raise Refused("null_key", "the key is null", index)
+    if isinstance(key, str):
+        try:
+            key.encode()
+        except UnicodeEncodeError:
+            raise Refused("key_not_utf8", "half of a surrogate pair has no UTF-8 form", index) from None
+    if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
+        raise Refused("out_of_range", "the key does not fit int32", index, str(key))
+    unknown = unknown_kind(key, kind)
+    if unknown is not None:
+        text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
+        raise Refused("unknown_kind", f"unknown kind '{unknown}'", index, text)
+    return key, kind, value
