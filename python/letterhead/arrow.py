@@ -20,9 +20,9 @@ from letterhead.arrays import Column as Column
 from letterhead.arrays import OnError as OnError
 from letterhead.arrays import to_pyarrow
 from letterhead.columns import Columns, check_distinct, normalise
+from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
 from letterhead.limits import Limits
 from letterhead.losses import Kinds, plain_kinds
-from letterhead.parts.columns import amqp, rfc3339, schema_id, traceparent
 
 if TYPE_CHECKING:
     from letterhead.scan.report import Scan

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
-from letterhead import amqp
 from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES
+from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
 from letterhead.reference import keys as forms
 from letterhead.reference import ops

@@ -24,7 +24,7 @@ from letterhead import arrow as lha
 from letterhead.cli import main
 from letterhead.cli.commands import app
 from letterhead.cli.damage import damage_cells
-from letterhead.profiles import PROFILES
+from letterhead.conventions import PROFILES
 from letterhead.reference import ops
 from terminal import read_to_end
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.amqp import CONSTRUCTORS
+from letterhead.conventions.amqp import CONSTRUCTORS
 
 __all__ = ["READINGS", "SHAPES", "WINDOW_MS", "Reading", "Tally", "Values"]
 

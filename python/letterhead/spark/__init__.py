@@ -15,7 +15,7 @@ with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' w
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 
-from letterhead.profiles import profile
+from letterhead.conventions import profile
 from letterhead.spark.changelog import changelog_table
 from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact
