@@ -19,7 +19,7 @@ from letterhead import conventions, errors
 from letterhead.columns import All, Field, field
 from letterhead.conventions import profile, spring_columns
 from letterhead.envelope import Envelope
-from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
+from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
 from letterhead.losses import Converted, Loss, Losses
@@ -75,6 +75,7 @@ __all__ = [
     "Int32",
     "Int64",
     "Int128",
+    "LetterheadError",
     "Limits",
     "Loss",
     "Losses",

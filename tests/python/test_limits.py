@@ -25,14 +25,13 @@ from command import runner
 from implementations import fault_of
 from letterhead import arrow as lha
 from letterhead import limits as own
-from letterhead.errors import DecodeError, Fault
+from letterhead.errors import DamagedRowError, DecodeError, Fault
 from letterhead.limits import Limits
 from letterhead.reference import ops, varint
 from letterhead.reference.crc32c import crc32c
 from letterhead.reference.cursor import Cursor
 from letterhead.reference.formats import FORMATS
 from letterhead.reference.reading import _output_bytes
-from letterhead.state.errors import DamagedRowError
 from strategies import BATCHES, ONE, few
 
 HEADERS = 3

@@ -13,9 +13,8 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from letterhead.errors import DecodeError, EncodeError
+from letterhead.errors import DamagedRowError, DecodeError, EncodeError, SerdeError
 from letterhead.state import serdes
-from letterhead.state.errors import DamagedRowError, SerdeError
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,

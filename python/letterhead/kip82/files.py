@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from letterhead.kip82.log_errors import LogLockedError
+from letterhead.errors import LogLockedError
 
 __all__ = ["Lock", "replace_file", "sync_directory"]
 

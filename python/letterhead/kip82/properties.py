@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from letterhead.errors import MessageLogError
 from letterhead.kip82.files import replace_file
 from letterhead.kip82.layouts import Layout, check_layout
-from letterhead.kip82.log_errors import MessageLogError
 
 __all__ = ["ANYWHERE", "Properties", "check_format_version"]
 

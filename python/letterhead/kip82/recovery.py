@@ -7,9 +7,8 @@ import os
 import warnings
 from typing import NamedTuple
 
-from letterhead.errors import TornTailWarning
+from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
 from letterhead.kip82.files import replace_file
-from letterhead.kip82.log_errors import Damage, DamagedLogError, MessageLogError
 from letterhead.kip82.segment import FRAME, MAGIC_AT, Segment, Stored
 from letterhead.message import validate
 

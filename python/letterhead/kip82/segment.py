@@ -36,9 +36,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead.envelope import Envelope
-from letterhead.errors import DecodeError
+from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout
-from letterhead.kip82.log_errors import Damage
 from letterhead.message import messages, validate
 
 __all__ = ["Segment", "Stored", "name_of"]

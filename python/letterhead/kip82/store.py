@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead.envelope import Envelope
+from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.files import Lock, sync_directory
 from letterhead.kip82.layouts import Layout
-from letterhead.kip82.log_errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import Segment, Stored, name_of

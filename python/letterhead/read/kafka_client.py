@@ -30,7 +30,7 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "OffsetsGone", "Place"]
+__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "Place"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
@@ -74,27 +74,6 @@ class Fetched(NamedTuple):
     first: int
     end: int
     aborted: list[tuple[int, int]]
-
-
-class OffsetsGone(RuntimeError):
-    """Records that were to be read and are not there any more.
-
-    Attributes
-    ----------
-    place : Place
-        Where.
-    offset : int
-        What was asked for.
-    """
-
-    def __init__(self, place: Place, offset: int, why: str) -> None:
-        super().__init__(f"{place}: offset {offset} cannot be read: {why}")
-        self.place = place
-        self.offset = offset
-        self.why = why
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.place, self.offset, self.why)
 
 
 class Client(Closing):

@@ -12,9 +12,9 @@ with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
-from letterhead.errors import check_name
+from letterhead.errors import OffsetsGone, check_name
 from letterhead.read.fetched import Span, rows_of
-from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, OffsetsGone, Place
+from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, Place
 from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
 from letterhead.read.reader import Reader
 from letterhead.read.record_sets import Rows

@@ -18,14 +18,14 @@ from typing import Any
 from weakref import WeakSet, finalize
 
 from letterhead.closing import Closing
-from letterhead.extras import needed
-from letterhead.state.errors import (
+from letterhead.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
     StoreLockedError,
     StoreNotFoundError,
     of_parent,
 )
+from letterhead.extras import needed
 from letterhead.state.position import Position
 from letterhead.state.rocksdb.layouts import OFFSETS, Layout, Legacy, mixed_formats
 from letterhead.state.rocksdb.rows import Batch, FamilyRows, Rows, failed, read_rows
