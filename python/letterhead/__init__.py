@@ -16,14 +16,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
-from letterhead.columns import All, Field, field
 from letterhead.conventions import profile, spring_columns
 from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
-from letterhead.losses import Converted, Loss, Losses
-from letterhead.message import batch, convert, decode, encode, inspect, messages, select, validate
+from letterhead.operations import batch, convert, decode, encode, inspect, messages, select, validate
+from letterhead.results import Converted, Loss, Losses
+from letterhead.types import All, Field, field
 from letterhead.values import (
     Binary,
     Bool,

@@ -20,6 +20,7 @@ HeaderKey: TypeAlias = str | int | Value
 GivenKey: TypeAlias = str | int | bytes | Value
 HeaderValue: TypeAlias = bytes | Value | None
 GivenValue: TypeAlias = bytes | bytearray | memoryview | str | Value | None
+GivenHeaders: TypeAlias = "Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 _Default = TypeVar("_Default")
 
 
@@ -407,6 +408,11 @@ class FrozenHeaders(Headers):
     def frozen(self) -> FrozenHeaders:
         """Give this object."""
         return self
+
+
+def pairs_of(headers: GivenHeaders) -> list[Header]:
+    """Return headers in any accepted form as a list, as the compiled core takes them."""
+    return (headers if isinstance(headers, Headers) else Headers(headers))._list()
 
 
 _FROZEN = "these headers are frozen: Headers(...) of them makes a copy that can be changed"

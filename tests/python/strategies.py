@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
-from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES
 from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
 from letterhead.reference import keys as forms
@@ -32,6 +31,7 @@ from letterhead.testing.plain import (
     payloads,
     values,
 )
+from letterhead.types import ORDERS, REPEATS, SELECT_TYPES
 from letterhead.values import of_message
 
 BATCHES = [name for name, row in FORMATS.items() if row.batch is not None]

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.columns import SELECT_TYPES
 from letterhead.conventions import amqp
 from letterhead.reference import types
+from letterhead.types import SELECT_TYPES
 from strategies import amqp_values
 
 # What Qpid Proton 0.40 wrote, and how it read every code of the standard.

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES, normalise
 from letterhead.reference import types
+from letterhead.types import ORDERS, REPEATS, SELECT_TYPES, normalise
 from letterhead.values import of_message
 
 

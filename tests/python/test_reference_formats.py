@@ -20,10 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letterhead.errors import CODES, ConversionError, EncodeError, HeaderError
-from letterhead.losses import Loss
 from letterhead.reference import keys, ops
 from letterhead.reference.formats import FORMATS
 from letterhead.reference.kinds import turned
+from letterhead.results import Loss
 from reference_cases import WRITTEN, Line, codes, id_bytes, kip82, messages_for, places, raised
 
 DIFFERENCES = {

@@ -18,10 +18,10 @@ from alike import decoded, decoded_alike, outcome, read_alike, same, selected
 from implementations import fault_of
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.columns import ORDERS, SELECT_TYPES, normalise
 from letterhead.conventions import amqp
 from letterhead.reference import kinds, ops
 from letterhead.reference.formats import FORMATS
+from letterhead.types import ORDERS, SELECT_TYPES, normalise
 from list_columns import list_column, list_rows
 from strategies import BATCHES, ONE, few
 

@@ -8,7 +8,7 @@ from typing import Any, assert_type
 import letterhead as lh
 from letterhead.errors import Fault
 from letterhead.headers import HeaderKey, HeaderValue
-from letterhead.message import Inspection, Label
+from letterhead.results import Inspection, Label
 
 pairs = [("tenant", "acme"), ("retry", "3")]
 a_name = str("kafka")  # noqa: UP018  # no literal: only known when the program runs

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import FAULTS, Failure
-from letterhead.extras import how_to_install
 
 if TYPE_CHECKING:
     import pyarrow.parquet

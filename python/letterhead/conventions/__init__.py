@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from letterhead.columns import Field
 from letterhead.conventions import amqp
 from letterhead.conventions.cloudevents import CLOUDEVENTS
 from letterhead.conventions.dead_letter_queues import CONNECT_DLQ, STREAMS_DLQ
@@ -17,6 +16,7 @@ from letterhead.conventions.profile import Profile, Row
 from letterhead.conventions.schema_ids import SCHEMA_ID
 from letterhead.conventions.spring import SPRING, SPRING_DLT, spring_columns
 from letterhead.errors import check_name
+from letterhead.types import Field
 
 __all__ = ["PROFILES", "Profile", "Row", "amqp", "profile", "spring_columns"]
 

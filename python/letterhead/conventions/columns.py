@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import Any, Literal
 
 from letterhead import _native
-from letterhead.arrays import Column, OnError, to_pyarrow
+from letterhead._arrow_types import Column, OnError, to_pyarrow
+from letterhead._optional_dependencies import how_to_install
 from letterhead.conventions.amqp import check_type
 from letterhead.errors import check_name
-from letterhead.extras import how_to_install
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
+from letterhead.envelope import Data
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
-from letterhead.given import Data
 from letterhead.headers import Headers
 from letterhead.iggy.faults import refuse_value
 from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes
-from letterhead.losses import Kinds
-from letterhead.message import decode, encode
+from letterhead.operations import decode, encode
+from letterhead.results import Kinds
 from letterhead.values import Value
 
 __all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]

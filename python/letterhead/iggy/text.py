@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from letterhead.iggy.faults import refuse_bytes
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.message import encode, select
+from letterhead.operations import encode, select
 from letterhead.values import KINDS, Binary, Float32, String, Value
 
 __all__ = ["parse_value", "spell_value"]

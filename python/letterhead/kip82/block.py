@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 from letterhead import headers as core
 from letterhead.errors import DecodeError, HeaderError, check_name
 from letterhead.kip82.serializers import HeaderSerializer
-from letterhead.message import decode, encode
+from letterhead.operations import decode, encode
 
 __all__ = ["DraftHeaders", "GivenHeaders", "HeaderErrors"]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
 from letterhead.envelope import Envelope
 from letterhead.errors import (
     ConversionError,
@@ -42,7 +42,7 @@ from letterhead.kip82.versions import (
     pack,
     write_message,
 )
-from letterhead.losses import Kinds
+from letterhead.results import Kinds
 
 __all__ = ["Compacted", "MessageLog"]
 

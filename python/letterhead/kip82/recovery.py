@@ -10,7 +10,7 @@ from typing import NamedTuple
 from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
 from letterhead.kip82.files import replace_file
 from letterhead.kip82.segment import FRAME, MAGIC_AT, Segment, Stored
-from letterhead.message import validate
+from letterhead.operations import validate
 
 __all__ = ["Tail", "check_kafka_segment", "open_tail"]
 

@@ -38,7 +38,7 @@ from typing import NamedTuple
 from letterhead.envelope import Envelope
 from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout
-from letterhead.message import messages, validate
+from letterhead.operations import messages, validate
 
 __all__ = ["Segment", "Stored", "name_of"]
 

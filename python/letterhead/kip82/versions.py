@@ -25,8 +25,8 @@ from letterhead.errors import EncodeError
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
-from letterhead.losses import Kinds
-from letterhead.message import batch, convert, encode, messages
+from letterhead.operations import batch, convert, encode, messages
+from letterhead.results import Kinds
 
 __all__ = [
     "MAGIC",

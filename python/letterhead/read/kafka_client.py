@@ -15,8 +15,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from letterhead.closing import Closing
-from letterhead.extras import how_to_install
+from letterhead._context_managers import Closing
+from letterhead._optional_dependencies import how_to_install
 from letterhead.read.kafka_options import Settings
 
 try:

@@ -16,9 +16,9 @@ from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.rocksdb import StoredFamilies
 
 if TYPE_CHECKING:
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["StoreColumns"]
 

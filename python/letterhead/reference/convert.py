@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 from letterhead.errors import DecodeError, EncodeError, HeaderError, check_name
 from letterhead.limits import Limits
-from letterhead.losses import Loss
 from letterhead.reference.cursor import ReadOptions
 from letterhead.reference.formats import Format, named, target
 from letterhead.reference.losses import KindsGiven, Ledger, Losses
 from letterhead.reference.reading import ERRORS, raise_first, read_cell
 from letterhead.reference.walk import Fields
 from letterhead.reference.writing import NO_MESSAGE, Report, Writer
+from letterhead.results import Loss
 
 DERIVED = ("crc", "checksum")
 """Fields that follow from the others."""

@@ -1,7 +1,7 @@
 """What a target can carry of the headers of a message, and what it cannot: computed header by header, never for a pair.
 
 A header goes through four gates, in this order: its key, a null value, the kind of its value, its value. The first that
-leaves it out ends its way. What a gate changes or leaves out is a :class:`~letterhead.losses.Loss`.
+leaves it out ends its way. What a gate changes or leaves out is a :class:`~letterhead.results.Loss`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from letterhead.errors import check_name, unknown_name
-from letterhead.losses import Loss
 from letterhead.reference import keys, kinds, types
 from letterhead.reference.formats import Format
 from letterhead.reference.keys import Key
 from letterhead.reference.parts import misfit_of_length
 from letterhead.reference.walk import Outgoing, Refused
+from letterhead.results import Loss
 
 ON_LOSS = ("raise", "drop", "report")
 

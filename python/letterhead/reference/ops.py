@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from letterhead.columns import Columns, normalise
 from letterhead.errors import EncodeError, Fault, check_name
 from letterhead.limits import Limits
-from letterhead.losses import Loss
 from letterhead.reference import keys, types
 from letterhead.reference.batches import kip82_messages
 from letterhead.reference.convert import Converted, convert, convert_rows
@@ -37,6 +35,8 @@ from letterhead.reference.reading import (
 )
 from letterhead.reference.walk import Entry, Fields, Refused
 from letterhead.reference.writing import NO_MESSAGE, Report, Writer
+from letterhead.results import Loss
+from letterhead.types import Columns, normalise
 
 __all__ = [
     "SET_CODECS",

@@ -6,9 +6,9 @@ import zlib
 from typing import Any
 
 from letterhead.errors import counted
-from letterhead.losses import Loss
 from letterhead.reference.cursor import Cursor
 from letterhead.reference.walk import Lose, Outgoing, Refused
+from letterhead.results import Loss
 
 MAX_LEN = 0x7FFF_FFFF
 """The longest run that a signed 32-bit length can state."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from letterhead.errors import Fault
-from letterhead.losses import Loss
 from letterhead.reference.cursor import Cursor
 from letterhead.reference.keys import Key
+from letterhead.results import Loss
 
 Fields = dict[str, Any]
 """Fields of an envelope by name, the headers left out."""

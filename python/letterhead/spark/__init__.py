@@ -9,7 +9,7 @@ DataFrame[offset: bigint, tenant: string]
 1390
 """
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 
 with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' where the platform brings pyspark"):
     import pyarrow  # noqa: F401

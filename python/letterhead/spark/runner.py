@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.columns import Columns
 from letterhead.errors import HeaderError
+from letterhead.types import Columns
 
 if TYPE_CHECKING:
     from letterhead.conventions.readers.column import Reader

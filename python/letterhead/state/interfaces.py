@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 from letterhead.headers import Headers
 

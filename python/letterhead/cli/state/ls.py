@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text, moment, table
@@ -19,7 +20,6 @@ from letterhead.cli.state.shown import folded
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store
-from letterhead.shown import printable
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import StoredFamilies
 from letterhead.state.versioned_rows import bounds

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, Failure
 from letterhead.cli.source import reason
 from letterhead.errors import (
@@ -23,7 +24,6 @@ from letterhead.limits import Limits
 from letterhead.read.state_directory import Found
 from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import INDEX, Store, open_store
-from letterhead.shown import printable
 from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.keys import SessionKeys, WindowKeys, increment
 

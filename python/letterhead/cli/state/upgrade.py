@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from rich.table import Table
 
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text, table
@@ -20,7 +21,6 @@ from letterhead.errors import StateStoreError
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_kinds import LAYOUTS, VALUES, Kind
 from letterhead.read.state_rows import Store
-from letterhead.shown import printable
 from letterhead.state.rocksdb import RocksDBOptions
 from letterhead.state.rocksdb.database import Database
 from letterhead.state.rocksdb.layouts import Layout, mixed_formats

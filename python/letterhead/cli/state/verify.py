@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
+from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.progress import progress
@@ -18,7 +19,6 @@ from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store, Stored
-from letterhead.shown import printable
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import StoredFamilies
 from letterhead.state.rocksdb.database import POSITION

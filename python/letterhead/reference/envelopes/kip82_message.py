@@ -28,11 +28,11 @@ from __future__ import annotations
 
 import zlib
 
-from letterhead.losses import Loss
 from letterhead.reference.cursor import Broken, Cursor
 from letterhead.reference.envelopes import kip82_wrapper
 from letterhead.reference.parts import check_crc, fixed, nullable
 from letterhead.reference.walk import Fields, Lose, Refused, Written
+from letterhead.results import Loss
 
 MAGIC = 2
 """The message format of the drafts."""

@@ -12,10 +12,10 @@ No headers are size 0 and no block. A message without a payload is a tombstone: 
 
 from __future__ import annotations
 
-from letterhead.losses import Loss
 from letterhead.reference import varint
 from letterhead.reference.cursor import Cursor
 from letterhead.reference.walk import Fields, Lose, Written
+from letterhead.results import Loss
 
 
 def unseal(cursor: Cursor) -> tuple[Fields, Cursor]:

@@ -13,10 +13,10 @@ from typing import Any, Literal
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
+from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
-from letterhead.extras import how_to_install
 from letterhead.headers import Headers
-from letterhead.message import encode
+from letterhead.operations import encode
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
 from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
 from letterhead.state.context import StoreContext

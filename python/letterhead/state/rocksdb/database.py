@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet, finalize
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
+from letterhead._optional_dependencies import needed
 from letterhead.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
@@ -25,7 +26,6 @@ from letterhead.errors import (
     StoreNotFoundError,
     of_parent,
 )
-from letterhead.extras import needed
 from letterhead.state.position import Position
 from letterhead.state.rocksdb.layouts import OFFSETS, Layout, Legacy, mixed_formats
 from letterhead.state.rocksdb.rows import Batch, FamilyRows, Rows, failed, read_rows
