@@ -6,7 +6,7 @@ Examples
 --------
 >>> import letterhead as lh
 >>> data = lh.encode([("tenant", "acme"), ("route", "a"), ("route", "b")], "kafka")
->>> lh.decode(data, "kafka").all("route")
+>>> lh.decode(data, "kafka").get_all("route")
 [b'a', b'b']
 """
 

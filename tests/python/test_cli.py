@@ -647,7 +647,7 @@ def test_encode_takes_every_spelling_of_a_value(run):
     ]
     document = {"headers": [{"key": "k", "value": value} for value in [*values, None]]}
     written = run("encode", "-f", "kafka", stdin=json.dumps(document).encode()).raw
-    assert lh.decode(written, "kafka").all("k") == [b"acme"] * len(values) + [None]
+    assert lh.decode(written, "kafka").get_all("k") == [b"acme"] * len(values) + [None]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ Examples
 >>> record.get_headers().put_string("tenant", "acme")
 >>> record.get_headers().put_integer("retry", 3)
 >>> [received] = ConsumerRecord.read(record.to_bytes(), topic="orders")
->>> received.get_headers().get("retry"), received.get_headers().keys()
+>>> received.get_headers().get_all("retry"), received.get_headers().keys()
 ([3], ['tenant', 'retry'])
 """
 

@@ -171,7 +171,7 @@ class _Record(Generic[K, V]):
         DecodeError
             If the headers are damaged.
         """
-        return self.headers.last(key)
+        return self.headers.get(key)
 
     def with_header(self, key: int | str, value: Any) -> Self:
         """Give a record in which a key has one value, in place of all that it had.
