@@ -514,54 +514,13 @@ class StoreChoiceError(StateStoreError, ValueError):
 
 
 def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
-    """Make an error again that was met in a part of something larger.
-
-    Parameters
-    ----------
-    error : HeaderError
-        The error.
-    message : str, optional
-        What went wrong, in other words.
-    **place
-        What is different, by the names of the attributes: ``row``, ``offset`` and the like.
-
-    Returns
-    -------
-    HeaderError
-        The exception, not raised.
-
-    Examples
-    --------
-    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", offset=1, row=2)
-    >>> str(replaced(error, row=10002))
-    'kafka: key length -1 is negative (byte 1, row 10002)'
-    """
+    """Return a copy of an error with another message or place, as that of the whole instead of a part."""
     what = error.message if message is None else message
     return type(error)(what, **{name: getattr(error, name) for name in _PLACE} | place)
 
 
 def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
-    """Make the error for a misspelt name: the nearest one if any is near, and the list.
-
-    Parameters
-    ----------
-    what : str
-        What the name is of, in the singular.
-    wrong : object
-        What was given.
-    names : iterable of str
-        What could have been given.
-
-    Returns
-    -------
-    ValueError
-        The exception, not raised.
-
-    Examples
-    --------
-    >>> str(unknown_name("format", "kafak", ["kafka", "streams"]))
-    "unknown format 'kafak': did you mean 'kafka'? (formats: kafka, streams)"
-    """
+    """Return the error for a misspelt name, with the nearest name and the list of all."""
     import difflib  # only a mistake needs it, and an import of this package should be fast
 
     names = list(names)
@@ -573,29 +532,12 @@ def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
 
 
 def counted(count: int, what: str) -> str:
-    """Give ``1 byte``, ``2 bytes``."""
+    """Return a count with its noun: ``1 byte``, ``2 bytes``."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def check_name(what: str, given: object, names: Iterable[str]) -> None:
-    """Raise what fits for a name that is not in the list.
-
-    Parameters
-    ----------
-    what : str
-        What the name is of, in the singular.
-    given : object
-        What was given.
-    names : iterable of str
-        What can be given.
-
-    Raises
-    ------
-    TypeError
-        If it is not a string.
-    ValueError
-        If it is not in the list.
-    """
+    """Raise TypeError if a name is no string, ValueError if it is not in the list."""
     if not isinstance(given, str):
         raise TypeError(f"{what} must be str, not {type(given).__name__}")
     names = list(names)

@@ -120,23 +120,7 @@ class Inspection(TypedDict):
 
 
 def plain_kinds(kinds: Kinds | None) -> str | list[tuple[PlainKey, str | list[str]]] | None:
-    """Turn ``kinds=`` into the plain form that the native module takes.
-
-    Parameters
-    ----------
-    kinds : str, mapping or None
-        A word, or keys with the types of their values.
-
-    Returns
-    -------
-    str, list of (key, type or list of types), or None
-        The same.
-
-    Raises
-    ------
-    TypeError
-        If it is none of these.
-    """
+    """Turn ``kinds=`` into the plain form that the native module takes."""
     if kinds is None or isinstance(kinds, str):
         return kinds
     if not isinstance(kinds, Mapping):
