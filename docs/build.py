@@ -4,7 +4,7 @@
 * `<!-- formats -->`: the table of formats, from the native module, each with a link to the page whose title names it;
   `<!-- carries -->`: what each of them carries;
 * `<!-- kinds -->`: the table of kinds and their codes, from the native module;
-* `<!-- profiles -->`: the headers of every convention, from `letterhead.profiles`;
+* `<!-- profiles -->`: the headers of every convention, from `letterhead.conventions`;
 * `<!-- contributing -->`: `CONTRIBUTING.md`, which stands where contributors look for it, without its title;
 * `<!-- run: letterhead … -->`: the command and what it prints. `<!-- run, exit 1: … -->` where it has to fail.
 """
@@ -53,7 +53,7 @@ def codes() -> str:
 
 def profiles() -> str:
     """Make a table for each convention."""
-    from letterhead.profiles import PROFILES
+    from letterhead.conventions import PROFILES
 
     parts = []
     for made in PROFILES.values():

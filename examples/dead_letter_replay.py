@@ -59,5 +59,5 @@ for row in letters:
 batch = lh.batch(again, codec="lz4")
 sent = list(lh.messages(batch, "record-batch"))
 print(
-    "no mark of the dead letter is left:", not any("__streams" in key for one in sent for key, _ in one.headers.pairs())
+    "no mark of the dead letter is left:", not any("__streams" in key for one in sent for key, _ in one.headers.items())
 )

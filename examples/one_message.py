@@ -11,7 +11,7 @@ headers.add("retry", lh.Int32(3))
 # Keys repeat, order matters, and null is not empty: what is written is what is read.
 block = lh.encode(headers, "kafka", kinds="be")
 read = lh.decode(block, "kafka")
-print(read.keys(), read.all("route"), read["note"])
+print(read.keys(), read.get_all("route"), read["note"])
 
 # A typed view of some of them, with the same words as for columns and for Spark.
 print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": lh.All("string")}))

@@ -20,7 +20,7 @@ def test_letterhead(measure: Callable[..., None], sizes: Sizes) -> None:
 
 
 def test_letterhead_pairs(measure: Callable[..., None], sizes: Sizes) -> None:
-    decode_each(measure, "letterhead, plain pairs", sizes, lambda block: lh.decode(block, "kafka").pairs(), tuple)
+    decode_each(measure, "letterhead, plain pairs", sizes, lambda block: lh.decode(block, "kafka").items(), tuple)
 
 
 def test_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:

@@ -6,7 +6,7 @@ Examples
 --------
 >>> import letterhead as lh
 >>> data = lh.encode([("tenant", "acme"), ("route", "a"), ("route", "b")], "kafka")
->>> lh.decode(data, "kafka").all("route")
+>>> lh.decode(data, "kafka").get_all("route")
 [b'a', b'b']
 """
 
@@ -15,15 +15,15 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from letterhead import errors
-from letterhead.columns import All, Field, field
+from letterhead import conventions, errors
+from letterhead.conventions import profile, spring_columns
 from letterhead.envelope import Envelope
-from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
+from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
-from letterhead.losses import Converted, Loss, Losses
-from letterhead.message import batch, convert, decode, encode, inspect, messages, select, validate
-from letterhead.profiles import profile, spring_columns
+from letterhead.operations import batch, convert, decode, encode, inspect, messages, select, validate
+from letterhead.results import Converted, Loss, Losses
+from letterhead.types import All, Field, field
 from letterhead.values import (
     Binary,
     Bool,
@@ -45,7 +45,6 @@ from letterhead.values import (
 )
 
 if TYPE_CHECKING:
-    from letterhead import amqp as amqp
     from letterhead import arrow as arrow
     from letterhead import iggy as iggy
     from letterhead import kip82 as kip82
@@ -76,6 +75,7 @@ __all__ = [
     "Int32",
     "Int64",
     "Int128",
+    "LetterheadError",
     "Limits",
     "Loss",
     "Losses",
@@ -87,6 +87,7 @@ __all__ = [
     "UInt128",
     "Value",
     "batch",
+    "conventions",
     "convert",
     "decode",
     "encode",
@@ -101,7 +102,7 @@ __all__ = [
 ]
 
 # Imported when first asked for: they bring pyarrow and pyspark, which not everyone who reads one header has.
-_LAZY = ("amqp", "arrow", "iggy", "kip82", "read", "spark", "state", "testing")
+_LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -14,15 +14,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead import _native
-from letterhead.arrays import ArrowArray as ArrowArray
-from letterhead.arrays import ArrowStream as ArrowStream
-from letterhead.arrays import Column as Column
-from letterhead.arrays import OnError as OnError
-from letterhead.arrays import to_pyarrow
-from letterhead.columns import Columns, check_distinct, normalise
+from letterhead._arrow_types import ArrowArray as ArrowArray
+from letterhead._arrow_types import ArrowStream as ArrowStream
+from letterhead._arrow_types import Column as Column
+from letterhead._arrow_types import OnError as OnError
+from letterhead._arrow_types import to_pyarrow
+from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
 from letterhead.limits import Limits
-from letterhead.losses import Kinds, plain_kinds
-from letterhead.parts.columns import amqp, rfc3339, schema_id, traceparent
+from letterhead.results import Kinds, plain_kinds
+from letterhead.types import Columns, check_distinct, normalise
 
 if TYPE_CHECKING:
     from letterhead.scan.report import Scan

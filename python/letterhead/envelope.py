@@ -1,13 +1,16 @@
-"""One message as it was decoded: its headers and the fields its format has beside them."""
+"""One message: its headers and the other fields of its format."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-from letterhead.errors import unknown_name
-from letterhead.headers import Headers
+from letterhead.errors import EncodeError, unknown_name
+from letterhead.headers import Headers, pairs_of
 
-__all__ = ["Envelope"]
+__all__ = ["Data", "Envelope", "bytes_of", "fields_of"]
+
+Data: TypeAlias = bytes | bytearray | memoryview
 
 
 class Envelope:
@@ -87,3 +90,52 @@ class Envelope:
 
 def _rebuild(fields: dict[str, Any]) -> Envelope:
     return Envelope(**fields)
+
+
+def bytes_of(data: object, name: str = "data") -> bytes:
+    """Return bytes-like data as bytes."""
+    if isinstance(data, bytes):
+        return data
+    if isinstance(data, bytearray | memoryview):
+        return bytes(data)
+    raise TypeError(f"{name} must be bytes, not {type(data).__name__}")
+
+
+def fields_of(given: object, format: str, types: dict[str, str]) -> dict[str, Any]:
+    """Return all fields of a message as the compiled core takes them, checked by Arrow type; unset fields are null."""
+    if isinstance(given, Envelope):
+        fields = given._asdict()
+    elif isinstance(given, Mapping) and not isinstance(given, Headers):
+        fields = dict(given)
+    else:
+        takes = "is an envelope and takes an Envelope or a mapping of its fields"
+        raise TypeError(f"{format} {takes}, not {type(given).__name__}")
+    for name in fields:
+        if name not in types:
+            raise unknown_name(f"{format} field", name, types)
+    return {name: _field(name, fields.get(name), of, format) for name, of in types.items()}
+
+
+# The range of an integer field by Arrow type: the least number, and the first one above the range.
+_RANGES = {"int8": (-(1 << 7), 1 << 7), "int64": (-(1 << 63), 1 << 63), "decimal128(20, 0)": (0, 1 << 64)}
+
+
+def _field(name: str, value: Any, of: str, format: str) -> Any:
+    if value is None:
+        return None
+    if name == "headers":
+        return pairs_of(value)
+    if of == "binary":
+        return bytes_of(value, name)
+    wanted = {"bool": bool, "string": str}.get(of)
+    if wanted is not None:
+        if not isinstance(value, wanted):
+            raise TypeError(f"{name} must be {wanted.__name__}, not {type(value).__name__}")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be int, not {type(value).__name__}")
+    low, high = _RANGES[of]
+    if not low <= value < high:
+        shown = "uint64" if low == 0 else of
+        raise EncodeError(f"{name} does not fit {shown}", format=format, code="out_of_range")
+    return value

@@ -1,4 +1,4 @@
-"""What can be wrong with headers: a closed list of codes, faults, and the exceptions that show them.
+"""All exceptions of this package, under one root, and the closed list of codes of what can be wrong with headers.
 
 A *fault* says what is wrong with one cell; an *exception* is a fault that was raised, with its format and row. The
 text of an exception says what, then where::
@@ -13,7 +13,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["CODES", "ConversionError", "DecodeError", "EncodeError", "Fault", "HeaderError", "TornTailWarning"]
+__all__ = [
+    "CODES",
+    "ConversionError",
+    "Damage",
+    "DamagedLogError",
+    "DamagedRowError",
+    "DecodeError",
+    "EncodeError",
+    "Fault",
+    "HeaderError",
+    "InvalidStateStoreError",
+    "InvalidTimestampError",
+    "LetterheadError",
+    "LogClosedError",
+    "LogLockedError",
+    "MessageLogError",
+    "NoSuchElementError",
+    "OffsetsGone",
+    "PrefixError",
+    "ProcessorStateError",
+    "RequestError",
+    "SerdeError",
+    "StateStoreError",
+    "StoreChoiceError",
+    "StoreLockedError",
+    "StoreNotFoundError",
+    "TopologyError",
+    "TornTailWarning",
+    "UnexpectedColumnFamilyError",
+    "UnsupportedOperationError",
+]
 
 CODES: dict[str, str] = {
     "truncated": "the bytes end inside a field",
@@ -56,11 +86,16 @@ CODES: dict[str, str] = {
 """Every code an error can have, and what it means. The list is closed."""
 
 
-class HeaderError(ValueError):
-    """Headers that could not be read, written or converted.
+class LetterheadError(Exception):
+    """The root of all exceptions of this package.
 
-    Catch this to catch them all. Misspelt names are plain ``ValueError`` and wrong Python types ``TypeError``: those
-    are mistakes in the program, not in the data.
+    Misspelt names raise a plain ``ValueError`` and wrong Python types a ``TypeError``: those are mistakes in the program,
+    not in the data.
+    """
+
+
+class HeaderError(LetterheadError, ValueError):
+    """Headers could not be read, written or converted.
 
     Parameters
     ----------
@@ -221,55 +256,271 @@ class Fault(NamedTuple):
         )
 
 
-def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
-    """Make an error again that was met in a part of something larger.
+class RequestError(LetterheadError, RuntimeError):
+    """A response says that a partition could not be served.
 
     Parameters
     ----------
-    error : HeaderError
-        The error.
-    message : str, optional
-        What went wrong, in other words.
-    **place
-        What is different, by the names of the attributes: ``row``, ``offset`` and the like.
+    message : str
+        What is wrong, and with which partition.
+    error_code : int
+        Error code of the protocol, a :class:`letterhead.kip82.ErrorCode` where that has it.
+    """
 
-    Returns
-    -------
-    HeaderError
-        The exception, not raised.
+    def __init__(self, message: str, error_code: int) -> None:
+        super().__init__(message)
+        self.error_code = error_code
+
+    def __reduce__(self) -> tuple[type[RequestError], tuple[str, int]]:
+        return type(self), (str(self), self.error_code)
+
+
+class MessageLogError(LetterheadError, RuntimeError):
+    """An operation of a :class:`~letterhead.kip82.MessageLog` failed. All errors of logs derive from it."""
+
+
+class LogClosedError(MessageLogError):
+    """A log was used after it was closed, after a write failed, or in another process than it was opened in."""
+
+
+class LogLockedError(MessageLogError):
+    """The files of a log are being written by another process, or by another object of this one."""
+
+
+class Damage(NamedTuple):
+    """Bytes of a segment that are no message.
+
+    Attributes
+    ----------
+    file : str
+        Path of the segment.
+    position : int
+        First of the bytes, counted from 0.
+    end : int
+        The byte after the last: where the next message begins, or the file ends.
+    offset : int
+        The offset that the message there would have, as the first of those that are missing.
+    reason : str
+        What is wrong, in words.
+    code : str
+        One of :data:`letterhead.errors.CODES`.
+    """
+
+    file: str
+    position: int
+    end: int
+    offset: int
+    reason: str
+    code: str
+
+    def __str__(self) -> str:
+        where = f"bytes {self.position} to {self.end}" if self.end > self.position else f"byte {self.position}"
+        return f"{self.file}: {where}: offset {self.offset}: {self.reason}"
+
+
+class DamagedLogError(MessageLogError):
+    """A segment holds bytes that are no message.
+
+    Parameters
+    ----------
+    damage : Damage
+        Which, and what is wrong with them.
+    hint : str, optional
+        What can be done.
+
+    Attributes
+    ----------
+    damage : Damage
+        As given.
 
     Examples
     --------
-    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", offset=1, row=2)
-    >>> str(replaced(error, row=10002))
-    'kafka: key length -1 is negative (byte 1, row 10002)'
+    >>> reason = "the checksum is ddb85f03 and the bytes give 3a007204"
+    >>> str(DamagedLogError(Damage("orders-0/00000000000000000000.log", 68, 136, 1, reason, "bad_crc")))
+    'orders-0/00000000000000000000.log: bytes 68 to 136: offset 1: the checksum is ddb85f03 and the bytes give 3a007204'
     """
+
+    def __init__(self, damage: Damage, hint: str = "") -> None:
+        super().__init__(f"{damage}: {hint}" if hint else str(damage))
+        self.damage = damage
+        self._hint = hint
+
+    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Damage, str]]:
+        return type(self), (self.damage, self._hint)
+
+
+class OffsetsGone(LetterheadError, RuntimeError):
+    """Records to be read are no longer in the topic.
+
+    Attributes
+    ----------
+    place : letterhead.read.kafka_client.Place
+        Topic and partition.
+    offset : int
+        The offset that was asked for.
+    why : str
+        Why it cannot be read.
+    """
+
+    def __init__(self, place: Any, offset: int, why: str) -> None:
+        super().__init__(f"{place}: offset {offset} cannot be read: {why}")
+        self.place = place
+        self.offset = offset
+        self.why = why
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.place, self.offset, self.why)
+
+
+class StateStoreError(LetterheadError, RuntimeError):
+    """An operation of a store failed. All errors of stores derive from it."""
+
+
+class InvalidStateStoreError(StateStoreError):
+    """A store or an iterator was used before it was opened or after it was closed."""
+
+
+class NoSuchElementError(StateStoreError, LookupError):
+    """An iterator was asked for the key of the next row, and there is none."""
+
+
+class PrefixError(StateStoreError, IndexError):
+    """A prefix after which no key can come, so that it is no bound."""
+
+
+class UnsupportedOperationError(StateStoreError, NotImplementedError):
+    """A store of this kind does not have the operation."""
+
+
+class SerdeError(StateStoreError, TypeError):
+    """A serializer was given what it cannot write."""
+
+
+class InvalidTimestampError(StateStoreError, ValueError):
+    """A record cannot have this timestamp.
+
+    Parameters
+    ----------
+    timestamp : int
+        The timestamp.
+    """
+
+    def __init__(self, timestamp: int) -> None:
+        super().__init__(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
+        self.timestamp = timestamp
+
+    def __reduce__(self) -> tuple[type[InvalidTimestampError], tuple[int]]:
+        return type(self), (self.timestamp,)
+
+
+class TopologyError(StateStoreError, ValueError):
+    """A topology does not fit together."""
+
+
+class ProcessorStateError(StateStoreError):
+    """The files of a store could not be opened, read or written."""
+
+
+class UnexpectedColumnFamilyError(ProcessorStateError):
+    """A database holds data of a store of another kind: a newer one, as a rule.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    store : str
+        Name of the store, or of the segment.
+    family : str
+        Name of the column family.
+    """
+
+    def __init__(self, message: str, store: str, family: str) -> None:
+        super().__init__(message)
+        self.store = store
+        self.family = family
+
+    def __reduce__(self) -> tuple[type[UnexpectedColumnFamilyError], tuple[str, str, str]]:
+        return type(self), (str(self), self.store, self.family)
+
+
+class StoreLockedError(ProcessorStateError):
+    """The files of a store are in use by another process, or by another store of this one."""
+
+
+class StoreNotFoundError(ProcessorStateError):
+    """There is no store where one was to be read."""
+
+
+class DamagedRowError(StateStoreError):
+    """A row holds bytes that are not what the store's format says.
+
+    Parameters
+    ----------
+    store : str
+        Name of the store.
+    key : bytes
+        Key of the row, as it is stored: that of a window or a session has its times at the end, as in a changelog.
+    error : HeaderError
+        What is wrong, and where in the value.
+
+    Attributes
+    ----------
+    store, key
+        As given.
+    code : str
+        One of :data:`letterhead.errors.CODES`.
+    offset : int or None
+        Byte in the value, counted from 0.
+    reason : str
+        What is wrong, without the place.
+
+    Examples
+    --------
+    >>> from letterhead.errors import DecodeError
+    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", offset=2)
+    >>> str(DamagedRowError("latest", b"acme", error))
+    'store latest: key 61636d65: key length -1 is negative (byte 2)'
+    """
+
+    def __init__(self, store: str, key: bytes, error: HeaderError) -> None:
+        where = "" if error.offset is None else f" (byte {error.offset})"
+        super().__init__(f"store {store}: key {_shown(key)}: {error.message}{where}")
+        self.store = store
+        self.key = key
+        self.code = error.code
+        self.offset = error.offset
+        self.reason = error.message
+        self._error = error
+        self.__cause__ = error
+
+    def __reduce__(self) -> tuple[type[DamagedRowError], tuple[str, bytes, HeaderError]]:
+        return type(self), (self.store, self.key, self._error)
+
+
+def _shown(key: bytes) -> str:
+    # A key is shown because the row cannot be found without it; a long one by its first bytes only.
+    return key.hex() if len(key) <= 32 else f"{key[:32].hex()}… ({len(key)} bytes)"
+
+
+def of_parent(name: str) -> InvalidStateStoreError:
+    """Make the error for a store of a parent process."""
+    return InvalidStateStoreError(
+        f"Store {name} was opened before this process was forked: open it in one that spawn or forkserver starts"
+    )
+
+
+class StoreChoiceError(StateStoreError, ValueError):
+    """The options of a reader do not fit the stores in a directory, or leave open which are meant."""
+
+
+def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
+    """Return a copy of an error with another message or place, as that of the whole instead of a part."""
     what = error.message if message is None else message
     return type(error)(what, **{name: getattr(error, name) for name in _PLACE} | place)
 
 
 def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
-    """Make the error for a misspelt name: the nearest one if any is near, and the list.
-
-    Parameters
-    ----------
-    what : str
-        What the name is of, in the singular.
-    wrong : object
-        What was given.
-    names : iterable of str
-        What could have been given.
-
-    Returns
-    -------
-    ValueError
-        The exception, not raised.
-
-    Examples
-    --------
-    >>> str(unknown_name("format", "kafak", ["kafka", "streams"]))
-    "unknown format 'kafak': did you mean 'kafka'? (formats: kafka, streams)"
-    """
+    """Return the error for a misspelt name, with the nearest name and the list of all."""
     import difflib  # only a mistake needs it, and an import of this package should be fast
 
     names = list(names)
@@ -281,29 +532,12 @@ def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
 
 
 def counted(count: int, what: str) -> str:
-    """Give ``1 byte``, ``2 bytes``."""
+    """Return a count with its noun: ``1 byte``, ``2 bytes``."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def check_name(what: str, given: object, names: Iterable[str]) -> None:
-    """Raise what fits for a name that is not in the list.
-
-    Parameters
-    ----------
-    what : str
-        What the name is of, in the singular.
-    given : object
-        What was given.
-    names : iterable of str
-        What can be given.
-
-    Raises
-    ------
-    TypeError
-        If it is not a string.
-    ValueError
-        If it is not in the list.
-    """
+    """Raise TypeError if a name is no string, ValueError if it is not in the list."""
     if not isinstance(given, str):
         raise TypeError(f"{what} must be str, not {type(given).__name__}")
     names = list(names)

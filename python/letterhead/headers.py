@@ -20,6 +20,7 @@ HeaderKey: TypeAlias = str | int | Value
 GivenKey: TypeAlias = str | int | bytes | Value
 HeaderValue: TypeAlias = bytes | Value | None
 GivenValue: TypeAlias = bytes | bytearray | memoryview | str | Value | None
+GivenHeaders: TypeAlias = "Headers | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 _Default = TypeVar("_Default")
 
 
@@ -48,7 +49,7 @@ class Headers(Sequence[Header]):
     """The headers of a message, in order, repeats included.
 
     Positions give headers, keys give values; where a key stands more than once, asking by key takes the last. An
-    integer in brackets is a position: integer keys are asked for with :meth:`get`, :meth:`last` and :meth:`all`. Two
+    integer in brackets is a position: look integer keys up with :meth:`get` and :meth:`get_all`. Two
     objects are equal when their headers are, in order, by key, kind and bits.
 
     Parameters
@@ -68,7 +69,7 @@ class Headers(Sequence[Header]):
     --------
     >>> import letterhead as lh
     >>> h = lh.Headers([("tenant", b"acme"), ("route", "a"), ("route", "b"), ("retry", lh.Int32(3))])
-    >>> h["tenant"], h["route"], h.all("route")
+    >>> h["tenant"], h["route"], h.get_all("route")
     (b'acme', b'b', [b'a', b'b'])
     >>> h[0]
     Header(key='tenant', value=b'acme')
@@ -100,7 +101,7 @@ class Headers(Sequence[Header]):
     def __getitem__(self, which: str | bytes | Value) -> HeaderValue: ...
     def __getitem__(self, which: str | bytes | Value | SupportsIndex | slice) -> Any:
         if isinstance(which, str | bytes | Value | _Number):
-            return self.last(which)
+            return self._last(which)
         if isinstance(which, slice):
             return self._with(self._list()[which])
         if not hasattr(which, "__index__"):
@@ -167,42 +168,8 @@ class Headers(Sequence[Header]):
                 return header.value
         return default
 
-    def last(self, key: GivenKey) -> HeaderValue:
-        """Give the last value of a key.
-
-        Parameters
-        ----------
-        key : str, int, bytes or Value
-            The key.
-
-        Returns
-        -------
-        bytes, Value or None
-            The value; ``None`` if it is null.
-
-        Raises
-        ------
-        KeyError
-            If no header has the key.
-
-        Examples
-        --------
-        >>> import letterhead as lh
-        >>> lh.Headers([("route", b"a"), ("route", b"b")]).last("route")
-        b'b'
-        """
-        items: Any = self._items
-        if type(key) is str and type(items) is not list:
-            found: HeaderValue = items.last(key)
-            return found
-        wanted = _key(key)
-        for header in reversed(self._list()):
-            if header.key == wanted:
-                return header.value
-        raise KeyError(key)
-
-    def all(self, key: GivenKey) -> list[HeaderValue]:
-        """Give all values of a key, in order.
+    def get_all(self, key: GivenKey) -> list[HeaderValue]:
+        """Return all values of a key, in order.
 
         Parameters
         ----------
@@ -217,7 +184,7 @@ class Headers(Sequence[Header]):
         Examples
         --------
         >>> import letterhead as lh
-        >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", None)]).all("route")
+        >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", None)]).get_all("route")
         [b'a', None]
         """
         items: Any = self._items
@@ -245,6 +212,39 @@ class Headers(Sequence[Header]):
         items: Any = self._items
         keys = dict.fromkeys([header.key for header in items] if type(items) is list else items.keys())
         return [_Number(key) if isinstance(key, int) else key for key in keys]
+
+    def values(self) -> list[HeaderValue]:
+        """Return the values of all headers, in order.
+
+        Returns
+        -------
+        list of bytes, Value or None
+            A new list, as long as the headers are.
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> lh.Headers([("route", b"a"), ("route", None)]).values()
+        [b'a', None]
+        """
+        return [value for _, value in self.items()]
+
+    def items(self) -> list[tuple[HeaderKey, HeaderValue]]:
+        """Return the keys and values of all headers, in order: the fastest way to read everything that was decoded.
+
+        Returns
+        -------
+        list of tuple of key and value
+            A new list.
+
+        Examples
+        --------
+        >>> import letterhead as lh
+        >>> lh.Headers([("route", b"a"), ("route", None)]).items()
+        [('route', b'a'), ('route', None)]
+        """
+        items: Any = self._items
+        return [(key, value) for key, value in items] if type(items) is list else items.pairs()
 
     def unique(self) -> Self:
         """Make a copy in which every key stands once, with its last value, where it first stood.
@@ -328,23 +328,6 @@ class Headers(Sequence[Header]):
         """
         return self._list().copy()
 
-    def pairs(self) -> list[tuple[HeaderKey, HeaderValue]]:
-        """Give the headers as plain pairs: the quickest way to all of what was decoded.
-
-        Returns
-        -------
-        list of tuple of key and value
-            A new list.
-
-        Examples
-        --------
-        >>> import letterhead as lh
-        >>> lh.Headers([("route", b"a"), ("route", None)]).pairs()
-        [('route', b'a'), ('route', None)]
-        """
-        items: Any = self._items
-        return [(key, value) for key, value in items] if type(items) is list else items.pairs()
-
     def frozen(self) -> FrozenHeaders:
         """Make a copy that is hashable and refuses change.
 
@@ -361,6 +344,17 @@ class Headers(Sequence[Header]):
         True
         """
         return FrozenHeaders(self)
+
+    def _last(self, key: GivenKey) -> HeaderValue:
+        items: Any = self._items
+        if type(key) is str and type(items) is not list:
+            found: HeaderValue = items.last(key)
+            return found
+        wanted = _key(key)
+        for header in reversed(self._list()):
+            if header.key == wanted:
+                return header.value
+        raise KeyError(key)
 
     def _list(self) -> list[Header]:
         items: Any = self._items
@@ -407,6 +401,11 @@ class FrozenHeaders(Headers):
     def frozen(self) -> FrozenHeaders:
         """Give this object."""
         return self
+
+
+def pairs_of(headers: GivenHeaders) -> list[Header]:
+    """Return headers in any accepted form as a list, as the compiled core takes them."""
+    return (headers if isinstance(headers, Headers) else Headers(headers))._list()
 
 
 _FROZEN = "these headers are frozen: Headers(...) of them makes a copy that can be changed"

@@ -470,23 +470,7 @@ class Binary(Value, kind="binary"):
 
 
 def utf8(text: str) -> bytes:
-    """Encode a string that a user gave as a value.
-
-    Parameters
-    ----------
-    text : str
-        The string.
-
-    Returns
-    -------
-    bytes
-        Its UTF-8 form.
-
-    Raises
-    ------
-    EncodeError
-        If it holds half of a surrogate pair, which UTF-8 has no form for.
-    """
+    """Encode a string that a user gave as a value."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -505,20 +489,7 @@ def _class_of(kind: str) -> type[Value]:
 
 
 def of_message(kind: str, bits: bytes) -> Value:
-    """Make a value of bits that came in a message, which need not be one of their kind.
-
-    Parameters
-    ----------
-    kind : str
-        Name of a kind that exists.
-    bits : bytes
-        The bits, most significant byte first.
-
-    Returns
-    -------
-    Value
-        The value; reading it says what is wrong with the bits.
-    """
+    """Make a value of bits that came in a message, which need not be one of their kind."""
     return _make(kind, bits)
 
 

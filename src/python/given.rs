@@ -358,7 +358,7 @@ impl GivenMessage {
         let headers = if message.is_none() {
             None
         } else if message.is_instance_of::<PyDict>() {
-            let pairs = message.py().import("letterhead.given")?.getattr("pairs_of")?.call1((message,))?;
+            let pairs = message.py().import("letterhead.headers")?.getattr("pairs_of")?.call1((message,))?;
             Some(given_headers(&pairs, format)?)
         } else {
             Some(given_headers(message, format)?)

@@ -19,7 +19,8 @@ from confluent_kafka.admin import AdminClient
 import letterhead as lh
 import secured
 from broker import Broker
-from letterhead.read.kafka_client import LATEST, Client, OffsetsGone, Place
+from letterhead.errors import OffsetsGone
+from letterhead.read.kafka_client import LATEST, Client, Place
 from letterhead.read.kafka_options import java_settings, python_settings
 from topics import Record
 from written import EMPTY, TOPICS, Row, create_with, ends, numbered, producer, read, send

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import letterhead as lh
 from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
-from letterhead import amqp
-from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES
+from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
 from letterhead.testing.plain import (
     ALL_KINDS,
@@ -28,6 +27,7 @@ from letterhead.testing.plain import (
     payloads,
     values,
 )
+from letterhead.types import ORDERS, REPEATS, SELECT_TYPES
 from letterhead.values import of_message
 from reference import keys as forms
 from reference import ops

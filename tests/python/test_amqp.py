@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
-from letterhead import _native, amqp
+from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.columns import SELECT_TYPES
+from letterhead.conventions import amqp
+from letterhead.types import SELECT_TYPES
 from reference import types
 from strategies import amqp_values
 
@@ -233,7 +234,7 @@ def test_what_is_not_installed_is_named():
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert f"ImportError: this needs {needed} (" in done.stderr
         assert "pip install 'letterhead[arrow]'" in done.stderr
-    code = "import sys, letterhead as lh; lh.profile('otel'); lh.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
+    code = "import sys, letterhead as lh; lh.profile('otel'); lh.conventions.amqp.decode(b'@'); sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

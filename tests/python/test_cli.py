@@ -24,7 +24,7 @@ from letterhead import arrow as lha
 from letterhead.cli import main
 from letterhead.cli.commands import app
 from letterhead.cli.damage import damage_cells
-from letterhead.profiles import PROFILES
+from letterhead.conventions import PROFILES
 from reference import ops
 from terminal import read_to_end
 
@@ -647,7 +647,7 @@ def test_encode_takes_every_spelling_of_a_value(run):
     ]
     document = {"headers": [{"key": "k", "value": value} for value in [*values, None]]}
     written = run("encode", "-f", "kafka", stdin=json.dumps(document).encode()).raw
-    assert lh.decode(written, "kafka").all("k") == [b"acme"] * len(values) + [None]
+    assert lh.decode(written, "kafka").get_all("k") == [b"acme"] * len(values) + [None]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.columns import ORDERS, REPEATS, SELECT_TYPES, normalise
+from letterhead.types import ORDERS, REPEATS, SELECT_TYPES, normalise
 from letterhead.values import of_message
 from reference import types
 

@@ -14,7 +14,7 @@ import pytest
 import letterhead as lh
 from batch_cells import message, reseal
 from implementations import NATIVE, REFERENCE, Implementation, headers_type
-from letterhead import _native, errors
+from letterhead import _native, errors, kip82, read, state
 from letterhead import arrow as lha
 from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, Fault, HeaderError, unknown_name
 from reference.formats import FORMATS
@@ -71,6 +71,25 @@ def test_all_of_them_are_header_errors_and_value_errors() -> None:
         assert issubclass(cls, ValueError)
         assert getattr(lh, cls.__name__) is cls
     assert lh.errors is errors
+
+
+def test_every_exception_derives_from_one_root_and_keeps_its_builtin_base() -> None:
+    for name in errors.__all__:
+        exception = getattr(errors, name)
+        if isinstance(exception, type) and issubclass(exception, Exception) and not issubclass(exception, Warning):
+            assert issubclass(exception, errors.LetterheadError), name
+    assert issubclass(errors.StateStoreError, RuntimeError)
+    assert issubclass(errors.MessageLogError, RuntimeError)
+    assert issubclass(errors.RequestError, RuntimeError)
+
+
+def test_exceptions_are_defined_in_the_errors_module_and_shared_by_the_packages_that_raise_them() -> None:
+    assert lh.LetterheadError is errors.LetterheadError
+    for package in (lh, kip82, read, state):
+        for name in package.__all__:
+            exported = getattr(package, name)
+            if isinstance(exported, type) and issubclass(exported, BaseException):
+                assert getattr(errors, name) is exported
 
 
 def test_a_fault_makes_the_exception_that_shows_it() -> None:

@@ -444,7 +444,7 @@ def check_send_messages_tcp(line: Line) -> None:
     assert [len(message.headers or ()) for message in request.messages] == [15, 8, 0]
     every = request.messages[0].headers
     assert isinstance(every, HeaderMap)
-    assert [key.kind for key in every] == list(HeaderKind) == [value.kind for value in every.values()]
+    assert [header.key.kind for header in every] == list(HeaderKind) == [value.kind for value in every.values()]
     assert list(every.canonical()) == list(every)
 
 

@@ -45,8 +45,8 @@ def test_every_put_of_the_draft_writes_its_code_and_its_bytes(name: str, value: 
     assert getattr(headers, f"put_{name}")("key", value) is None
     assert headers.as_bytes() == wire("key", code, bits)
     read = Headers(headers.as_bytes())
-    assert read.get("key") == [value]
-    assert type(read.get("key")[0]) is type(value)
+    assert read.get_all("key") == [value]
+    assert type(read.get_all("key")[0]) is type(value)
     [typed] = read.get_typed("key")
     assert typed is not None
     assert (typed.code, typed.value) == (code, value)
@@ -81,7 +81,7 @@ def test_null_has_no_bytes_and_no_type_as_the_draft_notes() -> None:
     headers = Headers()
     headers.put("note", None)
     assert headers.as_bytes() == wire("note", None, b"") == struct.pack(">i", 4) + b"note" + bytes(4)
-    assert Headers(headers.as_bytes()).get("note") == [None]
+    assert Headers(headers.as_bytes()).get_all("note") == [None]
     assert Headers(headers.as_bytes()).get_typed("note") == [None]
 
 
@@ -91,11 +91,11 @@ def test_a_key_can_occur_multiple_times_and_get_gives_all_of_them() -> None:
     headers.put_boolean("ok", False)
     headers.put_string("route", "b")
     read = Headers(headers.as_bytes())
-    assert read.get("route") == ["a", "b"]
-    assert read.last("route") == "b"
+    assert read.get_all("route") == ["a", "b"]
+    assert read["route"] == "b"
     assert read.keys() == ["route", "ok"]
     assert read.items() == [("route", "a"), ("ok", False), ("route", "b")]
-    assert (read.get("absent"), read.last("absent"), read.last("absent", 0)) == ([], None, 0)
+    assert (read.get_all("absent"), read.get("absent"), read.get("absent", 0)) == ([], None, 0)
 
 
 def test_headers_of_bytes_are_read_on_the_first_access() -> None:
@@ -232,15 +232,15 @@ def test_a_serializer_makes_objects_of_the_values_of_its_key() -> None:
     headers.put("at", (3, -4))
     headers.put("at", None)
     assert headers.as_bytes() == wire("at", 9, b"\x00\x03\xff\xfc") + wire("at", None, b"")
-    assert Headers(headers.as_bytes(), serializers={"at": point}).get("at") == [(3, -4), None]
-    assert Headers(headers.as_bytes()).get("at") == [b"\x00\x03\xff\xfc", None]
+    assert Headers(headers.as_bytes(), serializers={"at": point}).get_all("at") == [(3, -4), None]
+    assert Headers(headers.as_bytes()).get_all("at") == [b"\x00\x03\xff\xfc", None]
 
 
 def test_a_value_of_another_type_than_its_serializer_writes_is_refused() -> None:
     headers = Headers({"at": "north"}, serializers={})
     read = Headers(headers.as_bytes(), serializers={"at": HeaderSerializer.of("long")})
     with pytest.raises(DecodeError, match="of the type string and the serializer of its key takes long") as caught:
-        read.get("at")
+        read.get_all("at")
     assert caught.value.code == "wrong_kind"
     assert caught.value.__notes__ == ["in a header with the key 'at'"]
 

@@ -35,7 +35,7 @@ def test_the_bytes_are_an_int32_key_an_int32_length_and_the_value() -> None:
     assert headers.as_bytes() == wire((5, b"acme"), (-1, None), (5, b""))
     read = IntHeaders(headers.as_bytes())
     assert not read.parsed
-    assert (read.get(5), read.last(5), read.keys(), read.get(6)) == ([b"acme", b""], b"", [5, -1], [])
+    assert (read.get_all(5), read[5], read.keys(), read.get_all(6)) == ([b"acme", b""], b"", [5, -1], [])
     assert read.items() == [(5, b"acme"), (-1, None), (5, b"")]
 
 
@@ -138,7 +138,7 @@ def test_a_writer_keeps_to_its_range_and_what_others_wrote_stays() -> None:
     assert headers.as_bytes() == wire((7, b"cluster-a"), (1_000_000_001, b"acme"))
     assert headers.copy().writes == RESERVED["in-house"]
     free = headers.writing(None)
-    assert (free.remove(7), headers.get(7)) == (1, [b"cluster-a"])
+    assert (free.remove(7), headers.get_all(7)) == (1, [b"cluster-a"])
 
 
 # Order ---------------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_sorting_writes_the_headers_in_order_and_nothing_else() -> None:
 def test_a_null_header_with_the_least_key_is_a_header_like_any_other(rest: list[tuple[int, bytes | None]]) -> None:
     pairs = [(LEAST, None), *rest]
     read = IntHeaders(wire(*pairs))
-    assert (read.in_order, read.items(), read.get(LEAST)[0]) == (False, pairs, None)
+    assert (read.in_order, read.items(), read.get_all(LEAST)[0]) == (False, pairs, None)
     assert read.up_to(5).items() == [pair for pair in pairs if pair[0] <= 5]
     for source in (pairs, lh.Headers(pairs), read):
         made = IntHeaders(source)
@@ -285,7 +285,7 @@ def test_the_value_of_a_wrapper_can_be_any_object_with_a_serializer() -> None:
 def test_the_headers_of_a_wrapper_are_parsed_on_first_access() -> None:
     read = MessageWrapper.from_bytes(MessageWrapper({5: b"acme"}, b"42").to_bytes())
     assert not read.headers.parsed
-    assert (read.headers.get(5), read.headers.parsed) == ([b"acme"], True)
+    assert (read.headers.get_all(5), read.headers.parsed) == ([b"acme"], True)
 
 
 def test_unreadable_headers_leave_the_value_of_a_wrapper_readable() -> None:

@@ -71,7 +71,7 @@ class Step(ProducerInterceptor, ConsumerInterceptor):
         self.told.append((metadata, error))
 
     def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
-        self.told.extend(record.get_headers().get(self.key) for record in records)
+        self.told.extend(record.get_headers().get_all(self.key) for record in records)
         return [record.without_headers(self.key) for record in records]
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -118,7 +118,7 @@ def test_interceptors_add_read_and_strip_headers_one_after_another(layout: Layou
     first, second = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
     record = ProducerRecord("t", b"k", b"v", layout=layout)
     sent = ProducerInterceptors([first, second]).on_send(record)
-    assert sent.get_headers().get(KEY[layout]) == [b"1", b"2"]
+    assert sent.get_headers().get_all(KEY[layout]) == [b"1", b"2"]
     assert len(record.get_headers()) == 0, "the program's own record stays as it is"
     [seen] = ConsumerInterceptors([first, second]).on_consume(consumed(sent))
     assert (seen.value, len(seen.get_headers())) == (b"v", 0)
@@ -169,7 +169,7 @@ def test_an_exception_is_logged_and_the_next_interceptor_gets_the_last_good_reco
     chain = [Step("step", b"1"), Broken(), Step("step", b"2")]
     with caplog.at_level(logging.ERROR, "letterhead.kip82"):
         sent = ProducerInterceptors(chain).on_send(ProducerRecord("t", value=b"v"))
-        assert sent.get_headers().get("step") == [b"1", b"2"]  # type: ignore[arg-type]
+        assert sent.get_headers().get_all("step") == [b"1", b"2"]  # type: ignore[arg-type]
         seen = ConsumerInterceptors([Broken(), *chain]).on_consume(consumed(sent))
         assert [len(record.get_headers()) for record in seen] == [0]
         ProducerInterceptors(chain).on_acknowledgement(None)
@@ -484,7 +484,7 @@ def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_p
     messages = list(log.scan())
     assert [message.key for message in messages] == [b"a", b"b", b"c", b"d"]
     headers = [IntHeaders(m.headers) if layout != "typed" else Headers(m.headers) for m in messages]
-    assert [each.get(KEY[layout]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
+    assert [each.get_all(KEY[layout]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
     assert [message.timestamp for message in (messages[0], *messages[2:])] == [7, 9, -1]
     assert step.told == [(RecordMetadata("orders", 0, m.offset, m.timestamp), None) for m in messages]
     # A request comes from a producer with interceptors of its own.

@@ -25,9 +25,8 @@ from command import runner
 from implementations import fault_of
 from letterhead import arrow as lha
 from letterhead import limits as own
-from letterhead.errors import DecodeError, Fault
+from letterhead.errors import DamagedRowError, DecodeError, Fault
 from letterhead.limits import Limits
-from letterhead.state.errors import DamagedRowError
 from reference import ops, varint
 from reference.crc32c import crc32c
 from reference.cursor import Cursor

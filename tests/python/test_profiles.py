@@ -24,11 +24,11 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.columns import normalise
-from letterhead.parts.rfc3339 import Rfc3339Reader
-from letterhead.parts.schema_id import SchemaIdReader
-from letterhead.parts.traceparent import TraceparentReader
-from letterhead.profiles import PROFILES
+from letterhead.conventions import PROFILES
+from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
+from letterhead.conventions.readers.schema_id import SchemaIdReader
+from letterhead.conventions.readers.traceparent import TraceparentReader
+from letterhead.types import normalise
 
 ROOT = Path(__file__).parents[2]
 

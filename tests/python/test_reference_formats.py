@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letterhead.errors import CODES, ConversionError, EncodeError, HeaderError
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference import keys, ops
 from reference.formats import FORMATS
 from reference.kinds import turned

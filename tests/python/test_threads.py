@@ -163,10 +163,10 @@ def test_python_goes_on_while_a_kernel_works(name: str, samples: Path) -> None:
 
 def questions(headers: Any) -> list[Callable[[], Any]]:
     return [
-        lambda: (headers["tenant"], headers.get("none", b"x"), headers.last("route")),
-        lambda: headers.all("route"),
+        lambda: (headers["tenant"], headers.get("none", b"x"), headers["route"]),
+        lambda: headers.get_all("route"),
         lambda: headers.keys(),
-        lambda: headers.pairs(),
+        lambda: headers.items(),
         lambda: ("note" in headers, "none" in headers, ("note", None) in headers, len(headers)),
         lambda: headers.to_list(),
         lambda: [tuple(header) for header in headers],
@@ -213,9 +213,9 @@ def test_what_threads_add_to_headers_just_decoded_is_all_there() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert headers.pairs()[: len(HEADERS)] == HEADERS
+        assert headers.items()[: len(HEADERS)] == HEADERS
         added = [(f"thread-{thread}", b"%d" % thread) for thread in range(THREADS)]
-        assert sorted(headers.pairs()[len(HEADERS) :]) == added
+        assert sorted(headers.items()[len(HEADERS) :]) == added
 
 
 def test_frozen_headers_are_one_key_for_all_threads() -> None:

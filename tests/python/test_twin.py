@@ -16,9 +16,10 @@ import letterhead as lh
 import strategies
 from alike import decoded, decoded_alike, outcome, read_alike, same, selected
 from implementations import fault_of
-from letterhead import _native, amqp
+from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.columns import ORDERS, SELECT_TYPES, normalise
+from letterhead.conventions import amqp
+from letterhead.types import ORDERS, SELECT_TYPES, normalise
 from list_columns import list_column, list_rows
 from reference import kinds, ops
 from reference.formats import FORMATS

@@ -16,7 +16,7 @@ from alike import outcome
 from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.losses import Kinds, plain_kinds
+from letterhead.results import Kinds, plain_kinds
 from letterhead.values import of_message
 from list_columns import list_column, list_rows
 from reference import codecs, ops

@@ -25,16 +25,16 @@ import pytest
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.errors import CODES
-from letterhead.read import state_columns
-from letterhead.read.state_stores import open_stores
-from letterhead.state import SessionKey
-from letterhead.state.errors import (
+from letterhead.errors import (
+    CODES,
     DamagedRowError,
     ProcessorStateError,
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
+from letterhead.read import state_columns
+from letterhead.read.state_stores import open_stores
+from letterhead.state import SessionKey
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
     RocksDBSessionStore,

@@ -33,7 +33,7 @@ import struct
 import zlib
 from collections.abc import Callable
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 from letterhead.limits import DECOMPRESSED_BYTES
 from reference.xxh3 import xxh32
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from letterhead.errors import DecodeError, EncodeError, HeaderError, check_name
 from letterhead.limits import Limits
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, target
 from reference.losses import KindsGiven, Ledger, Losses

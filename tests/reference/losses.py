@@ -1,7 +1,7 @@
 """What a target can carry of the headers of a message, and what it cannot: computed header by header, never for a pair.
 
 A header goes through four gates, in this order: its key, a null value, the kind of its value, its value. The first that
-leaves it out ends its way. What a gate changes or leaves out is a :class:`~letterhead.losses.Loss`.
+leaves it out ends its way. What a gate changes or leaves out is a :class:`~letterhead.results.Loss`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from letterhead.errors import check_name, unknown_name
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference import keys, kinds, types
 from reference.formats import Format
 from reference.keys import Key

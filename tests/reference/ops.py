@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from letterhead.columns import Columns, normalise
 from letterhead.errors import EncodeError, Fault, check_name
 from letterhead.limits import Limits
-from letterhead.losses import Loss
+from letterhead.results import Loss
+from letterhead.types import Columns, normalise
 from reference import keys, types
 from reference.batches import kip82_messages
 from reference.convert import Converted, convert, convert_rows

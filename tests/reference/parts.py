@@ -6,7 +6,7 @@ import zlib
 from typing import Any
 
 from letterhead.errors import counted
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference.cursor import Cursor
 from reference.walk import Lose, Outgoing, Refused
 

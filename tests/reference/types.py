@@ -6,7 +6,7 @@
     int32        ┌──┬──┬──┬──┐  most significant byte first (be, the default) or last (le)
                  └──┴──┴──┴──┘
     int32:text   "-42"          ASCII, no spaces
-    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`letterhead.amqp` reads it
+    int32:amqp   54 d6          an AMQP 1.0 primitive, as :mod:`letterhead.conventions.amqp` reads it
 
     bool            true | false
     integers        -?[0-9]+      (timestamp_ms too)
@@ -22,7 +22,7 @@ import re
 import struct
 from decimal import ROUND_DOWN, Decimal, localcontext
 
-from letterhead import amqp
+from letterhead.conventions import amqp
 from letterhead.errors import counted, unknown_name
 
 Scalar = bool | int | float | str | bytes

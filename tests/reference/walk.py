@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from letterhead.errors import Fault
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference.cursor import Cursor
 from reference.keys import Key
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
-from letterhead.columns import ORDERS, SELECT_TYPES
+from letterhead.types import ORDERS, SELECT_TYPES
 from letterhead.values import KINDS
 
 TYPES = list(SELECT_TYPES) + [

@@ -74,7 +74,7 @@ def test_an_executor_with_another_build(asked, tmp_path):
     directory = tmp_path / "other"
     python = environments.environment(directory, lambda name: True)
     environments.install(environments.packed(tmp_path), directory)
-    (code,) = directory.glob("lib/*/site-packages/letterhead/losses.py")
+    (code,) = directory.glob("lib/*/site-packages/letterhead/results.py")
     code.write_text(code.read_text() + "\n")
     report = asked(python)
     assert wrong(report) == []

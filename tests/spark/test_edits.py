@@ -19,7 +19,7 @@ from cells import TYPES, many_rows, values
 from frames import HEADERS, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.columns import SELECT_TYPES
+from letterhead.types import SELECT_TYPES
 from letterhead.values import KINDS
 
 ROWS = [[("a", b"1"), ("b", None), ("a", b"2"), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]

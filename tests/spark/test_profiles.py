@@ -9,10 +9,9 @@ import pytest
 from pyspark.sql import functions as F
 
 import letterhead as lh
-from letterhead import amqp
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.profiles import PROFILES
+from letterhead.conventions import PROFILES, amqp
 
 HEADERS = "array<struct<key:string,value:binary>>"
 MOMENT = datetime.datetime(2023, 11, 14, 22, 13, 20, 123000)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from letterhead.errors import UnexpectedColumnFamilyError
 from letterhead.state import raw
-from letterhead.state.errors import UnexpectedColumnFamilyError
 from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore, StoredFamilies

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from letterhead.errors import PrefixError
 from letterhead.state import keys
-from letterhead.state.errors import PrefixError
 from letterhead.state.interfaces import MAX_TIME, SessionKey, windowed
 from letterhead.state.position import Position
 

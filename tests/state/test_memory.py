@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from letterhead import Headers
+from letterhead.errors import InvalidStateStoreError, NoSuchElementError, PrefixError
 from letterhead.state import keys
-from letterhead.state.errors import InvalidStateStoreError, NoSuchElementError, PrefixError
 from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, SessionKey
 from letterhead.state.memory import InMemoryKeyValueStore, InMemorySessionStore, InMemoryWindowStore
 from letterhead.state.memory.sorted_map import FEW, SortedMap

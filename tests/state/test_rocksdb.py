@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from letterhead import Headers
-from letterhead.state.errors import (
+from letterhead.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
     StoreLockedError,

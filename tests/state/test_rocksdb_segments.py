@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from letterhead import Headers
+from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError, UnsupportedOperationError
 from letterhead.state import keys
-from letterhead.state.errors import ProcessorStateError, UnexpectedColumnFamilyError, UnsupportedOperationError
 from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, SessionKey
 from letterhead.state.memory import InMemorySessionStore, InMemoryWindowStore
 from letterhead.state.position import Position

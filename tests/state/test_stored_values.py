@@ -13,9 +13,8 @@ import pytest
 
 import letterhead as lh
 from letterhead import _native
-from letterhead.errors import DecodeError, EncodeError
+from letterhead.errors import DamagedRowError, DecodeError, EncodeError, SerdeError
 from letterhead.state import serdes
-from letterhead.state.errors import DamagedRowError, SerdeError
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,
@@ -149,7 +148,7 @@ def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) ->
         lambda h: "a" in h,
         lambda h: h == NONE,
         lambda h: h.get("a"),
-        lambda h: h.all("a"),
+        lambda h: h.get_all("a"),
         lambda h: h.keys(),
         lambda h: h.to_list(),
         lambda h: h.unique(),
@@ -337,7 +336,7 @@ def test_state_serdes_hand_the_headers_on() -> None:
     state = StateSerdes("t", Marking(), Marking())
     assert state.raw_key(b"k", headers) == b"k"
     assert state.raw_value(b"v", headers) == b"v"
-    assert headers.all("topic") == [b"t", b"t"]
+    assert headers.get_all("topic") == [b"t", b"t"]
     assert (state.key_from(b"k", headers), state.value_from(b"v", headers)) == (b"kt", b"vt")
 
 

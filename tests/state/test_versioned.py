@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError, UnexpectedColumnFamilyError
 from letterhead.state import converters, raw
-from letterhead.state.errors import DamagedRowError, UnexpectedColumnFamilyError
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, VersionedBytes
 from letterhead.state.memory import InMemoryVersionedStore
 from letterhead.state.rocksdb import RocksDBVersionedStore, StoredFamilies

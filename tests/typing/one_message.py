@@ -8,7 +8,7 @@ from typing import Any, assert_type
 import letterhead as lh
 from letterhead.errors import Fault
 from letterhead.headers import HeaderKey, HeaderValue
-from letterhead.message import Inspection, Label
+from letterhead.results import Inspection, Label
 
 pairs = [("tenant", "acme"), ("retry", "3")]
 a_name = str("kafka")  # noqa: UP018  # no literal: only known when the program runs
@@ -34,10 +34,10 @@ assert type(assert_type(headers[0], lh.Header)) is lh.Header
 assert type(assert_type(headers[:1], lh.Headers)) is lh.Headers
 assert assert_type(headers.get("none"), HeaderValue) is None
 assert assert_type(headers.get("none", 0), HeaderValue | int) == 0
-assert assert_type(headers.last("retry"), HeaderValue) == b"3"
-assert assert_type(headers.all("retry"), list[HeaderValue]) == [b"3"]
+assert assert_type(headers["retry"], HeaderValue) == b"3"
+assert assert_type(headers.get_all("retry"), list[HeaderValue]) == [b"3"]
 assert assert_type(headers.keys(), list[HeaderKey]) == ["tenant", "retry"]
-assert assert_type(headers.pairs(), list[tuple[HeaderKey, HeaderValue]])[0] == ("tenant", b"acme")
+assert assert_type(headers.items(), list[tuple[HeaderKey, HeaderValue]])[0] == ("tenant", b"acme")
 assert assert_type(headers.to_list(), list[lh.Header])[0].value == b"acme"
 assert assert_type(headers.remove("retry"), int) == 1
 assert assert_type(headers.add("n", lh.Int32(3)), lh.Headers) is headers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from letterhead.extras import how_to_install
+from letterhead._optional_dependencies import how_to_install
 
 __all__ = ["main"]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
 from letterhead.cli.progress import progress
@@ -20,7 +21,6 @@ from letterhead.cli.render import console, counted, json_text, short, table, val
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.cli.source import reason
 from letterhead.errors import replaced
-from letterhead.shown import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

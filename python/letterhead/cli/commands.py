@@ -40,7 +40,7 @@ from letterhead.cli.options import (
     limits_of,
 )
 from letterhead.cli.state.commands import state
-from letterhead.profiles import PROFILES
+from letterhead.conventions import PROFILES
 
 app = typer.Typer(
     name="letterhead",

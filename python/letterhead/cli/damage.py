@@ -61,24 +61,7 @@ class _Cell:
 
 
 def damage_cells(cells: Sequence[bytes], share: float, *, seed: int = 82) -> tuple[list[bytes], list[Damage]]:
-    """Damage a share of cells, the same ones for the same seed.
-
-    Parameters
-    ----------
-    cells : sequence of bytes
-        Whole cells of format `streams-timestamped`.
-    share : float
-        How many to damage, 0 to 1; at least one cell unless it is 0.
-    seed : int, default 82
-        Start of the random choice of cells, and of places in them.
-
-    Returns
-    -------
-    list of bytes
-        All cells, the damaged ones in their places.
-    list of Damage
-        What was done, by row.
-    """
+    """Damage a share of messages, the same ones for the same seed; at least one unless the share is 0."""
     rng = random.Random(seed)
     how_many = min(len(cells), max(1, round(share * len(cells)))) if share > 0 else 0
     rows = sorted(rng.sample(range(len(cells)), how_many))

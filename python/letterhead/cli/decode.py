@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._formatting import printable
+from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import (
     ErrorPolicy,
     Made,
@@ -28,9 +30,7 @@ from letterhead.cli.headers import headers_table
 from letterhead.cli.render import console, counted, json_text, moment, value_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.source import open_headers
-from letterhead.columns import Columns
-from letterhead.extras import how_to_install
-from letterhead.shown import printable
+from letterhead.types import Columns
 
 VALUE_LIMIT = 60
 MESSAGES_ON_SCREEN = 20

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.render import console, json_text
 from letterhead.cli.source import reason
-from letterhead.extras import how_to_install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from letterhead._formatting import printable, spaced_hex
 from letterhead.cli.render import counted, table
-from letterhead.shown import printable, spaced_hex
 
 # Some traceparents differ only near the end; the first part is enough to see what they are.
 TRACEPARENT_SHOWN = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from letterhead import doctor
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, OK
-from letterhead.shown import printable
 
 
 def run_doctor(*, json: bool) -> int:

@@ -89,22 +89,7 @@ def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
 
 
 def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any:
-    """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or an envelope.
-
-    Parameters
-    ----------
-    document : Any
-        The parsed JSON.
-    format : str
-        Name of the format.
-    with_kinds : bool, default False
-        Whether values such as `"int32:3"` are meant for a format without kinds, because --kinds says how to write them.
-
-    Raises
-    ------
-    Failure
-        If it is not such a document.
-    """
+    """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or an envelope."""
     if row_of(format)["is_"] == "batch":
         raise Failure(f"{format} is a batch: its messages are written one by one")
     fields = dict(row_of(format)["fields"])

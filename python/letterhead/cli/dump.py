@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from letterhead._formatting import printable
+from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import ErrorPolicy, Tally, deliver, policy, rows_wanted
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import FAULTS, Failure
@@ -17,8 +19,6 @@ from letterhead.cli.progress import progress
 from letterhead.cli.render import counted, moment
 from letterhead.cli.source import reason
 from letterhead.errors import TornTailWarning
-from letterhead.extras import how_to_install
-from letterhead.shown import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa

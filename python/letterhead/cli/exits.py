@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from letterhead.errors import LetterheadError
+
 OK = 0
 FAULTS = 1
 USAGE = 2
@@ -10,7 +12,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class Failure(Exception):
+class Failure(LetterheadError):
     """End the command with one line on stderr and an exit code."""
 
     def __init__(self, message: str, exit_code: int = USAGE) -> None:

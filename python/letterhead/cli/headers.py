@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._formatting import printable, quoted, spaced_hex
 from letterhead.cli.document import headers_of
 from letterhead.cli.render import counted, short, table, value_text
 from letterhead.cli.spelling import spell, text_of
 from letterhead.headers import HeaderKey, HeaderValue
-from letterhead.shown import printable, quoted, spaced_hex
 from letterhead.values import Value
 
 SUMMARY_LIMIT = 24

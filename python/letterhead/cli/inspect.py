@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._formatting import as_text, printable, quoted
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
 from letterhead.cli.render import console, counted, json_text, moment
 from letterhead.cli.sniff import CODEC, format_of
-from letterhead.inspection import Inspection, Label
-from letterhead.shown import as_text, printable, quoted
+from letterhead.results import Inspection, Label
 
 BYTES_A_LINE = 8
 BYTES_A_LINE_WIDE = 16

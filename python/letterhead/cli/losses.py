@@ -12,11 +12,11 @@ from typing import Any
 from rich.text import Text
 
 import letterhead as lh
+from letterhead._formatting import printable
 from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.render import console, counted, table
-from letterhead.shown import printable
 
 KEEP = "without --on-loss, the error says how to keep them"
 

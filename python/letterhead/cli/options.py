@@ -137,13 +137,7 @@ def limits_of(
     records: int | None = None,
     output_bytes: int | None = None,
 ) -> Limits:
-    """Return the limits of a command: those of its options, and for the unset ones those of the environment.
-
-    Raises
-    ------
-    Failure
-        If a number is not a valid limit.
-    """
+    """Return the limits of a command: those of its options, and for the unset ones those of the environment."""
     try:
         return Limits(
             cell_bytes=cell_bytes,

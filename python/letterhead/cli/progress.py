@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from letterhead._formatting import printable
 from letterhead.cli.render import console
-from letterhead.shown import printable
 
 
 @contextmanager

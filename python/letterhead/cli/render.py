@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from letterhead.shown import as_text, quoted, spaced_hex
+from letterhead._formatting import as_text, quoted, spaced_hex
 
 # Tables for a pipe or a file have this width, whatever terminal the reader has.
 PLAIN_WIDTH = 96

@@ -9,11 +9,11 @@ from typing import Any
 
 import typer
 
+from letterhead._formatting import printable
 from letterhead.cli.commands import app
 from letterhead.cli.exits import BROKEN_PIPE, FAULTS, INTERRUPTED, OK, USAGE, Failure
 from letterhead.cli.formats import row_of
 from letterhead.errors import ConversionError, HeaderError
-from letterhead.shown import printable
 
 # typer below 0.16 uses the package click, later ones carry their own copy: the base of usage errors is
 # taken from whichever one this typer has.

@@ -9,13 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from letterhead._formatting import printable
 from letterhead.cli.column import BATCH, column_format
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.formats import Reading, row_of
 from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text, short, table
 from letterhead.cli.source import open_headers, reason
-from letterhead.shown import printable
 
 # From this width on, a table has room for the bytes in total and for values.
 WIDE = 110

@@ -32,18 +32,7 @@ _IGGY_BATCH_LEN = 256
 
 
 def sniff(cells: Iterable[bytes]) -> list[str]:
-    """Name the formats that cells are in, all or most of them in the same one.
-
-    Parameters
-    ----------
-    cells : iterable of bytes
-        One cell, or several of a column.
-
-    Returns
-    -------
-    list of str
-        The formats that say most about them: one if the bytes can tell, none if no format fits.
-    """
+    """Name the formats that cells are in, all or most of them in the same one."""
     count = 0
     found: dict[str, list[int]] = {name: [] for name in table_of_formats()}
     for cell in cells:
@@ -60,13 +49,7 @@ def sniff(cells: Iterable[bytes]) -> list[str]:
 
 
 def format_of(given: str, cells: Iterable[bytes]) -> str:
-    """Give the format that was named, or with `auto` the one that fits; say on stderr which that is.
-
-    Raises
-    ------
-    Failure
-        If none fits, or several do.
-    """
+    """Give the format that was named, or with `auto` the one that fits; say on stderr which that is."""
     if given != AUTO:
         return given
     found = sniff(cells)

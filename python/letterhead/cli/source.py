@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.exits import FAULTS, Failure
-from letterhead.extras import how_to_install
 
 if TYPE_CHECKING:
     import pyarrow.parquet
@@ -68,13 +68,7 @@ def read_bytes(file: str | None) -> bytes:
 
 
 def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = True) -> None:
-    """Refuse a Parquet or Arrow IPC file where a message is needed, and name the columns that --column takes.
-
-    Raises
-    ------
-    Failure
-        If the bytes begin as such a file does: no format has a message that begins so.
-    """
+    """Refuse a Parquet or Arrow IPC file where a message is needed, and name the columns that --column takes."""
     name = file if file not in (None, "-") else "standard input"
     if data.startswith(_ARROW):
         raise Failure(f"{name} is an Arrow IPC file: {_AS_PARQUET}")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
+from letterhead.envelope import Data
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
-from letterhead.given import Data
-from letterhead.headers import Headers
+from letterhead.headers import Header, Headers
 from letterhead.iggy.faults import refuse_value
 from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes
-from letterhead.losses import Kinds
-from letterhead.message import decode, encode
+from letterhead.operations import decode, encode
+from letterhead.results import Kinds
 from letterhead.values import Value
 
 __all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]
@@ -28,7 +28,7 @@ GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[Giv
 _FRAME_BYTES: dict[Layout, int] = {"2023": 9, "tlv": 10}
 
 
-class HeaderMap(MutableMapping[HeaderKey, HeaderValue]):
+class HeaderMap:
     """Headers by key, in the order in which their keys were first set.
 
     A key is a :class:`HeaderKey` or a str, which means the key of kind ``string``. Two keys are the same when their
@@ -52,7 +52,7 @@ class HeaderMap(MutableMapping[HeaderKey, HeaderValue]):
     --------
     >>> from letterhead.iggy import HeaderMap, HeaderValue
     >>> headers = HeaderMap({"tenant": "acme", "retry": HeaderValue.from_int32(3)})
-    >>> headers["retry"].as_int32(), list(map(str, headers))
+    >>> headers["retry"].as_int32(), list(map(str, headers.keys()))
     (3, ['tenant', 'retry'])
     """
 
@@ -64,7 +64,7 @@ class HeaderMap(MutableMapping[HeaderKey, HeaderValue]):
         if isinstance(headers, str | bytes | Headers):
             hint = ": from_headers reads them" if isinstance(headers, Headers) else ""
             raise TypeError(f"headers must be a mapping or pairs, not {type(headers).__name__}{hint}")
-        for key, value in headers.items() if isinstance(headers, Mapping) else headers:
+        for key, value in headers.items() if isinstance(headers, Mapping | HeaderMap) else headers:
             self[key] = value
 
     @classmethod
@@ -263,7 +263,7 @@ class HeaderMap(MutableMapping[HeaderKey, HeaderValue]):
         Examples
         --------
         >>> from letterhead.iggy import HeaderMap
-        >>> list(map(str, HeaderMap({"b": "1", "a": "2"}).canonical()))
+        >>> list(map(str, HeaderMap({"b": "1", "a": "2"}).canonical().keys()))
         ['a', 'b']
         """
         made = HeaderMap()
@@ -314,11 +314,38 @@ class HeaderMap(MutableMapping[HeaderKey, HeaderValue]):
     def __contains__(self, key: object) -> bool:
         return isinstance(key, HeaderKey | str) and _as_key(key) in self._items
 
-    def __iter__(self) -> Iterator[HeaderKey]:
-        return iter(self._items)
+    def __iter__(self) -> Iterator[Any]:
+        return map(Header._make, self._items.items())
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, HeaderMap):
+            return self._items == other._items
+        return self._items == dict(other) if isinstance(other, Mapping) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def get(self, key: GivenKey, default: Any = None) -> Any:
+        """Return the value of a key, or a default if no header has it."""
+        return self._items.get(_as_key(key), default)
+
+    def get_all(self, key: GivenKey) -> list[HeaderValue]:
+        """Return the values of a key in a list: one, or none if no header has it."""
+        return [self._items[found] for found in (_as_key(key),) if found in self._items]
+
+    def keys(self) -> list[HeaderKey]:
+        """Return the keys, in order."""
+        return list(self._items)
+
+    def values(self) -> list[HeaderValue]:
+        """Return the values, in order."""
+        return list(self._items.values())
+
+    def items(self) -> list[tuple[HeaderKey, HeaderValue]]:
+        """Return the keys and values, in order."""
+        return list(self._items.items())
 
     def __repr__(self) -> str:
         return f"HeaderMap({self._items!r})" if self._items else "HeaderMap()"

@@ -106,25 +106,7 @@ class Fields(dict[str, Any]):
 
 
 def load(text: str | bytes, format: str | None = None) -> Any:
-    """Read JSON: objects become :class:`Pairs`.
-
-    Parameters
-    ----------
-    text : str or bytes
-        The text; bytes are UTF-8.
-    format : str, optional
-        The format to name in an error.
-
-    Returns
-    -------
-    object
-        What it says.
-
-    Raises
-    ------
-    DecodeError
-        If it is no JSON (``bad_text``).
-    """
+    """Parse JSON; objects become :class:`Pairs`."""
     if not isinstance(text, str | bytes | bytearray):
         raise TypeError(f"JSON must be str or bytes, not {type(text).__name__}")
     try:
@@ -148,29 +130,7 @@ def text_of(data: bytes) -> str:
 
 
 def fields_of(tree: Any, what: str, names: Iterable[str], format: str | None = None) -> Fields:
-    """Take an object with named fields; other members are passed over.
-
-    Parameters
-    ----------
-    tree : object
-        What :func:`load` gave.
-    what : str
-        What the object is, for errors.
-    names : iterable of str
-        The fields.
-    format : str, optional
-        The format to name in an error.
-
-    Returns
-    -------
-    Fields
-        Those of the fields that are there.
-
-    Raises
-    ------
-    DecodeError
-        If it is no object, or a field is there twice (``bad_text``).
-    """
+    """Return the named fields of an object; other members are ignored, repeated fields raise."""
     if not isinstance(tree, Pairs):
         refuse(f"{what} is no object", format)
     found: dict[str, Any] = {}
@@ -191,25 +151,7 @@ def list_of(tree: Any, what: str, format: str | None = None) -> list[Any]:
 
 
 def read_entries(tree: Any, format: str) -> list[Entry]:
-    """Read headers in either form, without looking at how long keys and values are.
-
-    Parameters
-    ----------
-    tree : object
-        An object of keys, or a list of objects with ``key`` and ``value``.
-    format : str
-        The format to name in an error.
-
-    Returns
-    -------
-    list of Entry
-        One for each header, repeats included.
-
-    Raises
-    ------
-    DecodeError
-        If something is not as it should be (``bad_text``), or a kind has another name (``unknown_kind``).
-    """
+    """Read headers in either form, without checks of the lengths of keys and values."""
     if isinstance(tree, Pairs):
         return [Entry(key, *_read_field(value, "a value", format)) for key, value in tree]
     entries = []
@@ -221,29 +163,7 @@ def read_entries(tree: Any, format: str) -> list[Entry]:
 
 
 def read_base64(given: Any, what: str, format: str | None, *, padded: bool) -> bytes:
-    """Read base64: the standard alphabet, no other characters, no bits left over.
-
-    Parameters
-    ----------
-    given : object
-        What stands there.
-    what : str
-        What it is, for errors.
-    format : str or None
-        The format to name in an error.
-    padded : bool
-        Whether the ``=`` at the end have to be there.
-
-    Returns
-    -------
-    bytes
-        The bytes.
-
-    Raises
-    ------
-    DecodeError
-        If it is not that (``bad_text``).
-    """
+    """Read base64: the standard alphabet, no other characters, no bits left over."""
     if not isinstance(given, str):
         refuse(f"{what} is no base64", format)
     matched = _BASE64.fullmatch(given)

@@ -15,8 +15,8 @@ from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map
 from letterhead.iggy.faults import need_bytes, need_unsigned, placed
 from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.wire import Cursor, Frame, StoredFrame, begins_batch, read_batches, write_batch
-from letterhead.message import decode
-from letterhead.message import messages as messages_of
+from letterhead.operations import decode
+from letterhead.operations import messages as messages_of
 
 __all__ = ["MessageState", "PolledMessage", "PolledMessages"]
 

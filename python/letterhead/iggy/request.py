@@ -17,7 +17,7 @@ from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.message import Message
 from letterhead.iggy.routing import Identifier, Partitioning, as_identifier
 from letterhead.iggy.wire import Cursor, read_batches, write_batch
-from letterhead.message import messages as messages_of
+from letterhead.operations import messages as messages_of
 
 __all__ = ["SendMessages"]
 

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from letterhead.iggy.faults import refuse_bytes
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.message import encode, select
+from letterhead.operations import encode, select
 from letterhead.values import KINDS, Binary, Float32, String, Value
 
 __all__ = ["parse_value", "spell_value"]
@@ -26,25 +26,6 @@ def parse_value(kind: HeaderKind, text: str) -> Value:
 
     Integers are ASCII digits with a sign that may be ``+``; floats may also be ``inf``, ``infinity`` and ``nan`` in
     any case; booleans are ``true`` and ``false``.
-
-    Parameters
-    ----------
-    kind : HeaderKind
-        One of the fifteen.
-    text : str
-        The text.
-
-    Returns
-    -------
-    Value
-        The value.
-
-    Raises
-    ------
-    DecodeError
-        If the text does not spell a value of the kind (``bad_text``), or one that does not fit it (``out_of_range``).
-    EncodeError
-        If a text for ``raw`` or ``string`` has no UTF-8 form.
     """
     if kind is HeaderKind.RAW:
         return Binary(String(text).bits)
@@ -60,19 +41,7 @@ def parse_value(kind: HeaderKind, text: str) -> Value:
 
 
 def spell_value(value: Value) -> str:
-    """Show a value as Iggy's library shows it.
-
-    Parameters
-    ----------
-    value : Value
-        The value, which may be none of its kind.
-
-    Returns
-    -------
-    str
-        Text that says what the value is; for ``raw`` its bytes, printable ones as themselves; ``<malformed int32>``
-        where the bytes are no value of their kind.
-    """
+    """Show a value as Iggy's library shows it."""
     if value.kind == "string":
         return value.bits.decode(errors="replace")
     width = KINDS.get(value.kind)

@@ -101,23 +101,7 @@ class StoredFrame(NamedTuple):
 
 
 def read_batches(cursor: Cursor) -> Iterator[StoredFrame]:
-    """Read batches to the end without comparing checksums and without looking at headers.
-
-    Parameters
-    ----------
-    cursor : Cursor
-        At the first batch.
-
-    Yields
-    ------
-    StoredFrame
-        The messages.
-
-    Raises
-    ------
-    DecodeError
-        If something goes on after its end.
-    """
+    """Read batches to the end, neither checksums verified nor headers parsed."""
     index = 0
     while cursor.left:
         start = cursor.at
@@ -163,25 +147,7 @@ def begins_batch(data: bytes, at: int) -> bool:
 
 
 def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0, timestamp: int = 0) -> bytes:
-    """Write a batch with its checksums.
-
-    Parameters
-    ----------
-    frames : sequence of Frame
-        The messages, at least one.
-    partition, offset, timestamp : int, default 0
-        The partition, the offset of the first message, and the time of all of them: 0 in a request.
-
-    Returns
-    -------
-    bytes
-        The batch header and the frames.
-
-    Raises
-    ------
-    EncodeError
-        If two messages are more than 2³² - 1 microseconds apart (``out_of_range``).
-    """
+    """Write a batch of at least one message with its checksums; in a request partition, offset and timestamp are 0."""
     from letterhead._native import xxh3_64 as checksum  # as in the verbs, loaded when it is needed
 
     origin = min(frame.origin_timestamp for frame in frames)

@@ -11,7 +11,7 @@ Examples
 >>> record.get_headers().put_string("tenant", "acme")
 >>> record.get_headers().put_integer("retry", 3)
 >>> [received] = ConsumerRecord.read(record.to_bytes(), topic="orders")
->>> received.get_headers().get("retry"), received.get_headers().keys()
+>>> received.get_headers().get_all("retry"), received.get_headers().keys()
 ([3], ['tenant', 'retry'])
 """
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from letterhead.errors import Damage, DamagedLogError, LogClosedError, LogLockedError, MessageLogError, RequestError
 from letterhead.kip82.audit import Audit, AuditEntry, AuditKeys
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
@@ -52,17 +53,11 @@ if TYPE_CHECKING:
     from letterhead.kip82.fetch import FetchResponse as FetchResponse
     from letterhead.kip82.log import Compacted as Compacted
     from letterhead.kip82.log import MessageLog as MessageLog
-    from letterhead.kip82.log_errors import Damage as Damage
-    from letterhead.kip82.log_errors import DamagedLogError as DamagedLogError
-    from letterhead.kip82.log_errors import LogClosedError as LogClosedError
-    from letterhead.kip82.log_errors import LogLockedError as LogLockedError
-    from letterhead.kip82.log_errors import MessageLogError as MessageLogError
     from letterhead.kip82.produce import ProducedPartition as ProducedPartition
     from letterhead.kip82.produce import ProduceRequest as ProduceRequest
     from letterhead.kip82.produce import ProduceResponse as ProduceResponse
     from letterhead.kip82.produce import SentPartition as SentPartition
     from letterhead.kip82.requests import ErrorCode as ErrorCode
-    from letterhead.kip82.requests import RequestError as RequestError
     from letterhead.kip82.requests import Topic as Topic
     from letterhead.kip82.versions import convert_down as convert_down
     from letterhead.kip82.versions import convert_up as convert_up
@@ -130,9 +125,8 @@ _LAZY = {
         "compaction": ("DELETE_RETENTION_MS", "delete_horizon", "is_delete", "latest_offsets", "should_retain"),
         "fetch": ("AskedPartition", "FetchRequest", "FetchResponse", "FetchedPartition"),
         "log": ("Compacted", "MessageLog"),
-        "log_errors": ("Damage", "DamagedLogError", "LogClosedError", "LogLockedError", "MessageLogError"),
         "produce": ("ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition"),
-        "requests": ("ErrorCode", "RequestError", "Topic"),
+        "requests": ("ErrorCode", "Topic"),
         "versions": ("convert_down", "convert_up"),
     }.items()
     for name in names

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 from letterhead import headers as core
 from letterhead.errors import DecodeError, HeaderError, check_name
 from letterhead.kip82.serializers import HeaderSerializer
-from letterhead.message import decode, encode
+from letterhead.operations import decode, encode
 
 __all__ = ["DraftHeaders", "GivenHeaders", "HeaderErrors"]
 
@@ -121,18 +121,20 @@ class DraftHeaders(ABC, Generic[K]):
             self._changing().remove(checked)
             self._add(checked, given)
 
-    def get(self, key: K) -> list[Any]:
-        """Give all values of a key.
+    def get(self, key: K, default: Any = None) -> Any:
+        """Return the last value of a key, or a default if no header has it.
 
         Parameters
         ----------
         key : str or int
-            The key.
+            The key, in the form of these headers.
+        default : object, optional
+            Returned if no header has the key.
 
         Returns
         -------
-        list of object
-            The values in order; ``None`` is null. Empty if no header has the key.
+        object
+            The value; ``None`` is null.
 
         Raises
         ------
@@ -142,38 +144,30 @@ class DraftHeaders(ABC, Generic[K]):
         EncodeError
             If the key is not of the form of these headers (``key_not_carried``).
         """
-        return [self._taken(key, value) for value in self._all(key)]
+        values = self._all(key)
+        return self._taken(key, values[-1]) if values else default
 
-    def last(self, key: K, default: Any = None) -> Any:
-        """Give the last value of a key, or a default where there is none.
-
-        Parameters
-        ----------
-        key : str or int
-            The key.
-        default : object, optional
-            What to give when no header has the key.
-
-        Returns
-        -------
-        object
-            The value; ``None`` is null.
+    def get_all(self, key: K) -> list[Any]:
+        """Return all values of a key, in order; none if no header has it.
 
         Raises
         ------
         DecodeError, EncodeError
             As from :meth:`get`.
         """
-        values = self._all(key)
-        return self._taken(key, values[-1]) if values else default
+        return [self._taken(key, value) for value in self._all(key)]
 
     def keys(self) -> list[K]:
-        """Give the distinct keys, in the order in which they first stand."""
+        """Return the distinct keys, in the order in which they first occur."""
         return list(dict.fromkeys(key for key, _ in self._pairs()))
 
+    def values(self) -> list[Any]:
+        """Return the values of all headers, in order."""
+        return [value for _, value in self]
+
     def items(self) -> list[tuple[K, Any]]:
-        """Give every key and value, in order."""
-        return [(key, self._taken(key, value)) for key, value in self._pairs()]
+        """Return the keys and values of all headers, in order."""
+        return [(key, value) for key, value in self]
 
     def remove(self, key: K) -> int:
         """Remove every header with a key.
@@ -234,6 +228,15 @@ class DraftHeaders(ABC, Generic[K]):
         made._frozen = True
         return made
 
+    def __iter__(self) -> Iterator[Any]:
+        return (core.Header(key, self._taken(key, value)) for key, value in self._pairs())
+
+    def __getitem__(self, key: K) -> Any:
+        values = self._all(key)
+        if not values:
+            raise KeyError(key)
+        return self._taken(key, values[-1])
+
     def __contains__(self, key: object) -> bool:
         return key in self._read()
 
@@ -266,7 +269,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     def _all(self, key: K) -> list[core.HeaderValue]:
         """Give all values of a key as they are held."""
-        return self._read().all(self._of_form(key))
+        return self._read().get_all(self._of_form(key))
 
     def _pairs(self) -> Iterator[tuple[K, core.HeaderValue]]:
         held: Iterator[Any] = iter(self._read())  # their keys are of the form of these headers

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Generic
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, check_name
 from letterhead.kip82.block import HeaderErrors
 from letterhead.kip82.fetch import FetchRequest, FetchResponse

@@ -21,7 +21,7 @@ from letterhead.kip82 import wire
 from letterhead.kip82.layouts import Layout
 from letterhead.kip82.requests import Body, Partition, Topic, name_of, topics_of
 from letterhead.kip82.versions import VERSIONS, set_format
-from letterhead.message import messages
+from letterhead.operations import messages
 
 __all__ = ["AskedPartition", "FetchRequest", "FetchResponse", "FetchedPartition"]
 

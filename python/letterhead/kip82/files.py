@@ -5,24 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from letterhead.kip82.log_errors import LogLockedError
+from letterhead.errors import LogLockedError
 
 __all__ = ["Lock", "replace_file", "sync_directory"]
 
 
 class Lock:
-    """A lock on a file that no other object has, in this process or another one.
-
-    Parameters
-    ----------
-    path : Path
-        The file. It stays when the lock is released, and says which process had it last.
-
-    Raises
-    ------
-    LogLockedError
-        If another object has it.
-    """
+    """An exclusive lock on a file, which stays when the lock is released and names the process that had it last."""
 
     def __init__(self, path: Path) -> None:
         import fcntl  # not on Windows, where the rest of the package works

@@ -39,11 +39,11 @@ class Headers(DraftHeaders[str]):
     >>> headers.put_string("tenant", "acme")
     >>> headers.put_integer("retry", 3)
     >>> headers.put("retry", Typed("long", 4))
-    >>> headers.get("retry"), headers.keys()
+    >>> headers.get_all("retry"), headers.keys()
     ([3, 4], ['tenant', 'retry'])
     >>> read = Headers(headers.as_bytes())
-    >>> read.parsed, read.get("tenant"), read.parsed
-    (False, ['acme'], True)
+    >>> read.parsed, read["tenant"], read.parsed
+    (False, 'acme', True)
     >>> damaged = Headers(headers.as_bytes()[:-1], errors="null")
     >>> damaged.keys(), damaged.error.code
     ([], 'truncated')

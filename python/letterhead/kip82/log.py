@@ -8,14 +8,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
 from letterhead.envelope import Envelope
-from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, check_name, unknown_name
+from letterhead.errors import (
+    ConversionError,
+    Damage,
+    DamagedLogError,
+    DecodeError,
+    EncodeError,
+    HeaderError,
+    check_name,
+    unknown_name,
+)
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, should_retain
 from letterhead.kip82.fetch import AskedPartition, FetchedPartition, FetchRequest, FetchResponse
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
 from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
-from letterhead.kip82.log_errors import Damage, DamagedLogError
 from letterhead.kip82.produce import ProducedPartition, ProduceRequest, ProduceResponse, SentPartition
 from letterhead.kip82.properties import check_format_version
 from letterhead.kip82.records import ProducerRecord, RecordMetadata
@@ -34,7 +42,7 @@ from letterhead.kip82.versions import (
     pack,
     write_message,
 )
-from letterhead.losses import Kinds
+from letterhead.results import Kinds
 
 __all__ = ["Compacted", "MessageLog"]
 

@@ -22,7 +22,7 @@ from letterhead.kip82 import wire
 from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
 from letterhead.kip82.requests import Body, Partition, Topic, name_of, topics_of
 from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of, set_format
-from letterhead.message import batch, messages
+from letterhead.operations import batch, messages
 
 __all__ = ["ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition"]
 

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
+from letterhead.errors import MessageLogError
 from letterhead.kip82.files import replace_file
 from letterhead.kip82.layouts import Layout, check_layout
-from letterhead.kip82.log_errors import MessageLogError
 
 __all__ = ["ANYWHERE", "Properties", "check_format_version"]
 
@@ -56,15 +56,7 @@ class Properties:
 
     @classmethod
     def read(cls, directory: Path) -> Self:
-        """Read those of a log.
-
-        Raises
-        ------
-        FileNotFoundError
-            If there are none.
-        MessageLogError
-            If they do not say what they must.
-        """
+        """Read the properties of a log."""
         path = directory / NAME
         text = path.read_bytes()
         try:
@@ -100,11 +92,6 @@ class Properties:
         """Read those of a log and compare them with what was asked for, or save those of a new one.
 
         Those of a log that Kafka wrote are made from its name, and not saved yet.
-
-        Raises
-        ------
-        MessageLogError
-            If the directory is no log, or another one.
         """
         asked = {"layout": layout, "topic": topic, "partition": partition}
         found = cls.saved(directory)
@@ -141,12 +128,6 @@ class Properties:
 
 
 def check_format_version(version: object) -> None:
-    """Refuse what is no version of the message format.
-
-    Raises
-    ------
-    ValueError
-        If there is no such version.
-    """
+    """Raise if the message format has no such version."""
     if type(version) is not int or version not in VERSIONS:
         raise ValueError(f"there is no message_format_version {version!r}: choose 0 (Kafka 0.8, 0.9), 1 (0.10) or 2")

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, Self, TypeAlias, overload
 
 from letterhead import _native
-from letterhead.envelope import Envelope
+from letterhead.envelope import Data, Envelope, bytes_of
 from letterhead.errors import EncodeError, check_name
-from letterhead.given import Data, bytes_of
 from letterhead.kip82.block import GivenHeaders, HeaderErrors
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
@@ -18,7 +17,7 @@ from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
 from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.wrapper import MessageWrapper
-from letterhead.message import encode
+from letterhead.operations import encode
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
 
@@ -172,7 +171,7 @@ class _Record(Generic[K, V]):
         DecodeError
             If the headers are damaged.
         """
-        return self.headers.last(key)
+        return self.headers.get(key)
 
     def with_header(self, key: int | str, value: Any) -> Self:
         """Give a record in which a key has one value, in place of all that it had.

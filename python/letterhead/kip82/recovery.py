@@ -7,11 +7,10 @@ import os
 import warnings
 from typing import NamedTuple
 
-from letterhead.errors import TornTailWarning
+from letterhead.errors import Damage, DamagedLogError, MessageLogError, TornTailWarning
 from letterhead.kip82.files import replace_file
-from letterhead.kip82.log_errors import Damage, DamagedLogError, MessageLogError
 from letterhead.kip82.segment import FRAME, MAGIC_AT, Segment, Stored
-from letterhead.message import validate
+from letterhead.operations import validate
 
 __all__ = ["Tail", "check_kafka_segment", "open_tail"]
 
@@ -32,28 +31,9 @@ class Tail(NamedTuple):
 
 
 def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
-    """Find where a file ends, and cut what a crash left there.
+    """Find where the last file of a log ends, and cut what a crash left there, unless the log is read only.
 
-    Parameters
-    ----------
-    segment : Segment
-        The last file of a log.
-    readonly : bool
-        Cut nothing.
-    cut_damaged : bool
-        Where the end is damaged in a way that no crash leaves, move it to a file of its own.
-
-    Returns
-    -------
-    Tail
-        How it ends.
-
-    Raises
-    ------
-    DamagedLogError
-        If the end is damaged in such a way, and is not to be moved, or a message whose checksum holds is in it.
-    MessageLogError
-        If it is made of record batches of Kafka 0.11 or later, which are no damage.
+    Damage that no crash leaves raises; with ``cut_damaged`` it is moved to a file of its own.
     """
     last = _last(segment, frames_only=True)
     if isinstance(last, Damage) or (last is not None and not segment.fits(last)):
@@ -86,13 +66,7 @@ def open_tail(segment: Segment, *, readonly: bool, cut_damaged: bool) -> Tail:
 
 
 def check_kafka_segment(segment: Segment) -> None:
-    """Refuse the first file of a directory without properties if it holds no message, so that nothing in it is cut.
-
-    Raises
-    ------
-    MessageLogError
-        If no message of these formats is in it.
-    """
+    """Refuse the first file of a directory without properties if it holds no message, so that nothing in it is cut."""
     for found in segment.read(frames_only=True):
         if isinstance(found, Stored) and segment.fits(found):
             return

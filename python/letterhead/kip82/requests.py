@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from letterhead.errors import RequestError
 from letterhead.kip82 import wire
 from letterhead.kip82.versions import check_version
 
-__all__ = ["Body", "ErrorCode", "Partition", "RequestError", "Topic", "name_of", "topics_of"]
+__all__ = ["Body", "ErrorCode", "Partition", "Topic", "name_of", "topics_of"]
 
 T = TypeVar("T")
 
@@ -28,25 +29,6 @@ class ErrorCode(IntEnum):
     UNKNOWN_TOPIC_OR_PARTITION = 3
     MESSAGE_TOO_LARGE = 10
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43
-
-
-class RequestError(RuntimeError):
-    """A response says that a partition could not be served.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, and with which partition.
-    error_code : int
-        What the protocol says, an :class:`ErrorCode` where it is one of them.
-    """
-
-    def __init__(self, message: str, error_code: int) -> None:
-        super().__init__(message)
-        self.error_code = error_code
-
-    def __reduce__(self) -> tuple[type[RequestError], tuple[str, int]]:
-        return type(self), (str(self), self.error_code)
 
 
 @dataclass(frozen=True)

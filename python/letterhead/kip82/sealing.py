@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from letterhead._optional_dependencies import needed
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.extras import needed
 from letterhead.headers import Headers as CoreHeaders
 from letterhead.kip82.interceptors import ConsumerInterceptor, ProducerInterceptor
 from letterhead.kip82.layouts import BLOCKS

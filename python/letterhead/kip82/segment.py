@@ -36,10 +36,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead.envelope import Envelope
-from letterhead.errors import DecodeError
+from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout
-from letterhead.kip82.log_errors import Damage
-from letterhead.message import messages, validate
+from letterhead.operations import messages, validate
 
 __all__ = ["Segment", "Stored", "name_of"]
 
@@ -105,18 +104,8 @@ class Stored(NamedTuple):
 class Segment:
     """A file of a log, and where messages are in it.
 
-    Parameters
-    ----------
-    directory : Path
-        Where it is.
-    base : int
-        The offset that its first message has, or had before compaction.
-    layout : {"typed", "int", "wrapper"}
-        Layout of its messages.
-    limit : int or None
-        The offset that the next file begins with; ``None`` for the last file.
-    gaps : bool
-        Whether compaction may have taken messages away.
+    ``base`` is the offset that the first message has, or had before compaction; ``limit`` that of the next file, None for
+    the last one. With ``gaps``, compaction may have removed messages.
     """
 
     def __init__(self, directory: Path, base: int, layout: Layout, limit: int | None, gaps: bool) -> None:
@@ -137,19 +126,9 @@ class Segment:
         return self.path.stat().st_size
 
     def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[Stored | Damage]:
-        """Read messages, and what is none, in the order of the file.
+        """Read messages in the order of the file, and one damage for each run of bytes that is no message.
 
-        Parameters
-        ----------
-        start : int, optional
-            Offset of the first message that is wanted.
-        frames_only : bool, default False
-            Do not open the messages. What is wrong inside of one does not show then.
-
-        Yields
-        ------
-        Stored or Damage
-            The messages; for all bytes that are no message one damage. The end of the file closes the iterator.
+        With ``frames_only`` messages are not opened, and damage inside of them is not found.
         """
         start = self.base if start is None else start
         with self._guard:
@@ -203,18 +182,7 @@ class Segment:
         return False
 
     def torn(self, damage: Damage) -> bool:
-        """Say whether damage at the end of the file is what a crash leaves of an append: a part of one message, or zeros.
-
-        Parameters
-        ----------
-        damage : Damage
-            Up to the end of the file.
-
-        Returns
-        -------
-        bool
-            False where it may have been a whole message once, and bits of it changed.
-        """
+        """Say whether damage at the end of the file is what a crash leaves of an append: a part of one message, or zeros."""
         with self.path.open("rb") as file:
             file.seek(damage.position)
             rest = file.read()

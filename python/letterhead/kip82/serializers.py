@@ -80,7 +80,7 @@ class HeaderSerializer(Serializer[Any]):
     >>> as_json = HeaderSerializer(lambda tags: json.dumps(tags).encode(), json.loads, kind="string")
     >>> headers = Headers(serializers={"tags": as_json})
     >>> headers.put("tags", ["new", "eu"])
-    >>> headers.get("tags"), headers.get_typed("tags")
+    >>> headers.get_all("tags"), headers.get_typed("tags")
     ([['new', 'eu']], [Typed('string', '["new", "eu"]')])
     """
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from letterhead.envelope import Envelope
+from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.files import Lock, sync_directory
 from letterhead.kip82.layouts import Layout
-from letterhead.kip82.log_errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import Segment, Stored, name_of
@@ -125,23 +125,7 @@ class Store:
         return f"{len(self.segments)} segments, {state}"
 
     def write(self, frames: list[bytes]) -> range:
-        """Append messages, which have the offsets from the next one on: all of them, or none.
-
-        Parameters
-        ----------
-        frames : list of bytes
-            The messages, or compressed sets of them.
-
-        Returns
-        -------
-        range
-            Their offsets.
-
-        Raises
-        ------
-        OSError
-            If the disk does not take them.
-        """
+        """Append messages or compressed sets, all or none, and return their offsets."""
         data = b"".join(frames)
         if not data:
             return range(self.next_offset, self.next_offset)
@@ -187,13 +171,7 @@ class Store:
         self.segments.append(new)
 
     def flush(self) -> None:
-        """Make the disk have everything that was written.
-
-        Raises
-        ------
-        OSError
-            If it does not. The log is closed then.
-        """
+        """Flush everything to the disk; the log is closed if that fails."""
         if self._is_synced:
             return
         assert self._descriptor is not None
@@ -246,22 +224,9 @@ class Store:
         on_damage(damage)
 
     def keep(self, retain: Callable[[Envelope], bool]) -> Compacted:
-        """Keep some messages, and the offsets of all.
+        """Remove the messages that are not to be retained; the others keep their offsets.
 
-        Parameters
-        ----------
-        retain : callable
-            Says of a message whether it stays.
-
-        Returns
-        -------
-        Compacted
-            What was done.
-
-        Raises
-        ------
-        OSError
-            If the disk does not take it. Each file is then the old one or the new one.
+        If the disk fails, each file is the old one or the new one.
         """
         with self.guard:
             if self._size:
@@ -320,13 +285,7 @@ class Store:
             self._unusable = self._unusable or "closed"
 
     def check_open(self, *, writing: bool = False) -> None:
-        """Refuse what cannot be done now.
-
-        Raises
-        ------
-        LogClosedError
-            If the log is closed, or of another process; or only read, and to be written.
-        """
+        """Raise if the log is closed, belongs to another process, or is to be written and read only."""
         if self._process != os.getpid():
             raise LogClosedError(f"{self.path} was opened in another process: open it in this one")
         if self._unusable is not None:

@@ -25,8 +25,8 @@ from letterhead.errors import EncodeError
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
-from letterhead.losses import Kinds
-from letterhead.message import batch, convert, encode, messages
+from letterhead.operations import batch, convert, encode, messages
+from letterhead.results import Kinds
 
 __all__ = [
     "MAGIC",
@@ -51,13 +51,7 @@ CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
 
 
 def check_version(version: int) -> None:
-    """Refuse what is no version of a request.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no such version.
-    """
+    """Raise if a request has no such version."""
     if isinstance(version, bool) or not isinstance(version, int):
         raise TypeError(f"a version must be int, not {version.__class__.__name__}")
     if version not in MAGIC:
@@ -65,25 +59,7 @@ def check_version(version: int) -> None:
 
 
 def layout_of(version: int, layout: Layout) -> Layout | None:
-    """Give the layout of the messages that a version carries to and from a log.
-
-    Parameters
-    ----------
-    version : int
-        Version of the request.
-    layout : {"typed", "int", "wrapper"}
-        Layout of the log: version 4 is that of two drafts.
-
-    Returns
-    -------
-    str or None
-        The layout; ``None`` where messages have no headers.
-
-    Examples
-    --------
-    >>> layout_of(2, "typed"), layout_of(3, "typed"), layout_of(4, "int"), layout_of(4, "wrapper")
-    (None, 'int', 'typed', 'wrapper')
-    """
+    """Return the layout of the messages that a version of a request carries; None if they have no headers."""
     check_version(version)
     if MAGIC[version] < 2:
         return None
@@ -93,25 +69,7 @@ def layout_of(version: int, layout: Layout) -> Layout | None:
 
 
 def set_format(version: int, layout: Layout = "typed") -> str:
-    """Give the format of the sets in requests of a version, for :func:`letterhead.messages`.
-
-    Parameters
-    ----------
-    version : int
-        Version of the request.
-    layout : {"typed", "int", "wrapper"}, default "typed"
-        Layout of the log: version 4 is that of two drafts.
-
-    Returns
-    -------
-    str
-        Name of the format.
-
-    Examples
-    --------
-    >>> set_format(2), set_format(3), set_format(4, "wrapper")
-    ('kip82-messages', 'kip82-messages-int', 'kip82-messages-wrapper')
-    """
+    """Give the format of the sets in requests of a version, for :func:`letterhead.messages`."""
     return SETS[layout_of(version, layout) or "typed"]
 
 
@@ -172,29 +130,7 @@ def carry(
     on_loss: Literal["raise", "drop"] = "raise",
     kinds: Kinds | None = None,
 ) -> bytes:
-    """Write a message of one layout in another one.
-
-    Parameters
-    ----------
-    message : Envelope
-        A message in the first layout.
-    layout, target : {"typed", "int", "wrapper"}
-        The layouts.
-    on_loss : {"raise", "drop"}, default "raise"
-        What to do with what the other layout cannot carry, as in :func:`letterhead.convert`.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of kinds, as in :func:`letterhead.convert`.
-
-    Returns
-    -------
-    bytes
-        The message.
-
-    Raises
-    ------
-    EncodeError, ConversionError
-        If it cannot be written, or something would be lost and ``on_loss="raise"``.
-    """
+    """Write a message of one layout in another one."""
     # The wrapper layout says with a bit what the others say with a null value: this is no loss, but what a delete is.
     if layout == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=False)
@@ -212,22 +148,7 @@ def write_message(message: Envelope, layout: Layout) -> bytes:
 
 
 def pack(data: bytes, layout: Layout, attributes: int) -> bytes:
-    """Compress messages into one set.
-
-    Parameters
-    ----------
-    data : bytes
-        The messages, one after another, of one magic.
-    layout : {"typed", "int", "wrapper"}
-        Their layout.
-    attributes : int
-        Those of the set: its codec, and bit 3 if the timestamps are the log's.
-
-    Returns
-    -------
-    bytes
-        The message that holds the set; its offset is that of the last message in it.
-    """
+    """Compress messages into one set."""
     timed = attributes & LOG_APPEND_BIT
     given = [
         message._replace(attributes=message.attributes & ~LOG_APPEND_BIT | (timed if message.magic else 0))

@@ -50,63 +50,14 @@ STRING, BYTES = Sized(INT16, text=True), Sized(INT32, text=False)
 
 
 def write(format: str, schema: Schema, given: object) -> bytes:
-    """Write the fields of an object.
-
-    Parameters
-    ----------
-    format : str
-        What is written, for errors: ``"produce request 2"``.
-    schema : Schema
-        Its fields, in order.
-    given : object
-        What has them as attributes.
-
-    Returns
-    -------
-    bytes
-        The fields.
-
-    Raises
-    ------
-    EncodeError
-        If a number, a text or a set is larger than its field.
-    """
+    """Write the fields of an object."""
     parts: list[bytes] = []
     _write_fields(parts, format, schema, given)
     return b"".join(parts)
 
 
 def read(format: str, schema: Schema, data: bytes) -> dict[str, Any]:
-    """Read fields, up to the last byte.
-
-    Parameters
-    ----------
-    format : str
-        What is read, for errors.
-    schema : Schema
-        Its fields, in order.
-    data : bytes
-        All of its bytes.
-
-    Returns
-    -------
-    dict of str to object
-        The fields; an array as a tuple of what its elements are.
-
-    Raises
-    ------
-    DecodeError
-        If the bytes are not that.
-
-    Examples
-    --------
-    >>> read("pair", (("partition", INT32), ("topic", STRING)), bytes.fromhex("00000007 0002 6f72"))
-    {'partition': 7, 'topic': 'or'}
-    >>> read("pair", (("topic", STRING),), bytes.fromhex("7fff 6f72"))
-    Traceback (most recent call last):
-        ...
-    letterhead.errors.DecodeError: pair: topic has 32767 bytes, and 2 are left (byte 0)
-    """
+    """Read fields, up to the last byte."""
     reader = _Reader(format, data)
     fields = reader.fields(schema)
     if reader.at < len(data):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
-from letterhead.envelope import Envelope
-from letterhead.given import Data, bytes_of
+from letterhead.envelope import Data, Envelope, bytes_of
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
 from letterhead.kip82.serializers import Serializer
-from letterhead.message import decode, encode, validate
+from letterhead.operations import decode, encode, validate
 
 __all__ = ["MessageWrapper"]
 

@@ -7,6 +7,7 @@ batch is asked for and holds a bounded part of it.
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from letterhead.errors import OffsetsGone, StoreChoiceError, TornTailWarning
 from letterhead.read.reader import Reader
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from letterhead.read.open_state import state as state
     from letterhead.read.open_topic import topic as topic
 
-__all__ = ["Reader", "segments", "state", "topic"]
+__all__ = ["OffsetsGone", "Reader", "StoreChoiceError", "TornTailWarning", "segments", "state", "topic"]
 
 # A reader and what it needs (pyarrow, rocksdict, kafka-python) are imported when it is first asked for. Its module must
 # not have its name: imported by that, it would stand here in the place of the function.

@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from letterhead.errors import DecodeError, HeaderError
-from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, OffsetsGone, Place
+from letterhead.errors import DecodeError, HeaderError, OffsetsGone
+from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Fetched, Isolation, Place
 from letterhead.read.record_sets import Batch, Rows, aborted_batches, batches_of
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from letterhead.closing import Closing
-from letterhead.extras import how_to_install
+from letterhead._context_managers import Closing
+from letterhead._optional_dependencies import how_to_install
 from letterhead.read.kafka_options import Settings
 
 try:
@@ -30,7 +30,7 @@ except ImportError as error:
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
-__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "OffsetsGone", "Place"]
+__all__ = ["EARLIEST", "LATEST", "Client", "Fetched", "Isolation", "Place"]
 
 Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
@@ -74,27 +74,6 @@ class Fetched(NamedTuple):
     first: int
     end: int
     aborted: list[tuple[int, int]]
-
-
-class OffsetsGone(RuntimeError):
-    """Records that were to be read and are not there any more.
-
-    Attributes
-    ----------
-    place : Place
-        Where.
-    offset : int
-        What was asked for.
-    """
-
-    def __init__(self, place: Place, offset: int, why: str) -> None:
-        super().__init__(f"{place}: offset {offset} cannot be read: {why}")
-        self.place = place
-        self.offset = offset
-        self.why = why
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.place, self.offset, self.why)
 
 
 class Client(Closing):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 
 with needed("reading segments", "'letterhead[arrow]'"):
     import numpy  # noqa: F401
@@ -17,9 +17,9 @@ from letterhead.read.log_directory import Paths, partitions
 from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
 
 if TYPE_CHECKING:
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["segments"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 
 with needed("reading a state directory", "'letterhead[arrow,state]'"):
     import pyarrow as pa
@@ -18,9 +18,9 @@ from letterhead.read.state_columns import StoreColumns
 from letterhead.read.state_stores import open_stores, remarks
 
 if TYPE_CHECKING:
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["state"]
 

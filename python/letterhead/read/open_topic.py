@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 
 with needed("reading a topic", "'letterhead[arrow,kafka]'"):
     import numpy  # noqa: F401
     import pyarrow  # noqa: F401
 
-from letterhead.errors import check_name
+from letterhead.errors import OffsetsGone, check_name
 from letterhead.read.fetched import Span, rows_of
-from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, OffsetsGone, Place
+from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Isolation, Place
 from letterhead.read.kafka_options import FETCH_BYTES, TIMEOUT_MS, python_settings
 from letterhead.read.reader import Reader
 from letterhead.read.record_sets import Rows
@@ -22,9 +22,9 @@ from letterhead.read.record_sets import Rows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["topic"]
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
 
 if TYPE_CHECKING:
     import pyarrow as pa

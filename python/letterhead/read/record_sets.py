@@ -18,9 +18,9 @@ from letterhead import arrow as lha
 from letterhead.errors import HeaderError, unknown_name
 
 if TYPE_CHECKING:
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["FIELDS", "LAST_OFFSET", "SAME", "Batch", "Rows", "aborted_batches", "batches_of"]
 

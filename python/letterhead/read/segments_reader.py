@@ -18,9 +18,9 @@ from letterhead.read.segment_file import Flaw, SegmentFile
 from letterhead.read.transactions import OpenTransaction, Transactions, transactions
 
 if TYPE_CHECKING:
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["COLUMNS", "Bounds", "OpenTransaction", "SegmentsReader", "Torn", "Wanted"]
 

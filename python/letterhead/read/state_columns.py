@@ -9,17 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow as lha
-from letterhead.errors import DecodeError, Fault, check_name, unknown_name
-from letterhead.read.state_directory import Segment, StoreChoiceError
+from letterhead.errors import DamagedRowError, DecodeError, Fault, StoreChoiceError, check_name, unknown_name
+from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.rocksdb import StoredFamilies
 
 if TYPE_CHECKING:
-    from letterhead.arrays import OnError
-    from letterhead.columns import Columns
+    from letterhead._arrow_types import OnError
     from letterhead.limits import Limits
+    from letterhead.types import Columns
 
 __all__ = ["StoreColumns"]
 

@@ -17,17 +17,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from letterhead.state.errors import StateStoreError, StoreNotFoundError
+from letterhead.errors import StoreNotFoundError
 
-__all__ = ["Found", "Segment", "StoreChoiceError", "find_stores", "holder"]
+__all__ = ["Found", "Segment", "find_stores", "holder"]
 
 TASK = re.compile(r"(.+__)?\d+_\d+")
 # From the directory of all applications to a segment.
 DEEPEST = 4
-
-
-class StoreChoiceError(StateStoreError, ValueError):
-    """What was said of the stores in a directory does not fit them, or does not say which are meant."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from letterhead.errors import DecodeError, unknown_name
-from letterhead.read.state_directory import Found, Segment, StoreChoiceError
-from letterhead.state.errors import UnexpectedColumnFamilyError
+from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
+from letterhead.read.state_directory import Found, Segment
 from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.keys import TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts, window_parts
 from letterhead.state.rocksdb import StoredFamilies

@@ -14,11 +14,10 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import letterhead as lh
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, holder
 from letterhead.read.state_kinds import Kind, kind_of
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.keys import (
     SessionKeys,
     TimeOrderedSessionKeys,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from letterhead.errors import unknown_name
+from letterhead.errors import StoreChoiceError, unknown_name
 from letterhead.limits import Limits
-from letterhead.read.state_directory import StoreChoiceError, find_stores
+from letterhead.read.state_directory import find_stores
 from letterhead.read.state_kinds import KINDS, VALUES, Kind
 from letterhead.read.state_rows import Store, open_store
 

@@ -16,7 +16,7 @@ float64:le | unlikely | all 127 values are 8 bytes
   as float64:le 114 of 127 are denormal, no number, or beyond 1e±30
 """
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 
 with needed("a scan", "'letterhead[arrow]'"):
     import numpy  # noqa: F401

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pyarrow as pa
 
 from letterhead import _native
-from letterhead.arrays import to_pyarrow
+from letterhead._arrow_types import to_pyarrow
 from letterhead.errors import DecodeError, Fault, check_name
 from letterhead.limits import Limits
 from letterhead.scan.report import Scan

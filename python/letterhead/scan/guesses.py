@@ -70,18 +70,7 @@ class Guess(NamedTuple):
 
 
 def guesses_of(statistics: KeyStatistics) -> list[Guess]:
-    """Rank the types that the values of a key may be of.
-
-    Parameters
-    ----------
-    statistics : KeyStatistics
-        What was seen of the key.
-
-    Returns
-    -------
-    list of Guess
-        The likeliest first; there is at least one.
-    """
+    """Rank the types that the values of a key may be of."""
     of = statistics.headers - statistics.nulls
     if statistics.kinds:
         return _stated(statistics, of)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from letterhead.errors import DecodeError
-from letterhead.message import encode, select
+from letterhead.operations import encode, select
 from letterhead.scan.guesses import Guess, guesses_of, moment
 from letterhead.scan.sketch import Histogram, Sampled
 from letterhead.scan.statistics import Key, KeyStatistics

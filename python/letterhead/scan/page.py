@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.scan.guesses import CONFIDENCES, Guess
 from letterhead.scan.key import KeyScan
 from letterhead.scan.plots import bar, histogram
 from letterhead.scan.sketch import Histogram, Sampled
 from letterhead.scan.table import percent, summary
-from letterhead.shown import as_text, printable, quoted, spaced_hex
 
 __all__ = ["page"]
 

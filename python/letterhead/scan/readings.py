@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.amqp import CONSTRUCTORS
+from letterhead.conventions.amqp import CONSTRUCTORS
 
 __all__ = ["READINGS", "SHAPES", "WINDOW_MS", "Reading", "Tally", "Values"]
 
@@ -75,15 +75,7 @@ class Reading(NamedTuple):
 
 
 class Values:
-    """Distinct values of a key, none of them null, and how often each was seen.
-
-    Parameters
-    ----------
-    values : pyarrow.BinaryArray
-        The values.
-    counts : numpy.ndarray of int64
-        How often each was seen.
-    """
+    """Distinct values of a key, none of them null, and how often each was seen."""
 
     def __init__(self, values: Any, counts: Any) -> None:
         self.values = values

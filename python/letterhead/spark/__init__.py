@@ -9,13 +9,13 @@ DataFrame[offset: bigint, tenant: string]
 1390
 """
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 
 with needed("letterhead.spark", "'letterhead[pyspark]', or 'letterhead[spark]' where the platform brings pyspark"):
     import pyarrow  # noqa: F401
     import pyspark  # noqa: F401
 
-from letterhead.profiles import profile
+from letterhead.conventions import profile
 from letterhead.spark.changelog import changelog_table
 from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact

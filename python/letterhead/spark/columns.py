@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from letterhead.columns import Field, field, normalise, plain_key
 from letterhead.errors import DecodeError, check_name
+from letterhead.types import Field, field, normalise, plain_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from letterhead.columns import Repeat
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
+    from letterhead.types import Repeat
 
 __all__ = ["header"]
 
@@ -155,7 +155,7 @@ def _text(key: GivenKey) -> str:
     """Give a key as errors do."""
     if isinstance(key, str | int):
         return str(key)
-    from letterhead.message import select
+    from letterhead.operations import select
 
     try:
         # Headers of which there are none: the error says which one is absent.

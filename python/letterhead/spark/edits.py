@@ -177,7 +177,7 @@ def _news(given: Any) -> list[_New]:
 
 
 def _new(key: str, given: Any) -> _New:
-    from letterhead.columns import field
+    from letterhead.types import field
 
     if given is None or isinstance(given, bytes):
         return _New(key, given)

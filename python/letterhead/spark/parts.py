@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from letterhead.amqp import check_type
+from letterhead.conventions.amqp import check_type
 from letterhead.errors import check_name
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column
 
-    from letterhead.parts.policy import Reader
+    from letterhead.conventions.readers.column import Reader
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 
@@ -77,7 +77,7 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
     Column
         A struct of ``version``, ``trace_id``, ``parent_id``, ``flags`` and ``sampled``.
     """
-    from letterhead.parts.traceparent import TraceparentReader
+    from letterhead.conventions.readers.traceparent import TraceparentReader
 
     return _column(column, TraceparentReader(), errors)
 
@@ -97,7 +97,7 @@ def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"
     Column
         A struct of ``id``, ``guid`` and ``message_indexes``.
     """
-    from letterhead.parts.schema_id import SchemaIdReader
+    from letterhead.conventions.readers.schema_id import SchemaIdReader
 
     return _column(column, SchemaIdReader(), errors)
 
@@ -119,13 +119,13 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
     Column
         A timestamp. Digits beyond the microsecond are left out.
     """
-    from letterhead.parts.rfc3339 import Rfc3339Reader
+    from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 
     return _column(column, Rfc3339Reader("us"), errors)
 
 
 def _column(column: str | Column, reader: Reader, errors: Literal["raise", "null", "column"]) -> Column:
-    from letterhead.parts.policy import result_type
+    from letterhead.conventions.readers.column import result_type
     from letterhead.spark.runner import PartKernel
 
     check_name("errors value", errors, ("raise", "null", "column"))

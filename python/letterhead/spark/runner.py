@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from letterhead import arrow as lha
-from letterhead.columns import Columns
 from letterhead.errors import HeaderError
+from letterhead.types import Columns
 
 if TYPE_CHECKING:
+    from letterhead.conventions.readers.column import Reader
     from letterhead.limits import Limits
-    from letterhead.parts.policy import Reader
 
 __all__ = ["AmqpKernel", "HeaderKernel", "PartKernel", "Runner"]
 
@@ -173,7 +173,7 @@ class PartKernel:
     def read(self, cells: pa.Array) -> pa.Array:
         """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
         # numpy comes with it, which the verbs do without.
-        from letterhead.parts.policy import run
+        from letterhead.conventions.readers.column import run
 
         with _rows_unsaid():
             return run(cells, self.reader, self.errors)

@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.errors import unknown_name
-from letterhead.shown import as_text, printable, quoted, spaced_hex
 from letterhead.spark.frame import fields_of, named
 
 if TYPE_CHECKING:

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from letterhead.columns import check_distinct
 from letterhead.errors import check_name
-from letterhead.losses import plain_kinds
+from letterhead.results import plain_kinds
 from letterhead.spark.frame import Input, check_no_collision, check_types, crossing_columns, fields_of, kept_names
 from letterhead.spark.schemas import Declared, declared, header_lists, spelled
+from letterhead.types import check_distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from letterhead.columns import Columns
     from letterhead.limits import Limits
-    from letterhead.losses import Kinds
+    from letterhead.results import Kinds
+    from letterhead.types import Columns
 
 __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "messages", "select_headers"]
 

@@ -12,7 +12,7 @@ Examples
 
 from __future__ import annotations
 
-from letterhead.state.errors import (
+from letterhead.errors import (
     DamagedRowError,
     InvalidStateStoreError,
     InvalidTimestampError,

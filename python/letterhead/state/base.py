@@ -8,7 +8,7 @@ from time import monotonic
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 from weakref import WeakSet
 
-from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
+from letterhead.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
 from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.position import Position
 

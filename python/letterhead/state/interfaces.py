@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
+from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 from letterhead.headers import Headers
-from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 
 if TYPE_CHECKING:
     from letterhead.state.position import Position
@@ -138,7 +138,7 @@ class Context(Protocol):
 class StoreIterator(Closing, Generic[K, V]):
     """Rows of a store, in order. Close it, or use it in ``with``; it is closed with its store.
 
-    For a row that cannot be read, :class:`~letterhead.state.errors.DamagedRowError` is raised; the next call goes on with
+    For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call goes on with
     the row after it.
 
     Parameters
@@ -160,7 +160,7 @@ class StoreIterator(Closing, Generic[K, V]):
     >>> next(rows)
     Traceback (most recent call last):
         ...
-    letterhead.state.errors.InvalidStateStoreError: Iterator for store latest has closed
+    letterhead.errors.InvalidStateStoreError: Iterator for store latest has closed
     """
 
     __slots__ = ("__weakref__", "_on_close", "_peeked", "_rows", "_store", "_what")

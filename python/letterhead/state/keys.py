@@ -18,7 +18,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple, TypeAlias
 
-from letterhead.state.errors import PrefixError
+from letterhead.errors import PrefixError
 from letterhead.state.interfaces import MAX_TIME, SessionKey, WindowedKey
 
 __all__ = [

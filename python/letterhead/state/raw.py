@@ -11,7 +11,7 @@ from typing import Any, overload
 from letterhead._native import split_value
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
-from letterhead.message import decode
+from letterhead.operations import decode
 from letterhead.state.base import BytesStore
 
 __all__ = [

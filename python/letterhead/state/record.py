@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
+from letterhead.errors import InvalidTimestampError
 from letterhead.headers import Headers
-from letterhead.state.errors import InvalidTimestampError
 
 __all__ = ["Record", "RecordContext"]
 

@@ -8,10 +8,9 @@ import warnings
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from letterhead._native import join_value, split_value
-from letterhead.errors import DecodeError
+from letterhead.errors import DecodeError, SerdeError
 from letterhead.headers import Headers
 from letterhead.limits import Limits
-from letterhead.state.errors import SerdeError
 from letterhead.state.values import (
     AggregationWithHeaders,
     LazyHeaders,

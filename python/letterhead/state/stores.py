@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from letterhead._native import split_value
+from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.limits import Limits
 from letterhead.state.base import ValueFormat
-from letterhead.state.errors import TopologyError
 from letterhead.state.layers.adapters import (
     PlainToHeadersStoreAdapter,
     PlainToHeadersWindowStoreAdapter,

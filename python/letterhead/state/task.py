@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic
-from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
 from letterhead.state.processor import Processor, PunctuationType, Punctuator

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from letterhead.closing import Closing
+from letterhead._context_managers import Closing
+from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.state.context import ChangelogList, StoreContext, changelog_topic
-from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
 from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from letterhead.state.errors import TopologyError
+from letterhead.errors import TopologyError
 from letterhead.state.processor import Processor
 from letterhead.state.serdes import Serde
 

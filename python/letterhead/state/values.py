@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
-from letterhead.message import decode
-from letterhead.state.errors import DamagedRowError
+from letterhead.operations import decode
 from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.raw import shifted
 

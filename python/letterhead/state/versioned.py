@@ -11,9 +11,8 @@ import struct
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.base import BytesStore, check_time
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import (
     MAX_TIME,
     PUT_NOT_VALID,

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 from letterhead.testing.compare import assert_headers_equal
 
 if TYPE_CHECKING:

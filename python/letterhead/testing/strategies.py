@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from letterhead.envelope import Envelope
 from letterhead.errors import check_name
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
-from letterhead.message import encode
+from letterhead.operations import encode
 from letterhead.testing import plain
 from letterhead.values import of_message
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import zlib
 
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference.cursor import Broken, Cursor
 from reference.envelopes import kip82_wrapper
 from reference.parts import check_crc, fixed, nullable

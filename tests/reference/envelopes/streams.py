@@ -12,7 +12,7 @@ No headers are size 0 and no block. A message without a payload is a tombstone: 
 
 from __future__ import annotations
 
-from letterhead.losses import Loss
+from letterhead.results import Loss
 from reference import varint
 from reference.cursor import Cursor
 from reference.walk import Fields, Lose, Written

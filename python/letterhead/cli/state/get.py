@@ -10,11 +10,10 @@ from letterhead.cli.render import console, json_text
 from letterhead.cli.state.arguments import read_key, read_time
 from letterhead.cli.state.rows import failures, one_name, opened
 from letterhead.cli.state.shown import row_json, show_row
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_rows import Row, Store
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import MAX_TIME, VersionedBytes
 from letterhead.state.keys import MAX_SEQUENCE, TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_key, window_key
 from letterhead.state.rocksdb import StoredFamilies

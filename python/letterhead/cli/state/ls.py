@@ -11,16 +11,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text, moment, table
 from letterhead.cli.state.rows import failures, opened
 from letterhead.cli.state.shown import folded
-from letterhead.errors import DecodeError
-from letterhead.read.state_directory import Found, Segment, StoreChoiceError, find_stores
+from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
+from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store
-from letterhead.shown import printable
-from letterhead.state.errors import ProcessorStateError
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import StoredFamilies
 from letterhead.state.versioned_rows import bounds

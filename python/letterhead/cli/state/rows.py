@@ -8,21 +8,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, Failure
 from letterhead.cli.source import reason
-from letterhead.limits import Limits
-from letterhead.read.state_directory import Found, StoreChoiceError
-from letterhead.read.state_kinds import Kind
-from letterhead.read.state_rows import INDEX, Store, open_store
-from letterhead.shown import printable
-from letterhead.state.errors import (
+from letterhead.errors import (
     DamagedRowError,
     PrefixError,
     ProcessorStateError,
+    StoreChoiceError,
     StoreLockedError,
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
+from letterhead.limits import Limits
+from letterhead.read.state_directory import Found
+from letterhead.read.state_kinds import Kind
+from letterhead.read.state_rows import INDEX, Store, open_store
 from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.keys import SessionKeys, WindowKeys, increment
 

@@ -11,11 +11,10 @@ from letterhead.cli.render import console, counted, json_text
 from letterhead.cli.state.arguments import read_key
 from letterhead.cli.state.rows import Range, failures, one_name, opened, warn
 from letterhead.cli.state.shown import row_json, rows_table
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, find_stores
 from letterhead.read.state_rows import Row, Store
-from letterhead.state.errors import DamagedRowError, ProcessorStateError
 
 # Rows that stand in a table together. All rows of a store could be more than there is memory for.
 ROWS_IN_TABLE = 1000

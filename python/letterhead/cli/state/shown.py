@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from letterhead._formatting import printable
 from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary, headers_table
 from letterhead.cli.render import counted, moment, short, table, value_text
 from letterhead.read.state_directory import Found
 from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import Row
-from letterhead.shown import printable
 
 VALUE_LIMIT = 60
 NAMES = {"valid_from": "valid from", "valid_to": "valid to"}

@@ -11,16 +11,16 @@ from typing import Any
 import typer
 from rich.table import Table
 
+from letterhead._formatting import printable
 from letterhead.cli.exits import FAULTS, OK, Failure
 from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text, table
 from letterhead.cli.state.rows import failures, opened, warn
 from letterhead.cli.state.shown import folded
+from letterhead.errors import StateStoreError
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_kinds import LAYOUTS, VALUES, Kind
 from letterhead.read.state_rows import Store
-from letterhead.shown import printable
-from letterhead.state.errors import StateStoreError
 from letterhead.state.rocksdb import RocksDBOptions
 from letterhead.state.rocksdb.database import Database
 from letterhead.state.rocksdb.layouts import Layout, mixed_formats

@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 
 from rich.text import Text
 
+from letterhead._formatting import printable
 from letterhead.cli.document import value_json
 from letterhead.cli.exits import FAULTS, OK
 from letterhead.cli.progress import progress
 from letterhead.cli.render import console, counted, json_text
 from letterhead.cli.state.rows import failures, opened
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store, Stored
-from letterhead.shown import printable
-from letterhead.state.errors import DamagedRowError, ProcessorStateError
 from letterhead.state.position import Position
 from letterhead.state.rocksdb import StoredFamilies
 from letterhead.state.rocksdb.database import POSITION

@@ -397,7 +397,7 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
 
     def _never_back(self, starts: dict[Place, int], ends: dict[Place, int]) -> dict[Place, int]:
         """Refuse partitions that are gone or became shorter: what was written to them since would be left out."""
-        from letterhead.read.kafka_client import OffsetsGone
+        from letterhead.errors import OffsetsGone
 
         for place, start in starts.items():
             if ends.get(place, -1) >= start:

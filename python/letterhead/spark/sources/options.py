@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from letterhead.columns import Columns, field
 from letterhead.errors import unknown_name
 from letterhead.limits import Limits
+from letterhead.types import Columns, field
 
 __all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
 

@@ -13,13 +13,13 @@ from typing import Any, Literal
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
-from letterhead.extras import how_to_install
+from letterhead._optional_dependencies import how_to_install
+from letterhead.errors import TopologyError
 from letterhead.headers import Headers
-from letterhead.message import encode
+from letterhead.operations import encode
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
 from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
 from letterhead.state.context import StoreContext
-from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
 from letterhead.state.serdes import Serde

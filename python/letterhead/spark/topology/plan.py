@@ -74,7 +74,7 @@ def run_topology(
     >>> orders.transform(lhs.run_topology(topology, application_id="app"))  # doctest: +ELLIPSIS
     DataFrame[topic: string, partition: int, key: binary, value: binary, headers: array<...>, ...]
     """
-    from letterhead.state.errors import TopologyError
+    from letterhead.errors import TopologyError
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
@@ -181,7 +181,7 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
     TopologyError
         If they differ, or one of them is neither.
     """
-    from letterhead.state.errors import TopologyError
+    from letterhead.errors import TopologyError
     from letterhead.state.processor import Processor
     from letterhead.state.topology import ProcessorNode
 
@@ -203,8 +203,8 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
 
 
 def _check_stores(topology: Topology) -> None:
+    from letterhead.errors import TopologyError
     from letterhead.spark.topology.stores import spark_store
-    from letterhead.state.errors import TopologyError
     from letterhead.state.stores import Builder
 
     for name, builder in topology.stores.items():

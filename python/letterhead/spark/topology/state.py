@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from letterhead.errors import ProcessorStateError
 from letterhead.spark.topology.rows import Page, PagedRows, SomeRows
-from letterhead.state.errors import ProcessorStateError
 from letterhead.state.task import Progress
 
 __all__ = ["GroupState", "KeyState", "PartitionState", "StorePart"]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from letterhead.errors import InvalidStateStoreError, TopologyError, UnsupportedOperationError
 from letterhead.spark.topology.state import StorePart
 from letterhead.state.base import BytesStore, ValueFormat
-from letterhead.state.errors import InvalidStateStoreError, TopologyError, UnsupportedOperationError
 from letterhead.state.interfaces import Context, SessionKey
 from letterhead.state.layers.base import Layer
 from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from letterhead.errors import InvalidTimestampError
 from letterhead.headers import Headers
 from letterhead.state import keys
 from letterhead.state.context import StoreContext, changelog_topic, with_position
-from letterhead.state.errors import InvalidTimestampError
 from letterhead.state.interfaces import ChangelogRecord, SessionKey
 from letterhead.state.layers.base import KEY_VALUE_READS, SESSION_READS, VERSIONED_READS, WINDOW_READS, Layer
 from letterhead.state.record import RecordContext

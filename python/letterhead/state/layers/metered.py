@@ -13,12 +13,11 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
 from letterhead.limits import Limits
 from letterhead.state.context import StoreContext, changelog_topic, position_of
 from letterhead.state.converters import converter_for
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.layers.base import Layer, chain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from letterhead.state.errors import DamagedRowError
+from letterhead.errors import DamagedRowError
 from letterhead.state.interfaces import StoreIterator
 
 __all__ = ["mapped", "merged"]

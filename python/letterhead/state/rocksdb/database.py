@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet, finalize
 
-from letterhead.closing import Closing
-from letterhead.extras import needed
-from letterhead.state.errors import (
+from letterhead._context_managers import Closing
+from letterhead._optional_dependencies import needed
+from letterhead.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
     StoreLockedError,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from letterhead.errors import PrefixError
 from letterhead.state.base import ValueFormat
-from letterhead.state.errors import PrefixError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.keys import increment
 from letterhead.state.reads import KeyValueReads

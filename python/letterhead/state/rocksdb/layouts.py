@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from letterhead.state.errors import ProcessorStateError, UnexpectedColumnFamilyError
+from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError
 from letterhead.state.raw import NO_TIMESTAMP
 from letterhead.state.versioned_rows import with_headers
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from letterhead.errors import DecodeError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, StoreIterator
 from letterhead.state.keys import KeySchema, Range
 from letterhead.state.rocksdb.database import Database, RocksDBOptions

@@ -16,7 +16,7 @@ from bisect import bisect_left, bisect_right, insort
 from contextlib import suppress
 from pathlib import Path
 
-from letterhead.state.errors import ProcessorStateError
+from letterhead.errors import ProcessorStateError
 from letterhead.state.rocksdb.database import Database, RocksDBOptions
 from letterhead.state.rocksdb.layouts import Layout
 from letterhead.state.rocksdb.rows import failed

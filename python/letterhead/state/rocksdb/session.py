@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from letterhead.errors import UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.errors import UnsupportedOperationError
 from letterhead.state.interfaces import SessionKey, StoreIterator
 from letterhead.state.keys import SessionKeys, session_key, session_parts
 from letterhead.state.reads import SessionReads

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from letterhead.errors import ProcessorStateError, of_parent
 from letterhead.state.base import BytesStore, ValueFormat
-from letterhead.state.errors import ProcessorStateError, of_parent
 from letterhead.state.interfaces import Context
 from letterhead.state.position import Position
 from letterhead.state.rocksdb.database import Database, RocksDBOptions

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from letterhead.errors import DamagedRowError
 from letterhead.state.base import ValueFormat
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey
 from letterhead.state.keys import TimeOrderedKeys, TimeOrderedSessionKeys, TimeOrderedWindowKeys
 from letterhead.state.rocksdb.database import Database

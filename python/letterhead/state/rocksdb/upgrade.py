@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
-from letterhead.errors import DecodeError
-from letterhead.state.errors import DamagedRowError
+from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.rocksdb.layouts import Convert
 from letterhead.state.rocksdb.rows import FamilyRows, OpenDatabase
 

@@ -1,23 +1,24 @@
-"""Conventions for headers as named sets of columns, with real types.
+"""Conventions for headers: CloudEvents, OpenTelemetry, schema ids, Spring, Debezium, AMQP, dead letter queues.
 
-Each is a table in a file of its own; :func:`profile` gives it as the mapping that ``select`` takes, everywhere.
+:func:`profile` returns a convention as the columns that ``select`` takes. Values with parts of their own are read by
+:mod:`letterhead.conventions.amqp` and, in columns, by the functions of :mod:`letterhead.arrow`.
 """
 
 from __future__ import annotations
 
-from letterhead.columns import Field
+from letterhead.conventions import amqp
+from letterhead.conventions.cloudevents import CLOUDEVENTS
+from letterhead.conventions.dead_letter_queues import CONNECT_DLQ, STREAMS_DLQ
+from letterhead.conventions.debezium import DEBEZIUM, DEBEZIUM_OUTBOX
+from letterhead.conventions.eventhubs import EVENTHUBS
+from letterhead.conventions.opentelemetry import OTEL
+from letterhead.conventions.profile import Profile, Row
+from letterhead.conventions.schema_ids import SCHEMA_ID
+from letterhead.conventions.spring import SPRING, SPRING_DLT, spring_columns
 from letterhead.errors import check_name
-from letterhead.profiles.cloudevents import CLOUDEVENTS
-from letterhead.profiles.connect import CONNECT_DLQ
-from letterhead.profiles.debezium import DEBEZIUM, DEBEZIUM_OUTBOX
-from letterhead.profiles.eventhubs import EVENTHUBS
-from letterhead.profiles.otel import OTEL
-from letterhead.profiles.schema_id import SCHEMA_ID
-from letterhead.profiles.spring import SPRING, SPRING_DLT, spring_columns
-from letterhead.profiles.streams import STREAMS_DLQ
-from letterhead.profiles.table import Profile, Row
+from letterhead.types import Field
 
-__all__ = ["PROFILES", "Profile", "Row", "profile", "spring_columns"]
+__all__ = ["PROFILES", "Profile", "Row", "amqp", "profile", "spring_columns"]
 
 PROFILES: dict[str, Profile] = {
     made.name: made
@@ -29,10 +30,10 @@ PROFILES: dict[str, Profile] = {
 
 
 def profile(name: str) -> dict[str, Field]:
-    """Give the columns of a convention.
+    """Return the columns of a convention.
 
-    Nothing in them is required: a message without a header has null in its column. The dict is the caller's to change:
-    add columns of your own, drop some, rename them.
+    No column is required: a message without the header has null in it. The dict is a copy; add, drop and rename columns
+    as needed.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Ids of schemas that Confluent's serializers put into headers."""
 
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
 
 __all__ = ["SCHEMA_ID"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from letterhead.columns import Field, field
+from letterhead.types import Field, field
 
 __all__ = ["Profile", "Row"]
 

@@ -4,7 +4,7 @@ They pass through Connect's header converter. The default one, ``SimpleHeaderCon
 the values are its own, and these types do not hold.
 """
 
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
 
 __all__ = ["DEBEZIUM", "DEBEZIUM_OUTBOX"]
 

@@ -6,8 +6,8 @@ Source: ``DefaultKafkaHeaderMapper``, ``DefaultJackson2JavaTypeMapper``, ``DeadL
 
 from __future__ import annotations
 
-from letterhead.columns import Field, field
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
+from letterhead.types import Field, field
 
 __all__ = ["SPRING", "SPRING_DLT", "spring_columns"]
 

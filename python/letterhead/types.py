@@ -162,34 +162,7 @@ def All(type: str, *, key: GivenKey | None = None, required: bool = False) -> Fi
 
 
 def normalise(columns: Columns) -> list[ColumnSpec]:
-    """Turn what a user asked for into plain tuples, the form the native module takes.
-
-    Parameters
-    ----------
-    columns : mapping of str to str or Field
-        Output column to a type, or to what :func:`field` or :func:`All` gave.
-
-    Returns
-    -------
-    list of (name, key, type, repeat, required)
-        One tuple a column, in the order given.
-
-    Raises
-    ------
-    TypeError
-        If something is not of the type it should be.
-    ValueError
-        If a name is misspelt, or there are no columns.
-
-    Examples
-    --------
-    >>> import letterhead as lh
-    >>> normalise({"tenant": "string", "route": lh.All("string"), "event": lh.field("string", key="ce_type")})
-    ... # doctest: +NORMALIZE_WHITESPACE
-    [('tenant', 'tenant', 'string', 'last', False),
-     ('route', 'route', 'string', 'all', False),
-     ('event', 'ce_type', 'string', 'last', False)]
-    """
+    """Turn what a user asked for into plain tuples, the form the native module takes."""
     if not isinstance(columns, Mapping):
         raise TypeError(f"columns must be a mapping of output column to type, not {_name_of(columns)}")
     if not columns:
@@ -198,20 +171,7 @@ def normalise(columns: Columns) -> list[ColumnSpec]:
 
 
 def check_distinct(names: Sequence[str], errors: str = "raise") -> None:
-    """Refuse two columns of one name: neither could be asked for.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns that are asked for.
-    errors : str, default "raise"
-        With ``"column"`` there is one more, ``error``.
-
-    Raises
-    ------
-    ValueError
-        If a name stands twice.
-    """
+    """Refuse two columns of one name: neither could be asked for."""
     if errors == "column" and "error" in names:
         raise ValueError("two columns 'error' would be made, one by errors='column': rename yours")
     for name in names:
@@ -236,18 +196,7 @@ def _spec(name: object, wanted: object) -> ColumnSpec:
 
 
 def plain_key(key: GivenKey) -> PlainKey:
-    """Turn a key into the plain form that the native module takes.
-
-    Parameters
-    ----------
-    key : str, int, bytes or Value
-        The key.
-
-    Returns
-    -------
-    str, int or (kind, bits)
-        The same key; a typed string that is UTF-8 is a str.
-    """
+    """Turn a key into the plain form that the native module takes."""
     if isinstance(key, bytes):
         return "binary", key
     if not isinstance(key, Value):

@@ -1,23 +1,37 @@
-"""The verbs for one message: bytes in, headers out, and back."""
+"""Operations on one message: decode, encode, select, convert, validate, inspect; and on batches of messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeAlias, overload
 
-from letterhead.columns import Columns, PlainKey, normalise
-from letterhead.envelope import Envelope
+from letterhead.envelope import Data, Envelope, bytes_of, fields_of
 from letterhead.errors import DecodeError, Fault, check_name
-from letterhead.given import Data, GivenHeaders, bytes_of, fields_of, pairs_of
-from letterhead.headers import HeaderKey, Headers
-from letterhead.inspection import Inspection, Label, inspect
+from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
-from letterhead.losses import Converted, Kinds, Loss, Losses, plain_kinds
-from letterhead.names import BlockName, EnvelopeName
+from letterhead.results import Converted, Inspection, Kinds, Label, Loss, Losses, plain_kinds
+from letterhead.types import Columns, PlainKey, normalise
 from letterhead.values import of_message
 
-__all__ = ["Inspection", "Label", "batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
+__all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
+
+# Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
+# program runs is a `str`. A test compares them with the table of formats.
+BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
+EnvelopeName: TypeAlias = Literal[
+    "streams",
+    "streams-timestamped",
+    "kip82-wrapper",
+    "kip82-message",
+    "kip82-message-int",
+    "kip82-message-wrapper",
+    "iggy-message-2023",
+    "iggy-message",
+]
+BatchName: TypeAlias = Literal[
+    "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch", "record-batch"
+]
 
 
 @overload
@@ -522,6 +536,50 @@ def validate(
             bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits
         )
     ]
+
+
+def inspect(
+    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Inspection:
+    """Describe every byte of one message, and list all its errors.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The bytes of a block or an envelope, good or bad.
+    format : str
+        Name of the format.
+    lenient : bool, default False
+        Read what Kafka's Java deserializers read, even where that loses data.
+    strict_kinds : bool, default False
+        Refuse kind codes without a name where the format lets them pass.
+    limits : Limits, optional
+        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    dict
+        ``labels``, a list of :class:`Label` in which every byte is exactly once, and ``faults``, a list of
+        :class:`~letterhead.errors.Fault`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such format.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> data = bytes.fromhex("020c74656e616e740861636d65")
+    >>> seen = lh.inspect(data, "kafka")
+    >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
+    (True, [])
+    """
+    seen = _native().inspect(bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+    return {
+        "labels": [Label(*label) for label in seen["labels"]],
+        "faults": [Fault(*fault) for fault in seen["faults"]],
+    }
 
 
 _loaded: ModuleType | None = None

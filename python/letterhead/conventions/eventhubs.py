@@ -1,6 +1,6 @@
 """Properties that Azure IoT Hub and Event Hubs give to consumers of their Kafka endpoint, as AMQP values."""
 
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
 
 __all__ = ["EVENTHUBS"]
 

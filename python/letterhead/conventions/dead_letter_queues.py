@@ -1,8 +1,8 @@
-"""The dead letter queue of Kafka Connect."""
+"""The dead letter queues of Kafka Connect and Kafka Streams."""
 
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
 
-__all__ = ["CONNECT_DLQ"]
+__all__ = ["CONNECT_DLQ", "STREAMS_DLQ"]
 
 CONNECT_DLQ = Profile(
     "connect-dlq",
@@ -25,5 +25,19 @@ CONNECT_DLQ = Profile(
         Row("exception_class", "__connect.errors.exception.class.name", "string", "class of the exception"),
         Row("exception_message", "__connect.errors.exception.message", "string", "what it says"),
         Row("exception_stacktrace", "__connect.errors.exception.stacktrace", "string", "as Java prints it"),
+    ),
+)
+
+STREAMS_DLQ = Profile(
+    "streams-dlq",
+    "Kafka Streams: dead letter queue",
+    "KIP-1034, as `ExceptionHandlerUtils` of Kafka Streams 4.3.1 writes it; numbers are text",
+    (
+        Row("original_topic", "__streams.errors.topic", "string", "where the record was read"),
+        Row("original_partition", "__streams.errors.partition", "int32:text", "its partition"),
+        Row("original_offset", "__streams.errors.offset", "int64:text", "its offset"),
+        Row("exception_class", "__streams.errors.exception", "string", "class of the exception"),
+        Row("exception_message", "__streams.errors.message", "string", "a null header where it had none"),
+        Row("exception_stacktrace", "__streams.errors.stacktrace", "string", "as Java prints it"),
     ),
 )

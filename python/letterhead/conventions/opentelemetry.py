@@ -1,6 +1,6 @@
 """W3C trace context and baggage, as OpenTelemetry's propagators write them."""
 
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
 
 __all__ = ["OTEL"]
 

@@ -1,15 +1,16 @@
-"""What a conversion could not carry, and what is said about kinds where they are lost or given."""
+"""Results of operations: inspections, and what conversions could not carry."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from letterhead.columns import PlainKey, plain_key
+from letterhead.errors import Fault
 from letterhead.headers import GivenKey, HeaderKey
+from letterhead.types import PlainKey, plain_key
 from letterhead.values import Value
 
-__all__ = ["Converted", "Kinds", "Loss", "Losses"]
+__all__ = ["Converted", "Inspection", "Kinds", "Label", "Loss", "Losses", "plain_kinds"]
 
 Times: TypeAlias = str | list[str] | tuple[str, ...]
 Kinds: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, Times]
@@ -89,24 +90,37 @@ class Converted(NamedTuple):
     losses: Losses
 
 
-def plain_kinds(kinds: Kinds | None) -> str | list[tuple[PlainKey, str | list[str]]] | None:
-    """Turn ``kinds=`` into the plain form that the native module takes.
+class Label(NamedTuple):
+    """The meaning of a range of bytes of a message.
 
-    Parameters
+    Attributes
     ----------
-    kinds : str, mapping or None
-        A word, or keys with the types of their values.
-
-    Returns
-    -------
-    str, list of (key, type or list of types), or None
-        The same.
-
-    Raises
-    ------
-    TypeError
-        If it is none of these.
+    start, end : int
+        The bytes, from the first to the one after the last.
+    field : str
+        Name of the field.
+    header : int or None
+        The header they belong to, counted from 0.
+    text : str
+        Their value, as text.
     """
+
+    start: int
+    end: int
+    field: str
+    header: int | None
+    text: str
+
+
+class Inspection(TypedDict):
+    """The result of :func:`letterhead.inspect`: every byte in exactly one label, and all errors."""
+
+    labels: list[Label]
+    faults: list[Fault]
+
+
+def plain_kinds(kinds: Kinds | None) -> str | list[tuple[PlainKey, str | list[str]]] | None:
+    """Turn ``kinds=`` into the plain form that the native module takes."""
     if kinds is None or isinstance(kinds, str):
         return kinds
     if not isinstance(kinds, Mapping):

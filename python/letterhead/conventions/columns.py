@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import Any, Literal
 
 from letterhead import _native
-from letterhead.amqp import check_type
-from letterhead.arrays import Column, OnError, to_pyarrow
+from letterhead._arrow_types import Column, OnError, to_pyarrow
+from letterhead._optional_dependencies import how_to_install
+from letterhead.conventions.amqp import check_type
 from letterhead.errors import check_name
-from letterhead.extras import how_to_install
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 
@@ -48,7 +48,7 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     Raises
     ------
     DecodeError
-        If ``errors="raise"``. Its codes are those of :func:`letterhead.amqp.decode`, and ``wrong_kind``.
+        If ``errors="raise"``. Its codes are those of :func:`letterhead.conventions.amqp.decode`, and ``wrong_kind``.
     TypeError, ValueError
         If the column is not of bytes, or a name is misspelt.
 
@@ -99,8 +99,8 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     ('0af7651916cd43dd8448eb211c80319c', True)
     """
     _check_installed("pyarrow", "numpy")
-    from letterhead.parts.policy import run
-    from letterhead.parts.traceparent import TraceparentReader
+    from letterhead.conventions.readers.column import run
+    from letterhead.conventions.readers.traceparent import TraceparentReader
 
     return run(column, TraceparentReader(), errors)
 
@@ -137,8 +137,8 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     {'id': None, 'guid': '89791762-2336-4186-9674-299b90a802e2', 'message_indexes': None}
     """
     _check_installed("pyarrow", "numpy")
-    from letterhead.parts.policy import run
-    from letterhead.parts.schema_id import SchemaIdReader
+    from letterhead.conventions.readers.column import run
+    from letterhead.conventions.readers.schema_id import SchemaIdReader
 
     return run(column, SchemaIdReader(), errors)
 
@@ -175,8 +175,8 @@ def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", erro
     """
     check_name("unit", unit, ("s", "ms", "us", "ns"))
     _check_installed("pyarrow", "numpy")
-    from letterhead.parts.policy import run
-    from letterhead.parts.rfc3339 import Rfc3339Reader
+    from letterhead.conventions.readers.column import run
+    from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 
     return run(column, Rfc3339Reader(unit), errors)
 

@@ -1,6 +1,6 @@
 """CloudEvents in Kafka's binary content mode: attributes in headers, data in the value."""
 
-from letterhead.profiles.table import Profile, Row
+from letterhead.conventions.profile import Profile, Row
 
 __all__ = ["CLOUDEVENTS"]
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead.conventions.readers.column import Bools, present_rows
 from letterhead.errors import Fault
-from letterhead.parts.policy import Bools, present_rows
 
 __all__ = ["TraceparentReader"]
 

@@ -17,7 +17,6 @@ Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 from __future__ import annotations
 
 import struct
-import uuid
 from typing import NamedTuple
 
 from letterhead.errors import DecodeError, Fault, counted, unknown_name
@@ -159,11 +158,11 @@ def decode(data: bytes) -> Primitive:
     Examples
     --------
     >>> import letterhead as lh
-    >>> lh.amqp.decode(bytes.fromhex("a10461636d65"))
+    >>> lh.conventions.amqp.decode(bytes.fromhex("a10461636d65"))
     Primitive(type='string', value='acme')
-    >>> lh.amqp.decode(bytes.fromhex("5507")), lh.amqp.decode(bytes.fromhex("83 0000018bcfe56800"))
+    >>> lh.conventions.amqp.decode(bytes.fromhex("5507")), lh.conventions.amqp.decode(bytes.fromhex("83 0000018bcfe56800"))
     (Primitive(type='long', value=7), Primitive(type='timestamp', value=1700000000000))
-    >>> lh.amqp.decode(bytes.fromhex("c10100"))
+    >>> lh.conventions.amqp.decode(bytes.fromhex("c10100"))
     Traceback (most recent call last):
     letterhead.errors.DecodeError: amqp: the value is a map, which is no single value (byte 0)
     """
@@ -252,6 +251,8 @@ def _value(made: Constructor, data: bytes) -> bool | int | float | str | bytes |
     if made.type == "char":
         return chr(value)
     if made.type == "uuid":
+        import uuid  # rarely needed, and an import of this package should be fast
+
         return str(uuid.UUID(bytes=value))
     return value  # type: ignore[no-any-return]
 

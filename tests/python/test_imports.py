@@ -1,0 +1,118 @@
+"""The layers of the package: which module may import which, imports inside functions included."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import letterhead
+
+ROOT = Path(letterhead.__file__).parent
+
+# A group imports only groups of the rows above it.
+LAYERS = (
+    ("_native",),
+    ("errors", "_arrow_types", "_context_managers", "_formatting", "_optional_dependencies"),
+    ("limits", "values"),
+    ("headers",),
+    ("envelope", "types"),
+    ("results",),
+    ("operations",),
+    ("conventions",),
+    ("",),  # letterhead itself
+    ("scan",),
+    ("arrow",),
+    ("doctor", "read"),
+    ("spark",),
+)
+CORE = {group for layer in LAYERS for group in layer}
+
+# The transforms of Spark that exist to run what these packages define.
+EXCEPTIONS = {"letterhead.spark.compaction": "kip82", "letterhead.spark.topology": "state"}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in ROOT.rglob("*.py"):
+        parts = ["letterhead", *path.relative_to(ROOT).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found | {"letterhead._native": ROOT / "_native.pyi"}
+
+
+MODULES = modules()
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Every name that is imported, but for type checkers only."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports are absolute"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from imports(node)
+
+
+def module_of(name: str) -> str | None:
+    while name and name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+GRAPH = {
+    module: {
+        found
+        for name in imports(ast.parse(path.read_text()))
+        if (found := module_of(name)) is not None and found != module
+    }
+    for module, path in MODULES.items()
+    if path.suffix == ".py"
+}
+
+
+def group_of(module: str) -> str:
+    return ([*module.split("."), ""])[1]
+
+
+def is_exception(module: str, group: str) -> bool:
+    return any((module + ".").startswith(f"{allowed}.") and group == to for allowed, to in EXCEPTIONS.items())
+
+
+def test_core_imports_neither_stores_nor_the_apis_of_iggy_and_kip82() -> None:
+    wrong = [
+        f"{module} -> {target}"
+        for module, targets in sorted(GRAPH.items())
+        for target in sorted(targets)
+        if group_of(module) in CORE and group_of(target) not in CORE and not is_exception(module, group_of(target))
+    ]
+    assert wrong == []
+
+
+def test_each_layer_imports_only_those_below_it() -> None:
+    rank = {group: number for number, layer in enumerate(LAYERS) for group in layer}
+    wrong = [
+        f"{module} -> {target}"
+        for module, targets in sorted(GRAPH.items())
+        for target in sorted(targets)
+        if {group_of(module), group_of(target)} <= CORE
+        and group_of(module) != group_of(target)
+        and rank[group_of(target)] >= rank[group_of(module)]
+    ]
+    assert wrong == []
+
+
+def test_no_modules_import_each_other_in_a_cycle() -> None:
+    try:
+        TopologicalSorter(GRAPH).prepare()
+    except CycleError as error:
+        raise AssertionError(" -> ".join(reversed(error.args[1]))) from None
+
+
+def test_nothing_imports_the_command_line() -> None:
+    assert [
+        module for module, targets in GRAPH.items() if group_of(module) != "cli" and "cli" in map(group_of, targets)
+    ] == []
