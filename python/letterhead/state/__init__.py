@@ -51,6 +51,7 @@ from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedK
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext
 from letterhead.state.raw import HeadersBytesStore
+from letterhead.state.reads import Scan
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.rocksdb.database import RocksDBOptions
 from letterhead.state.serdes import (
@@ -111,6 +112,7 @@ __all__ = [
     "Record",
     "RecordContext",
     "RocksDBOptions",
+    "Scan",
     "Serde",
     "SerdeError",
     "SessionKey",

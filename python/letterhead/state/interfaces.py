@@ -20,6 +20,7 @@ from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, NoS
 
 if TYPE_CHECKING:
     from letterhead.state.position import Position
+    from letterhead.state.reads import Scan
 
 __all__ = [
     "PUT_NOT_VALID",
@@ -303,20 +304,8 @@ class KeyValueBytesStore(StateStore, Protocol):
     def get(self, key: bytes) -> bytes | None:
         """Read a row."""
 
-    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the rows from one key to another, both included; ``None`` is no bound."""
-
-    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows."""
-
-    def reverse_all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows from the last to the first."""
-
-    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
-        """Read the rows whose keys begin with some bytes."""
+    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+        """Read the rows of a scan."""
 
     def approximate_num_entries(self) -> int:
         """Estimate how many rows there are."""
@@ -347,33 +336,8 @@ class WindowBytesStore(StateStore, Protocol):
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Read a row."""
 
-    def fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of a key whose windows start between two times, both included."""
-
-    def backward_fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys between two."""
-
-    def backward_fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys whose windows start between two times."""
-
-    def backward_fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows."""
-
-    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows from the last to the first."""
+    def scan(self, asked: Scan) -> StoreIterator[WindowedKey, bytes]:
+        """Read the rows of a scan."""
 
 
 class SessionBytesStore(StateStore, Protocol):
@@ -396,38 +360,8 @@ class SessionBytesStore(StateStore, Protocol):
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Read a row."""
 
-    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of a key that end no earlier, and start no later."""
-
-    def backward_find_sessions(
-        self, key: bytes, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of all keys between two."""
-
-    def backward_find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions that end between two times, both included."""
-
-    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of a key."""
-
-    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of all keys between two."""
-
-    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Read the rows of a scan."""
 
 
 class VersionedBytesStore(StateStore, Protocol):

@@ -14,7 +14,7 @@ from letterhead.state.rocksdb.segmented import SegmentedStore
 __all__ = ["RocksDBWindowStore"]
 
 
-class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads):
+class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes]):
     """A window store in RocksDB.
 
     Parameters
