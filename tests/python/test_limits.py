@@ -32,7 +32,7 @@ from letterhead.reference.crc32c import crc32c
 from letterhead.reference.cursor import Cursor
 from letterhead.reference.formats import FORMATS
 from letterhead.reference.reading import _output_bytes
-from letterhead.state.errors import DamagedRowError
+from letterhead.storage.errors import DamagedRowError
 from strategies import BATCHES, ONE, few
 
 HEADERS = 3

@@ -29,12 +29,6 @@ from letterhead.errors import CODES
 from letterhead.read import state_columns
 from letterhead.read.state_stores import open_stores
 from letterhead.state import SessionKey
-from letterhead.state.errors import (
-    DamagedRowError,
-    ProcessorStateError,
-    StoreNotFoundError,
-    UnexpectedColumnFamilyError,
-)
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
     RocksDBSessionStore,
@@ -42,6 +36,12 @@ from letterhead.state.rocksdb import (
     RocksDBTimeOrderedWindowStore,
     RocksDBVersionedStore,
     RocksDBWindowStore,
+)
+from letterhead.storage.errors import (
+    DamagedRowError,
+    ProcessorStateError,
+    StoreNotFoundError,
+    UnexpectedColumnFamilyError,
 )
 
 pytest.importorskip("rocksdict")

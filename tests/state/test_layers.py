@@ -39,13 +39,13 @@ from letterhead.state import (
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.state.keys import session_key, window_key
 from letterhead.state.layers.adapters import adapted
 from letterhead.state.layers.base import chain
 from letterhead.state.layers.cache import ENTRY_BYTES, RecordCache
 from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
 from letterhead.state.memory import InMemoryKeyValueStore
 from letterhead.state.values import LazyHeaders
+from letterhead.storage.keys import session_key, window_key
 
 ODD = Headers([("route", b"a"), ("tenant", None), ("route", b""), ("ключ", b"\xff"), ("route", b"a")])
 """Keys that repeat, null beside empty, a key outside ASCII: what a layer could lose."""

@@ -15,24 +15,23 @@ from typing import Any
 import pytest
 
 from letterhead import Headers
-from letterhead.state.errors import (
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.rocksdb import (
+    RocksDBKeyValueStore,
+    RocksDBSessionStore,
+    RocksDBTimeOrderedWindowStore,
+    RocksDBVersionedStore,
+    RocksDBWindowStore,
+)
+from letterhead.storage.database import RocksDBOptions, StoredFamilies
+from letterhead.storage.errors import (
     InvalidStateStoreError,
     ProcessorStateError,
     StoreLockedError,
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
-from letterhead.state.interfaces import ChangelogRecord
-from letterhead.state.position import Position
-from letterhead.state.rocksdb import (
-    RocksDBKeyValueStore,
-    RocksDBOptions,
-    RocksDBSessionStore,
-    RocksDBTimeOrderedWindowStore,
-    RocksDBVersionedStore,
-    RocksDBWindowStore,
-    StoredFamilies,
-)
+from letterhead.storage.position import Position
 
 Rows = list[tuple[bytes, bytes]]
 NOW = struct.pack(">q", 5)

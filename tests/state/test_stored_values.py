@@ -15,7 +15,6 @@ import letterhead as lh
 from letterhead import _native
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.state import serdes
-from letterhead.state.errors import DamagedRowError, SerdeError
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,
@@ -34,6 +33,7 @@ from letterhead.state.values import (
     VersionedRecord,
     VersionedRecordWithHeaders,
 )
+from letterhead.storage.errors import DamagedRowError, SerdeError
 
 TOPIC = "app-store-changelog"
 NONE = lh.Headers()
@@ -124,7 +124,7 @@ def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("a header was parsed")
 
     monkeypatch.setattr("letterhead.state.values.decode", refuse)
-    monkeypatch.setattr("letterhead.state.raw.decode", refuse)
+    monkeypatch.setattr("letterhead.storage.raw.decode", refuse)
     read = [VALUES.deserialize(TOPIC, NONE, data), AGGREGATIONS.deserialize(TOPIC, NONE, data)]
     assert read[0].value == b"v"
     assert read[0].timestamp == 5

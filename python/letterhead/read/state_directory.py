@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from letterhead.state.errors import StateStoreError, StoreNotFoundError
+from letterhead.storage.errors import StateStoreError, StoreNotFoundError
 
 __all__ = ["Found", "Segment", "StoreChoiceError", "find_stores", "holder"]
 

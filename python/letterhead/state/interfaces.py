@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from letterhead.closing import Closing
 from letterhead.headers import Headers
-from letterhead.state.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
+from letterhead.storage.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 
 if TYPE_CHECKING:
-    from letterhead.state.position import Position
     from letterhead.state.reads import Scan
+    from letterhead.storage.keys import SessionKey, WindowedKey
+    from letterhead.storage.position import Position
 
 __all__ = [
     "PUT_NOT_VALID",
@@ -29,13 +30,11 @@ __all__ = [
     "Context",
     "KeyValueBytesStore",
     "SessionBytesStore",
-    "SessionKey",
     "StateStore",
     "StoreIterator",
     "VersionedBytes",
     "VersionedBytesStore",
     "WindowBytesStore",
-    "WindowedKey",
 ]
 
 K = TypeVar("K")
@@ -46,38 +45,6 @@ VALID_TO_UNDEFINED = -1
 
 PUT_NOT_VALID = -(1 << 63)
 """What putting a version gives when it is too old for the store, and was dropped."""
-
-
-class WindowedKey(NamedTuple):
-    """Key of a row in a window store.
-
-    Attributes
-    ----------
-    key : bytes
-        The key.
-    start, end : int
-        The window: its first millisecond, and the one after its last.
-    """
-
-    key: bytes
-    start: int
-    end: int
-
-
-class SessionKey(NamedTuple):
-    """Key of a row in a session store.
-
-    Attributes
-    ----------
-    key : bytes
-        The key.
-    start, end : int
-        Timestamps of the first and of the last record of the session.
-    """
-
-    key: bytes
-    start: int
-    end: int
 
 
 class VersionedBytes(NamedTuple):
@@ -139,7 +106,7 @@ class Context(Protocol):
 class StoreIterator(Closing, Generic[K, V]):
     """Rows of a store, in order. Close it, or use it in ``with``; it is closed with its store.
 
-    For a row that cannot be read, :class:`~letterhead.state.errors.DamagedRowError` is raised; the next call goes on with
+    For a row that cannot be read, :class:`~letterhead.storage.errors.DamagedRowError` is raised; the next call goes on with
     the row after it.
 
     Parameters
@@ -161,7 +128,7 @@ class StoreIterator(Closing, Generic[K, V]):
     >>> next(rows)
     Traceback (most recent call last):
         ...
-    letterhead.state.errors.InvalidStateStoreError: Iterator for store latest has closed
+    letterhead.storage.errors.InvalidStateStoreError: Iterator for store latest has closed
     """
 
     __slots__ = ("__weakref__", "_on_close", "_peeked", "_rows", "_store", "_what")
@@ -391,12 +358,3 @@ class VersionedBytesStore(StateStore, Protocol):
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
         """Read the versions that were valid at some time between two, the newest first unless told otherwise."""
-
-
-def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
-    """Make the key of a row from what is stored: the end of a window is not."""
-    return WindowedKey(key, start, min(start + window_size, MAX_TIME))
-
-
-MAX_TIME = (1 << 63) - 1
-"""The last millisecond that there is."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from letterhead.headers import Headers
-from letterhead.state.errors import InvalidTimestampError
+from letterhead.storage.errors import InvalidTimestampError
 
 __all__ = ["Record", "RecordContext"]
 

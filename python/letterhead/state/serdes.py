@@ -11,7 +11,6 @@ from letterhead._native import join_value, split_value
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
 from letterhead.limits import Limits
-from letterhead.state.errors import SerdeError
 from letterhead.state.values import (
     AggregationWithHeaders,
     LazyHeaders,
@@ -19,6 +18,7 @@ from letterhead.state.values import (
     ValueAndTimestamp,
     ValueTimestampHeaders,
 )
+from letterhead.storage.errors import SerdeError
 
 __all__ = [
     "AggregationWithHeadersSerde",

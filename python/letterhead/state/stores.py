@@ -15,7 +15,6 @@ from letterhead._native import split_value
 from letterhead.headers import Headers
 from letterhead.limits import Limits
 from letterhead.state.base import ValueFormat
-from letterhead.state.errors import TopologyError
 from letterhead.state.layers.adapters import adapted
 from letterhead.state.layers.caching import CachingKeyValueStore, CachingSessionStore, CachingWindowStore
 from letterhead.state.layers.change_logging import (
@@ -54,6 +53,7 @@ from letterhead.state.suppliers import (
 )
 from letterhead.state.topology import StoreBuilder
 from letterhead.state.values import LazyHeaders
+from letterhead.storage.errors import TopologyError
 
 __all__ = ["Builder", "Stores", "Supplier"]
 
@@ -197,7 +197,7 @@ class Stores:
     """Makes suppliers and builders.
 
     Durations are milliseconds or :class:`~datetime.timedelta`. ``options``, a
-    :class:`~letterhead.state.rocksdb.RocksDBOptions`, say how a database is opened, such as with a write-ahead log.
+    :class:`~letterhead.storage.database.RocksDBOptions`, say how a database is opened, such as with a write-ahead log.
 
     Examples
     --------

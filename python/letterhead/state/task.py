@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic
-from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
 from letterhead.state.processor import Processor, PunctuationType, Punctuator
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import serialize
 from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, StoreBuilder, Topology
+from letterhead.storage.errors import TopologyError
 
 __all__ = ["Progress", "Task"]
 

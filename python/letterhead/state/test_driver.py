@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 from letterhead.closing import Closing
 from letterhead.headers import Headers
 from letterhead.state.context import ChangelogList, StoreContext, changelog_topic
-from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
 from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
@@ -29,6 +28,7 @@ from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology
+from letterhead.storage.errors import TopologyError
 
 __all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
 

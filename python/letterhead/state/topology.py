@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from letterhead.state.errors import TopologyError
 from letterhead.state.processor import Processor
 from letterhead.state.serdes import Serde
+from letterhead.storage.errors import TopologyError
 
 __all__ = ["ProcessorNode", "SinkNode", "SourceNode", "StoreBuilder", "Topology"]
 

@@ -8,9 +8,9 @@ from letterhead.errors import DecodeError
 from letterhead.headers import Header, Headers
 from letterhead.limits import Limits
 from letterhead.message import decode
-from letterhead.state.errors import DamagedRowError
-from letterhead.state.keys import RowKey, stored_key
-from letterhead.state.raw import shifted
+from letterhead.storage.errors import DamagedRowError
+from letterhead.storage.keys import RowKey, stored_key
+from letterhead.storage.raw import shifted
 
 if TYPE_CHECKING:
     from letterhead._native import Packed

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator
 
 from letterhead.errors import DecodeError
 from letterhead.state.base import BytesStore, check_time
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import (
-    MAX_TIME,
     PUT_NOT_VALID,
     VALID_TO_UNDEFINED,
     ChangelogRecord,
     StoreIterator,
     VersionedBytes,
 )
-from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow, bounds
+from letterhead.storage.errors import DamagedRowError
+from letterhead.storage.keys import MAX_TIME
+from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds
 
 __all__ = ["VersionedStore", "default_segment_interval"]
 

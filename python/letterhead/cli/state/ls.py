@@ -20,10 +20,10 @@ from letterhead.errors import DecodeError
 from letterhead.read.state_directory import Found, Segment, StoreChoiceError, find_stores
 from letterhead.read.state_rows import Store
 from letterhead.shown import printable
-from letterhead.state.errors import ProcessorStateError
-from letterhead.state.position import Position
-from letterhead.state.rocksdb import StoredFamilies
-from letterhead.state.versioned_rows import bounds
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.errors import ProcessorStateError
+from letterhead.storage.position import Position
+from letterhead.storage.versioned_rows import bounds
 
 
 @dataclass

@@ -15,7 +15,7 @@ from letterhead.read.state_directory import Found, StoreChoiceError
 from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import INDEX, Store, open_store
 from letterhead.shown import printable
-from letterhead.state.errors import (
+from letterhead.storage.errors import (
     DamagedRowError,
     PrefixError,
     ProcessorStateError,
@@ -23,8 +23,7 @@ from letterhead.state.errors import (
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
-from letterhead.state.interfaces import MAX_TIME
-from letterhead.state.keys import SessionKeys, WindowKeys, increment
+from letterhead.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
 
 
 class Range(NamedTuple):

@@ -15,7 +15,7 @@ from letterhead.errors import DecodeError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, find_stores
 from letterhead.read.state_rows import Row, Store
-from letterhead.state.errors import DamagedRowError, ProcessorStateError
+from letterhead.storage.errors import DamagedRowError, ProcessorStateError
 
 # Rows that stand in a table together. All rows of a store could be more than there is memory for.
 ROWS_IN_TABLE = 1000

@@ -19,11 +19,10 @@ from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store, Stored
 from letterhead.shown import printable
-from letterhead.state.errors import DamagedRowError, ProcessorStateError
-from letterhead.state.position import Position
-from letterhead.state.rocksdb import StoredFamilies
-from letterhead.state.rocksdb.database import POSITION
-from letterhead.state.rocksdb.layouts import OFFSETS
+from letterhead.storage.database import POSITION, StoredFamilies
+from letterhead.storage.errors import DamagedRowError, ProcessorStateError
+from letterhead.storage.layouts import OFFSETS
+from letterhead.storage.position import Position
 
 
 class Fault(NamedTuple):

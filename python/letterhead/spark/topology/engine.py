@@ -19,7 +19,6 @@ from letterhead.message import encode
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
 from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
 from letterhead.state.context import StoreContext
-from letterhead.state.errors import TopologyError
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
 from letterhead.state.serdes import Serde
@@ -27,6 +26,7 @@ from letterhead.state.stores import Builder
 from letterhead.state.task import Task
 from letterhead.state.topology import StoreBuilder, Topology
 from letterhead.state.values import LazyHeaders
+from letterhead.storage.errors import TopologyError
 
 __all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "in_order"]
 

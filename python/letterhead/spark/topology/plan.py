@@ -74,9 +74,9 @@ def run_topology(
     >>> orders.transform(lhs.run_topology(topology, application_id="app"))  # doctest: +ELLIPSIS
     DataFrame[topic: string, partition: int, key: binary, value: binary, headers: array<...>, ...]
     """
-    from letterhead.state.errors import TopologyError
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
+    from letterhead.storage.errors import TopologyError
 
     if not isinstance(topology, Topology):
         raise TypeError(f"topology must be a Topology, not {type(topology).__name__}")
@@ -181,9 +181,9 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
     TopologyError
         If they differ, or one of them is neither.
     """
-    from letterhead.state.errors import TopologyError
     from letterhead.state.processor import Processor
     from letterhead.state.topology import ProcessorNode
+    from letterhead.storage.errors import TopologyError
 
     found: dict[str, list[str]] = {"key": [], "partition": []}
     for name in topology.processors():
@@ -204,8 +204,8 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
 
 def _check_stores(topology: Topology) -> None:
     from letterhead.spark.topology.stores import spark_store
-    from letterhead.state.errors import TopologyError
     from letterhead.state.stores import Builder
+    from letterhead.storage.errors import TopologyError
 
     for name, builder in topology.stores.items():
         if not isinstance(builder, Builder):

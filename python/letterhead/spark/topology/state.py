@@ -20,8 +20,8 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from letterhead.spark.topology.rows import Page, PagedRows, SomeRows
-from letterhead.state.errors import ProcessorStateError
 from letterhead.state.task import Progress
+from letterhead.storage.errors import ProcessorStateError
 
 __all__ = ["GroupState", "KeyState", "PartitionState", "StorePart"]
 

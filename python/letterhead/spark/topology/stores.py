@@ -12,17 +12,18 @@ from typing import Any
 
 from letterhead.spark.topology.state import StorePart
 from letterhead.state.base import BytesStore, ValueFormat
-from letterhead.state.errors import InvalidStateStoreError, TopologyError, UnsupportedOperationError
-from letterhead.state.interfaces import Context, SessionKey, StoreIterator
+from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.layers.base import Layer
 from letterhead.state.reads import Scan
 from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
-from letterhead.state.rocksdb.segments import Segments
 from letterhead.state.rocksdb.session import RocksDBSessionStore
 from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
 from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
 from letterhead.state.rocksdb.window import RocksDBWindowStore
 from letterhead.state.stores import Supplier
+from letterhead.storage.errors import InvalidStateStoreError, TopologyError, UnsupportedOperationError
+from letterhead.storage.keys import SessionKey
+from letterhead.storage.segments import Segments
 
 __all__ = ["OneKey", "SparkStore", "spark_store"]
 

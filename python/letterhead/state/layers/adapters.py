@@ -18,17 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from letterhead.state.base import HeadersBytesStore
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
 from letterhead.state.layers.base import Layer, restores_as
 from letterhead.state.layers.rows import mapped
-from letterhead.state.raw import (
-    HeadersBytesStore,
+from letterhead.state.reads import Scan
+from letterhead.storage.raw import (
     convert_to_timestamped_format,
     raw_aggregation,
     raw_plain_value,
     raw_timestamped_value,
 )
-from letterhead.state.reads import Scan
 
 __all__ = ["Adapter", "adapted"]
 

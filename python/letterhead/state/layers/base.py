@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from letterhead.state.base import HeadersBytesStore
 from letterhead.state.context import StoreContext
-from letterhead.state.raw import HeadersBytesStore
 
 __all__ = ["Layer", "chain", "flush", "restores_as"]
 

@@ -10,15 +10,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from letterhead.state import keys
 from letterhead.state.context import StoreContext
-from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey, windowed
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.base import Layer, chain, flush
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
 from letterhead.state.reads import Scan
 from letterhead.state.record import RecordContext
+from letterhead.storage import keys
+from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
 
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from letterhead.headers import Headers
-from letterhead.state import keys
 from letterhead.state.context import StoreContext, changelog_topic, with_position
-from letterhead.state.errors import InvalidTimestampError
-from letterhead.state.interfaces import ChangelogRecord, SessionKey
+from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import Layer
 from letterhead.state.record import RecordContext
+from letterhead.storage import keys
+from letterhead.storage.errors import InvalidTimestampError
+from letterhead.storage.keys import SessionKey
 
 __all__ = [
     "ChangeLogging",

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from letterhead.headers import Headers
-from letterhead.state.interfaces import SessionKey, StoreIterator
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.key_value import KeyValueStore
 from letterhead.state.layers.rows import mapped
 from letterhead.state.layers.session import SessionStoreWithHeaders
 from letterhead.state.layers.window import WindowStore
 from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads
 from letterhead.state.values import AggregationWithHeaders, ValueAndTimestamp, ValueTimestampHeaders
+from letterhead.storage.keys import SessionKey
 
 __all__ = ["KeyValueFacade", "SessionFacade", "WindowFacade"]
 

@@ -18,9 +18,7 @@ from letterhead.headers import Headers
 from letterhead.limits import Limits
 from letterhead.state.context import StoreContext, changelog_topic, position_of
 from letterhead.state.converters import converter_for
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
 from letterhead.state.reads import Scan, not_null
@@ -33,6 +31,8 @@ from letterhead.state.serdes import (
     ValueTimestampHeadersSerde,
 )
 from letterhead.state.values import Origin
+from letterhead.storage.errors import DamagedRowError
+from letterhead.storage.keys import RowKey, stored_key
 
 __all__ = ["Change", "DamagedRows", "Metered", "MeteredIterator"]
 

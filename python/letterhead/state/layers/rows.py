@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from letterhead.state.errors import DamagedRowError
 from letterhead.state.interfaces import StoreIterator
+from letterhead.storage.errors import DamagedRowError
 
 __all__ = ["mapped", "merged"]
 

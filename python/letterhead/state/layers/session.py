@@ -6,12 +6,13 @@ from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
-from letterhead.state.interfaces import SessionKey, StoreIterator
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.metered import Change, Metered
 from letterhead.state.reads import Scan, SessionReads
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import AggregationWithHeadersSerde
 from letterhead.state.values import AggregationWithHeaders
+from letterhead.storage.keys import SessionKey
 
 __all__ = ["ReadOnlySessionStore", "ReadOnlySessionStoreWithHeaders", "SessionStore", "SessionStoreWithHeaders"]
 

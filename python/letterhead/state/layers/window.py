@@ -5,12 +5,12 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
-from letterhead.state.interfaces import WindowedKey
 from letterhead.state.layers.metered import Change, Metered
 from letterhead.state.reads import WindowReads, not_null
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.values import ValueAndTimestamp, ValueTimestampHeaders
+from letterhead.storage.keys import WindowedKey
 
 __all__ = ["TimestampedWindowStore", "TimestampedWindowStoreWithHeaders", "WindowStore"]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.keys import increment
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
 from letterhead.state.reads import KeyValueReads, Scan
+from letterhead.storage.keys import increment
 
 __all__ = ["InMemoryKeyValueStore"]
 

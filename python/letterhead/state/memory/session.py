@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, SessionKey, StoreIterator
-from letterhead.state.keys import session_parts
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.expiry import Expiry
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
 from letterhead.state.reads import Scan, SessionReads
+from letterhead.storage.keys import MAX_TIME, SessionKey, session_parts
 
 __all__ = ["InMemorySessionStore"]
 

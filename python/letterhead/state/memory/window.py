@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.interfaces import ChangelogRecord, StoreIterator, WindowedKey, windowed
-from letterhead.state.keys import MAX_SEQUENCE, window_parts
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.expiry import Expiry
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
 from letterhead.state.reads import Scan, WindowReads
+from letterhead.storage.keys import MAX_SEQUENCE, WindowedKey, window_parts, windowed
 
 __all__ = ["InMemoryWindowStore"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat
-from letterhead.state.errors import PrefixError
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.keys import increment
 from letterhead.state.reads import KeyValueReads, Scan
-from letterhead.state.rocksdb.database import RocksDBOptions
-from letterhead.state.rocksdb.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
 from letterhead.state.rocksdb.store import OneDatabaseStore
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.errors import PrefixError
+from letterhead.storage.keys import increment
+from letterhead.storage.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
 
 __all__ = ["RocksDBKeyValueStore"]
 

@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 
 from letterhead.errors import DecodeError
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.errors import DamagedRowError
-from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, StoreIterator
-from letterhead.state.keys import KeySchema, Range
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.reads import Scan
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import Layout
-from letterhead.state.rocksdb.segments import Segments, segment_interval
 from letterhead.state.rocksdb.store import PersistentStore
+from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.errors import DamagedRowError
+from letterhead.storage.keys import MAX_TIME, KeySchema, Range
+from letterhead.storage.layouts import Layout
+from letterhead.storage.segments import Segments, segment_interval
 
 __all__ = ["SegmentedStore"]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.errors import UnsupportedOperationError
-from letterhead.state.interfaces import SessionKey, StoreIterator
-from letterhead.state.keys import SessionKeys, session_key, session_parts
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.reads import Scan, SessionReads
-from letterhead.state.rocksdb.database import RocksDBOptions
-from letterhead.state.rocksdb.layouts import PLAIN, SESSION_HEADERS
 from letterhead.state.rocksdb.segmented import SegmentedStore
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.errors import UnsupportedOperationError
+from letterhead.storage.keys import SessionKey, SessionKeys, session_key, session_parts
+from letterhead.storage.layouts import PLAIN, SESSION_HEADERS
 
 __all__ = ["RocksDBSessionStore"]
 

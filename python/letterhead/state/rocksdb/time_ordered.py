@@ -15,15 +15,22 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from letterhead.state.base import ValueFormat
-from letterhead.state.errors import DamagedRowError
-from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey
-from letterhead.state.keys import TimeOrderedKeys, TimeOrderedSessionKeys, TimeOrderedWindowKeys
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.reads import Scan
-from letterhead.state.rocksdb.database import Database
-from letterhead.state.rocksdb.layouts import PLAIN, TIME_ORDERED_HEADERS, Layout
 from letterhead.state.rocksdb.segmented import SegmentedStore, each_row
 from letterhead.state.rocksdb.session import RocksDBSessionStore
 from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.storage.database import Database
+from letterhead.storage.errors import DamagedRowError
+from letterhead.storage.keys import (
+    MAX_TIME,
+    SessionKey,
+    TimeOrderedKeys,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    WindowedKey,
+)
+from letterhead.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, Layout
 
 __all__ = ["RocksDBTimeOrderedSessionStore", "RocksDBTimeOrderedWindowStore"]
 

@@ -16,10 +16,10 @@ from bisect import bisect_left, bisect_right, insort
 from contextlib import suppress
 from pathlib import Path
 
-from letterhead.state.errors import ProcessorStateError
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import Layout
-from letterhead.state.rocksdb.rows import failed
+from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.errors import ProcessorStateError
+from letterhead.storage.layouts import Layout
+from letterhead.storage.rows import failed
 
 __all__ = ["Segments", "segment_interval"]
 

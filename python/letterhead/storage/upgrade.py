@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from threading import Lock
 
 from letterhead.errors import DecodeError
-from letterhead.state.errors import DamagedRowError
-from letterhead.state.rocksdb.layouts import Convert
-from letterhead.state.rocksdb.rows import FamilyRows, OpenDatabase
+from letterhead.storage.errors import DamagedRowError
+from letterhead.storage.layouts import Convert
+from letterhead.storage.rows import FamilyRows, OpenDatabase
 
 __all__ = ["UpgradingRows"]
 

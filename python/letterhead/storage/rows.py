@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, Protocol
 
-from letterhead.state.errors import ProcessorStateError, of_parent
+from letterhead.storage.errors import ProcessorStateError, of_parent
 
 __all__ = ["Batch", "FamilyRows", "OpenDatabase", "Rows", "failed", "read_rows"]
 
