@@ -33,8 +33,8 @@ from letterhead.state.rocksdb import (
     RocksDBTimeOrderedWindowStore,
     RocksDBVersionedStore,
     RocksDBWindowStore,
-    StoredFamilies,
 )
+from letterhead.storage.database import StoredFamilies
 from terminal import read_to_end
 
 pytest.importorskip("rocksdict")

@@ -34,8 +34,8 @@ from letterhead.state.rocksdb import (
     RocksDBSessionStore,
     RocksDBVersionedStore,
     RocksDBWindowStore,
-    StoredFamilies,
 )
+from letterhead.storage.database import StoredFamilies
 from letterhead.values import KINDS, of_message
 from log_samples import samples as messages
 

@@ -15,8 +15,8 @@ from letterhead import spark as lhs
 from letterhead.spark import changelog
 from letterhead.state import TopologyTestDriver
 from letterhead.state.interfaces import ChangelogRecord
-from letterhead.state.keys import session_parts, window_parts
-from letterhead.state.versioned_rows import LATEST
+from letterhead.storage.keys import session_parts, window_parts
+from letterhead.storage.versioned_rows import LATEST
 
 TABLES: dict[str, dict[str, Any]] = {
     "counts": {},

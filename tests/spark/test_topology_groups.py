@@ -429,10 +429,10 @@ def versioned_builder() -> Any:
 SEVERAL = [
     (None, "range", lambda store: store.range(b"a", b"z")),
     (None, "all", lambda store: store.all()),
-    (None, "reverse_all", lambda store: store.reverse_all()),
+    (None, "all", lambda store: store.reverse_all()),
     (None, "prefix_scan", lambda store: store.prefix_scan(b"a")),
     (None, "approximate_num_entries", lambda store: store.approximate_num_entries()),
-    (window_builder, "fetch_all", lambda store: store.fetch_all(0, 9)),
+    (window_builder, "fetch", lambda store: store.fetch_all(0, 9)),
     (window_builder, "all", lambda store: store.all()),
 ]
 

@@ -23,9 +23,9 @@ from letterhead.state import (
     ValueTimestampHeaders,
 )
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.state.interfaces import MAX_TIME
 from letterhead.state.layers.base import chain
-from letterhead.state.rocksdb import RocksDBOptions
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.keys import MAX_TIME
 
 RETENTION, WINDOW = 120_000, 10
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None

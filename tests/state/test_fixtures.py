@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from letterhead.errors import UnexpectedColumnFamilyError
-from letterhead.state import raw
-from letterhead.state.interfaces import MAX_TIME
-from letterhead.state.position import Position
-from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore, StoredFamilies
+from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
+from letterhead.storage import raw
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.keys import MAX_TIME
+from letterhead.storage.position import Position
 
 FIXTURES = ("kv-headers", "kv-timestamped", "kv-plain", "kv-mid-upgrade", "window-headers", "session-headers")
 

@@ -31,20 +31,19 @@ from letterhead.state import (
     Stores,
     ValueTimestampHeaders,
     base,
-    keys,
 )
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.state.keys import session_key, window_key
 from letterhead.state.layers.base import chain
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
-    RocksDBOptions,
     RocksDBTimeOrderedWindowStore,
     RocksDBVersionedStore,
     RocksDBWindowStore,
-    StoredFamilies,
 )
-from letterhead.state.versioned_rows import LATEST
+from letterhead.storage import keys
+from letterhead.storage.database import RocksDBOptions, StoredFamilies
+from letterhead.storage.keys import session_key, window_key
+from letterhead.storage.versioned_rows import LATEST
 from unharmed import Unharmed, check, stored
 
 RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000

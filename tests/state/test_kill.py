@@ -26,7 +26,7 @@ from killed import CACHED_KEYS, COMMIT_EVERY, HELD_BACK, PLACE, Operation, opera
 from letterhead.state import ChangelogRecord, SessionKey, Stores, ValueAndTimestamp
 from letterhead.state.context import ChangelogList, StoreContext
 from letterhead.state.layers.base import chain
-from letterhead.state.versioned_rows import with_headers
+from letterhead.storage.versioned_rows import with_headers
 from unharmed import Row, Unharmed, check, stored, versions
 
 # A second each: LETTERHEAD_KILLS=100 is for an evening, and then also holds the tests to what only chance brings about.

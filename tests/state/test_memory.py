@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from letterhead import Headers
 from letterhead.errors import InvalidStateStoreError, NoSuchElementError, PrefixError
-from letterhead.state import keys
-from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, SessionKey
+from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemoryKeyValueStore, InMemorySessionStore, InMemoryWindowStore
 from letterhead.state.memory.sorted_map import FEW, SortedMap
+from letterhead.storage import keys
+from letterhead.storage.keys import MAX_TIME, SessionKey
 
 WINDOW, RETENTION = 10, 100
 

@@ -11,10 +11,11 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import DecodeError
-from letterhead.state import converters, raw
+from letterhead.state import converters
+from letterhead.state.base import HeadersBytesStore
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemoryKeyValueStore
-from letterhead.state.raw import HeadersBytesStore
+from letterhead.storage import raw
 
 HELPERS = {
     "Utils.rawPlainValue": (raw.raw_plain_value, "streams-timestamped"),

@@ -23,16 +23,15 @@ from letterhead.errors import (
     UnexpectedColumnFamilyError,
 )
 from letterhead.state.interfaces import ChangelogRecord
-from letterhead.state.position import Position
 from letterhead.state.rocksdb import (
     RocksDBKeyValueStore,
-    RocksDBOptions,
     RocksDBSessionStore,
     RocksDBTimeOrderedWindowStore,
     RocksDBVersionedStore,
     RocksDBWindowStore,
-    StoredFamilies,
 )
+from letterhead.storage.database import RocksDBOptions, StoredFamilies
+from letterhead.storage.position import Position
 
 Rows = list[tuple[bytes, bytes]]
 NOW = struct.pack(">q", 5)

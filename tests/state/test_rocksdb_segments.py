@@ -10,18 +10,19 @@ import pytest
 
 from letterhead import Headers
 from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError, UnsupportedOperationError
-from letterhead.state import keys
-from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, SessionKey
+from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.memory import InMemorySessionStore, InMemoryWindowStore
-from letterhead.state.position import Position
 from letterhead.state.rocksdb import (
     RocksDBSessionStore,
     RocksDBTimeOrderedSessionStore,
     RocksDBTimeOrderedWindowStore,
     RocksDBWindowStore,
-    StoredFamilies,
 )
-from letterhead.state.rocksdb.segments import segment_interval
+from letterhead.storage import keys
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.keys import MAX_TIME, SessionKey
+from letterhead.storage.position import Position
+from letterhead.storage.segments import segment_interval
 
 RETENTION, WINDOW, INTERVAL = 240_000, 10_000, 120_000
 

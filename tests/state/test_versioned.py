@@ -11,12 +11,14 @@ import pytest
 
 import letterhead as lh
 from letterhead.errors import DamagedRowError, DecodeError, UnexpectedColumnFamilyError
-from letterhead.state import converters, raw
+from letterhead.state import converters
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, VersionedBytes
 from letterhead.state.memory import InMemoryVersionedStore
-from letterhead.state.rocksdb import RocksDBVersionedStore, StoredFamilies
+from letterhead.state.rocksdb import RocksDBVersionedStore
 from letterhead.state.versioned import VersionedStore, default_segment_interval
-from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow, Version, bounds, with_headers
+from letterhead.storage import raw
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, Version, bounds, with_headers
 
 RETENTION, INTERVAL = 100, 20
 

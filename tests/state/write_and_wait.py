@@ -8,7 +8,8 @@ from typing import Any
 
 import letterhead as lh
 from letterhead.state import SessionKey
-from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBOptions, RocksDBSessionStore, RocksDBWindowStore
+from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
+from letterhead.storage.database import RocksDBOptions
 from operations import config_of, puts
 from traces import headers_of, unhex
 

@@ -31,7 +31,7 @@ MISSING = {
     "lh.read.topic('t', bootstrap_servers='127.0.0.1:9')": "reading a topic needs {}: pip install 'letterhead[arrow,kafka]'",
     "lh.spark": "letterhead.spark needs {}: pip install 'letterhead[pyspark]'",
     "lh.kip82.Sealing(bytes(32))": "pip install 'letterhead[crypto]'",
-    "letterhead.state.rocksdb.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
+    "letterhead.storage.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
 }
 """What is asked for, and what the error has to say where nothing else is installed."""
 
@@ -111,7 +111,7 @@ class Installed(unittest.TestCase):
             with self.subTest(call):
                 scope = {"lh": lh, "Column": Column}
                 if call.startswith("letterhead.state"):
-                    exec("import letterhead.state.rocksdb.database", scope)
+                    exec("import letterhead.storage.database", scope)
                 with self.assertRaises(ImportError) as raised:
                     eval(call, scope)
                 text = " ".join([str(raised.exception), *getattr(raised.exception, "__notes__", ())])

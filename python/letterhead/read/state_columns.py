@@ -12,8 +12,8 @@ from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, Fault, StoreChoiceError, check_name, unknown_name
 from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
-from letterhead.state.interfaces import MAX_TIME
-from letterhead.state.rocksdb import StoredFamilies
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.keys import MAX_TIME
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -362,7 +362,7 @@ _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "time-ordered-session": {"key": (17, _END), "session_start": (9, 17), "session_end": (1, 9)},
     "versioned": {"key": (8, _END)},
 }
-"""Parts of the stored keys of each kind, as :mod:`letterhead.state.keys` draws them."""
+"""Parts of the stored keys of each kind, as :mod:`letterhead.storage.keys` draws them."""
 
 _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
 """Parts of the values of stores with timestamps and without headers."""

@@ -11,12 +11,11 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
-from letterhead.read.state_directory import Found, Segment
-from letterhead.state.interfaces import MAX_TIME
-from letterhead.state.keys import TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts, window_parts
-from letterhead.state.rocksdb import StoredFamilies
-from letterhead.state.rocksdb.layouts import (
+from letterhead.errors import DecodeError, UnexpectedColumnFamilyError, unknown_name
+from letterhead.read.state_directory import Found, Segment, StoreChoiceError
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.keys import MAX_TIME, TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts, window_parts
+from letterhead.storage.layouts import (
     DEFAULT,
     HEADERS,
     OFFSETS,
@@ -29,7 +28,7 @@ from letterhead.state.rocksdb.layouts import (
     WITH_TIMESTAMP,
     Layout,
 )
-from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow
+from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow
 
 __all__ = ["KINDS", "LAYOUTS", "VALUES", "Kind", "kind_of"]
 

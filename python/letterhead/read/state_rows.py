@@ -18,7 +18,8 @@ from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, holder
 from letterhead.read.state_kinds import Kind, kind_of
-from letterhead.state.keys import (
+from letterhead.storage.database import StoredFamilies, list_families
+from letterhead.storage.keys import (
     SessionKeys,
     TimeOrderedSessionKeys,
     TimeOrderedWindowKeys,
@@ -26,11 +27,9 @@ from letterhead.state.keys import (
     session_parts,
     window_parts,
 )
-from letterhead.state.raw import headers_end, shifted
-from letterhead.state.rocksdb import StoredFamilies
-from letterhead.state.rocksdb.database import list_families
-from letterhead.state.rocksdb.layouts import Legacy
-from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow
+from letterhead.storage.layouts import Legacy
+from letterhead.storage.raw import headers_end, shifted
+from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow
 
 __all__ = ["INDEX", "SUFFIXES", "Row", "Store", "Stored", "StoredVersion", "open_store"]
 

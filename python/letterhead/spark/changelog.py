@@ -158,7 +158,7 @@ class ChangelogTable:
         """Leave out rows whose segment the store has dropped: those before that of the oldest time that it keeps."""
         from pyspark.sql import functions as F
 
-        from letterhead.state.rocksdb.segments import segment_interval
+        from letterhead.storage.segments import segment_interval
 
         assert self.retention is not None
         interval = self.segment_interval or segment_interval(self.retention)

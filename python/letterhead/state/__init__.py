@@ -27,14 +27,8 @@ from letterhead.errors import (
     UnexpectedColumnFamilyError,
     UnsupportedOperationError,
 )
-from letterhead.state.interfaces import (
-    PUT_NOT_VALID,
-    VALID_TO_UNDEFINED,
-    ChangelogRecord,
-    SessionKey,
-    StoreIterator,
-    WindowedKey,
-)
+from letterhead.state.base import HeadersBytesStore
+from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, StoreIterator
 from letterhead.state.layers.key_value import (
     KeyValueStore,
     TimestampedKeyValueStore,
@@ -50,9 +44,8 @@ from letterhead.state.layers.session import (
 from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
 from letterhead.state.processor import Cancellable, Processor, ProcessorContext
-from letterhead.state.raw import HeadersBytesStore
+from letterhead.state.reads import Scan
 from letterhead.state.record import Record, RecordContext
-from letterhead.state.rocksdb.database import RocksDBOptions
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BoolSerde,
@@ -80,6 +73,8 @@ from letterhead.state.values import (
     VersionedRecord,
     VersionedRecordWithHeaders,
 )
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.keys import SessionKey, WindowedKey
 
 __all__ = [
     "PUT_NOT_VALID",
@@ -111,6 +106,7 @@ __all__ = [
     "Record",
     "RecordContext",
     "RocksDBOptions",
+    "Scan",
     "Serde",
     "SerdeError",
     "SessionKey",

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from time import monotonic
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Literal, TypeAlias, TypeVar, overload
 from weakref import WeakSet
 
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
 from letterhead.state.interfaces import Context, StoreIterator
-from letterhead.state.position import Position
+from letterhead.storage.position import Position
+from letterhead.storage.raw import NO_TIMESTAMP
 
-__all__ = ["BytesStore", "ValueFormat", "check_time"]
+__all__ = ["BytesStore", "HeadersBytesStore", "ValueFormat", "check_time"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -115,3 +116,74 @@ def check_time(time: int) -> None:
     """
     if time < 0:
         raise InvalidTimestampError(time)
+
+
+class _Marker(type):
+    def __instancecheck__(cls, store: object) -> bool:
+        # One class of ours makes stores of every format, so the format of the instance decides.
+        ours = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
+        return ours or super().__instancecheck__(store)
+
+
+class HeadersBytesStore(metaclass=_Marker):
+    """Marker of the stores of bytes whose values have headers, with the conversions of older values.
+
+    ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package that were made for headers, and for
+    every store that subclasses the marker. A builder of a store with headers puts an adapter around any other store.
+
+    Examples
+    --------
+    >>> from letterhead.state.memory import InMemoryKeyValueStore
+    >>> isinstance(InMemoryKeyValueStore("latest", format="headers"), HeadersBytesStore)
+    True
+    >>> isinstance(InMemoryKeyValueStore("latest", format="timestamped"), HeadersBytesStore)
+    False
+    >>> HeadersBytesStore.convert_to_header_format(b"v")
+    b'\\x00v'
+    >>> HeadersBytesStore.convert_from_plain_to_header_format(b"v").hex()
+    '00ffffffffffffffff76'
+    """
+
+    @staticmethod
+    @overload
+    def convert_to_header_format(value: bytes) -> bytes: ...
+    @staticmethod
+    @overload
+    def convert_to_header_format(value: None) -> None: ...
+    @staticmethod
+    def convert_to_header_format(value: bytes | None) -> bytes | None:
+        """Put no headers before a value.
+
+        Parameters
+        ----------
+        value : bytes or None
+            A timestamp and a payload, or an aggregation.
+
+        Returns
+        -------
+        bytes or None
+            The value with headers, of which there are none.
+        """
+        return None if value is None else b"\0" + value
+
+    @staticmethod
+    @overload
+    def convert_from_plain_to_header_format(value: bytes) -> bytes: ...
+    @staticmethod
+    @overload
+    def convert_from_plain_to_header_format(value: None) -> None: ...
+    @staticmethod
+    def convert_from_plain_to_header_format(value: bytes | None) -> bytes | None:
+        """Put no headers and no timestamp before a value.
+
+        Parameters
+        ----------
+        value : bytes or None
+            A payload.
+
+        Returns
+        -------
+        bytes or None
+            The value with headers, of which there are none, and with the timestamp -1.
+        """
+        return None if value is None else b"\0" + NO_TIMESTAMP + value

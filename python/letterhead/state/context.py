@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from letterhead.headers import Headers
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
-from letterhead.state.position import Position
 from letterhead.state.record import RecordContext
 from letterhead.state.serdes import BytesSerde, Serde
+from letterhead.storage.position import Position
 
 __all__ = ["Changelog", "ChangelogList", "StoreContext", "changelog_topic"]
 

@@ -19,7 +19,9 @@ from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchEle
 from letterhead.headers import Headers
 
 if TYPE_CHECKING:
-    from letterhead.state.position import Position
+    from letterhead.state.reads import Scan
+    from letterhead.storage.keys import SessionKey, WindowedKey
+    from letterhead.storage.position import Position
 
 __all__ = [
     "PUT_NOT_VALID",
@@ -28,13 +30,11 @@ __all__ = [
     "Context",
     "KeyValueBytesStore",
     "SessionBytesStore",
-    "SessionKey",
     "StateStore",
     "StoreIterator",
     "VersionedBytes",
     "VersionedBytesStore",
     "WindowBytesStore",
-    "WindowedKey",
 ]
 
 K = TypeVar("K")
@@ -45,38 +45,6 @@ VALID_TO_UNDEFINED = -1
 
 PUT_NOT_VALID = -(1 << 63)
 """What putting a version gives when it is too old for the store, and was dropped."""
-
-
-class WindowedKey(NamedTuple):
-    """Key of a row in a window store.
-
-    Attributes
-    ----------
-    key : bytes
-        The key.
-    start, end : int
-        The window: its first millisecond, and the one after its last.
-    """
-
-    key: bytes
-    start: int
-    end: int
-
-
-class SessionKey(NamedTuple):
-    """Key of a row in a session store.
-
-    Attributes
-    ----------
-    key : bytes
-        The key.
-    start, end : int
-        Timestamps of the first and of the last record of the session.
-    """
-
-    key: bytes
-    start: int
-    end: int
 
 
 class VersionedBytes(NamedTuple):
@@ -303,20 +271,8 @@ class KeyValueBytesStore(StateStore, Protocol):
     def get(self, key: bytes) -> bytes | None:
         """Read a row."""
 
-    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the rows from one key to another, both included; ``None`` is no bound."""
-
-    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows."""
-
-    def reverse_all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows from the last to the first."""
-
-    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
-        """Read the rows whose keys begin with some bytes."""
+    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+        """Read the rows of a scan."""
 
     def approximate_num_entries(self) -> int:
         """Estimate how many rows there are."""
@@ -347,33 +303,8 @@ class WindowBytesStore(StateStore, Protocol):
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Read a row."""
 
-    def fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of a key whose windows start between two times, both included."""
-
-    def backward_fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys between two."""
-
-    def backward_fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys whose windows start between two times."""
-
-    def backward_fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows."""
-
-    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows from the last to the first."""
+    def scan(self, asked: Scan) -> StoreIterator[WindowedKey, bytes]:
+        """Read the rows of a scan."""
 
 
 class SessionBytesStore(StateStore, Protocol):
@@ -396,38 +327,8 @@ class SessionBytesStore(StateStore, Protocol):
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Read a row."""
 
-    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of a key that end no earlier, and start no later."""
-
-    def backward_find_sessions(
-        self, key: bytes, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of all keys between two."""
-
-    def backward_find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions that end between two times, both included."""
-
-    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of a key."""
-
-    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-
-    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of all keys between two."""
-
-    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Read the rows of a scan."""
 
 
 class VersionedBytesStore(StateStore, Protocol):
@@ -457,12 +358,3 @@ class VersionedBytesStore(StateStore, Protocol):
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
         """Read the versions that were valid at some time between two, the newest first unless told otherwise."""
-
-
-def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
-    """Make the key of a row from what is stored: the end of a window is not."""
-    return WindowedKey(key, start, min(start + window_size, MAX_TIME))
-
-
-MAX_TIME = (1 << 63) - 1
-"""The last millisecond that there is."""

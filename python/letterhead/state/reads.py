@@ -1,131 +1,214 @@
-"""Reads of many rows that stores in memory and in RocksDB have alike: one class for each family, over one scan."""
+"""The reads of many rows: each is one :class:`Scan`, so that a store or a layer implements one method for all of them."""
 
 from __future__ import annotations
 
-from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey
+from typing import Any, Generic, NamedTuple, TypeVar
 
-__all__ = ["KeyValueReads", "SessionReads", "WindowReads"]
+from letterhead.state.interfaces import StoreIterator
+from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey
+
+__all__ = ["KeyValueReads", "Scan", "SessionReads", "WindowReads"]
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-class KeyValueReads:
-    """Reads of rows by key."""
+class Scan(NamedTuple):
+    """Which rows to read, and in which order.
 
-    def range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the rows from one key to another, both included; ``None`` is no bound."""
-        return self._scan(start, end)
+    Attributes
+    ----------
+    operation : str
+        Name under which a store counts and times the read.
+    key_from, key_to : object, optional
+        First and last key, both included; ``None`` is no bound.
+    time_from, time_to : int
+        Bounds in milliseconds, both included: of the start of a window; of the earliest end and the latest start of a
+        session, or of its end if the scan is by time.
+    backward : bool, default False
+        Whether the last row comes first.
+    by_time : bool, default False
+        Whether the rows of all keys are wanted, in order of time where the store has such an order.
+    prefix : object, optional
+        What keys begin with, in place of bounds; key-value stores only.
 
-    def reverse_range(self, start: bytes | None, end: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(start, end, backward=True)
+    Examples
+    --------
+    >>> Scan.of("fetch", b"k", 0, 10).one_key
+    True
+    """
 
-    def all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows."""
-        return self._scan(None, None)
+    operation: str
+    key_from: Any = None
+    key_to: Any = None
+    time_from: int = 0
+    time_to: int = MAX_TIME
+    backward: bool = False
+    by_time: bool = False
+    prefix: Any = None
 
-    def reverse_all(self) -> StoreIterator[bytes, bytes]:
-        """Read all rows from the last to the first."""
-        return self._scan(None, None, backward=True)
+    @classmethod
+    def of(cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False) -> Scan:
+        """Make the scan of one key, which must not be null."""
+        return cls(operation, not_null(key), key, time_from, time_to, backward)
 
-    def _scan(self, start: bytes | None, end: bytes | None, *, backward: bool = False) -> StoreIterator[bytes, bytes]:
+    @property
+    def one_key(self) -> bool:
+        """Whether only rows of one key are wanted."""
+        return self.key_from is not None and bool(self.key_from == self.key_to)
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether the first key is larger than the last."""
+        return self.key_from is not None and self.key_to is not None and bool(self.key_from > self.key_to)
+
+
+class KeyValueReads(Generic[K, V]):
+    """Reads of rows by key, in order of the bytes of their keys."""
+
+    def scan(self, asked: Scan) -> StoreIterator[K, V]:
+        """Return the rows of a scan."""
         raise NotImplementedError
 
+    def range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
+        """Return the rows from one key to another, both included; ``None`` is no bound."""
+        return self.scan(Scan("range", low, high))
 
-class WindowReads:
-    """Reads of rows by key and window."""
+    def reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
+        """Return the rows from one key to another, the last first."""
+        return self.scan(Scan("range", low, high, backward=True))
 
-    def fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of a key whose windows start between two times, both included."""
-        return self._scan(key, key, time_from, time_to)
+    def all(self) -> StoreIterator[K, V]:
+        """Return all rows."""
+        return self.scan(Scan("all"))
 
-    def backward_fetch_key(self, key: bytes, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key, key, time_from, time_to, backward=True)
+    def reverse_all(self) -> StoreIterator[K, V]:
+        """Return all rows, the last first."""
+        return self.scan(Scan("all", backward=True))
 
-    def fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys between two; ``None`` is no bound."""
-        return self._scan(key_from, key_to, time_from, time_to)
+    def prefix_scan(self, prefix: K) -> StoreIterator[K, V]:
+        """Return the rows whose keys begin with the bytes of a prefix.
+
+        Raises
+        ------
+        PrefixError
+            If the store is in memory or has a cache, and the prefix is empty or all ``ff``: use a range.
+        """
+        return self.scan(Scan("prefix_scan", prefix=not_null(prefix)))
+
+
+class WindowReads(Generic[K, V]):
+    """Reads of rows by key and window.
+
+    Times are milliseconds; a window is named by its start. Rows come by segment and then by key, in order of bytes; from
+    a store in memory by start and then by key.
+    """
+
+    def scan(self, asked: Scan) -> StoreIterator[WindowedKey, V]:
+        """Return the rows of a scan."""
+        raise NotImplementedError
+
+    def fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Return the windows of a key that start between two times, both included."""
+        return self.scan(Scan.of("fetch", key, first, last))
+
+    def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Return the windows of a key that start between two times, the last first."""
+        return self.scan(Scan.of("fetch", key, first, last, backward=True))
+
+    def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Return the windows between two keys that start between two times, all included; ``None`` is no bound."""
+        return self.scan(Scan("fetch", low, high, first, last))
 
     def backward_fetch_range(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key_from, key_to, time_from, time_to, backward=True)
+        self, low: K | None, high: K | None, first: int, last: int
+    ) -> StoreIterator[WindowedKey, V]:
+        """Return the windows between two keys that start between two times, the last first."""
+        return self.scan(Scan("fetch", low, high, first, last, backward=True))
 
-    def fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of all keys whose windows start between two times."""
-        return self._scan_times(time_from, time_to)
+    def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Return the windows of all keys that start between two times, both included."""
+        return self.scan(Scan("fetch", time_from=first, time_to=last, by_time=True))
 
-    def backward_fetch_all(self, time_from: int, time_to: int) -> StoreIterator[WindowedKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan_times(time_from, time_to, backward=True)
+    def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
+        """Return the windows of all keys that start between two times, the last first."""
+        return self.scan(Scan("fetch", time_from=first, time_to=last, backward=True, by_time=True))
 
-    def all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows."""
-        return self._scan_times(0, MAX_TIME)
+    def all(self) -> StoreIterator[WindowedKey, V]:
+        """Return all windows."""
+        return self.scan(Scan("all", by_time=True))
 
-    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Read all rows from the last to the first."""
-        return self._scan_times(0, MAX_TIME, backward=True)
+    def backward_all(self) -> StoreIterator[WindowedKey, V]:
+        """Return all windows, the last first."""
+        return self.scan(Scan("all", backward=True, by_time=True))
 
-    def _scan(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, *, backward: bool = False
-    ) -> StoreIterator[WindowedKey, bytes]:
+
+class SessionReads(Generic[K, V]):
+    """Reads of rows by key and session.
+
+    Times are milliseconds; a session is named by its key, its start and its end. Rows come by segment and then by key,
+    in order of bytes; from a store in memory by end, then by key, and then by start from last to first.
+    """
+
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, V]:
+        """Return the rows of a scan."""
         raise NotImplementedError
 
-    def _scan_times(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[WindowedKey, bytes]:
-        return self._scan(None, None, time_from, time_to, backward=backward)
+    def find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
+        """Return the sessions of a key that end no earlier, and start no later, than two times."""
+        return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start))
 
-
-class SessionReads:
-    """Reads of rows by key and session."""
-
-    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of a key that end no earlier, and start no later."""
-        return self._scan(key, key, earliest_end, latest_start)
-
-    def backward_find_sessions(
-        self, key: bytes, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key, key, earliest_end, latest_start, backward=True)
+    def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
+        """Return the sessions of a key that end no earlier, and start no later, the last first."""
+        return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start, backward=True))
 
     def find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions of all keys between two; ``None`` is no bound."""
-        return self._scan(key_from, key_to, earliest_end, latest_start)
+        self, low: K | None, high: K | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, V]:
+        """Return the sessions between two keys that end no earlier, and start no later; ``None`` is no bound."""
+        return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start))
 
     def backward_find_sessions_range(
-        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key_from, key_to, earliest_end, latest_start, backward=True)
+        self, low: K | None, high: K | None, earliest_end: int, latest_start: int
+    ) -> StoreIterator[SessionKey, V]:
+        """Return the sessions between two keys that end no earlier, and start no later, the last first."""
+        return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start, backward=True))
 
-    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of a key."""
-        return self._scan(key, key, 0, MAX_TIME)
+    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, V]:
+        """Return the sessions of all keys that end between two times, both included.
 
-    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key, key, 0, MAX_TIME, backward=True)
+        Raises
+        ------
+        UnsupportedOperationError
+            If the store is neither in memory nor ordered by time.
+        """
+        return self.scan(Scan("find_sessions", time_from=earliest_end, time_to=latest_end, by_time=True))
 
-    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of all keys between two; ``None`` is no bound."""
-        return self._scan(key_from, key_to, 0, MAX_TIME)
+    def fetch(self, key: K) -> StoreIterator[SessionKey, V]:
+        """Return the sessions of a key."""
+        return self.scan(Scan.of("fetch", key))
 
-    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first."""
-        return self._scan(key_from, key_to, 0, MAX_TIME, backward=True)
+    def backward_fetch(self, key: K) -> StoreIterator[SessionKey, V]:
+        """Return the sessions of a key, the last first."""
+        return self.scan(Scan.of("fetch", key, backward=True))
 
-    def _scan(
-        self,
-        key_from: bytes | None,
-        key_to: bytes | None,
-        earliest_end: int,
-        latest_start: int,
-        *,
-        backward: bool = False,
-    ) -> StoreIterator[SessionKey, bytes]:
-        raise NotImplementedError
+    def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
+        """Return the sessions between two keys, both included; ``None`` is no bound."""
+        return self.scan(Scan("fetch", low, high))
+
+    def backward_fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
+        """Return the sessions between two keys, the last first."""
+        return self.scan(Scan("fetch", low, high, backward=True))
+
+
+def not_null(key: K | None) -> K:
+    """Return a key, and refuse null.
+
+    Raises
+    ------
+    TypeError
+        If the key is ``None``.
+    """
+    if key is None:
+        raise TypeError("key cannot be null")
+    return key

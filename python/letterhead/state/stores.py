@@ -16,17 +16,7 @@ from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.limits import Limits
 from letterhead.state.base import ValueFormat
-from letterhead.state.layers.adapters import (
-    PlainToHeadersStoreAdapter,
-    PlainToHeadersWindowStoreAdapter,
-    PlainToTimestampedStoreAdapter,
-    PlainToTimestampedWindowStoreAdapter,
-    SessionToHeadersStoreAdapter,
-    TimestampedToHeadersStoreAdapter,
-    TimestampedToHeadersWindowStoreAdapter,
-    VersionedToHeadersStoreAdapter,
-)
-from letterhead.state.layers.base import restores_as
+from letterhead.state.layers.adapters import adapted
 from letterhead.state.layers.caching import CachingKeyValueStore, CachingSessionStore, CachingWindowStore
 from letterhead.state.layers.change_logging import (
     ChangeLoggingKeyValueStore,
@@ -154,7 +144,7 @@ class Builder(StoreBuilder):
             supplier and what values are to have beside the payload. By default the supplier makes it.
         """
         bottom = make(self.supplier, self._format) if make else self.supplier.get(self._format)
-        store = _adapted(bottom, self.supplier.family, self._format)
+        store = adapted(bottom, self.supplier.family, self._format)
         if self.logged:
             store = _logged(store, bottom, self.supplier.family, self._format)
         if self.cached and not getattr(bottom, "retain_duplicates", False):
@@ -207,7 +197,7 @@ class Stores:
     """Makes suppliers and builders.
 
     Durations are milliseconds or :class:`~datetime.timedelta`. ``options``, a
-    :class:`~letterhead.state.rocksdb.RocksDBOptions`, say how a database is opened, such as with a write-ahead log.
+    :class:`~letterhead.storage.database.RocksDBOptions`, say how a database is opened, such as with a write-ahead log.
 
     Examples
     --------
@@ -354,26 +344,6 @@ class Stores:
 
 
 # The layers.
-
-
-def _adapted(store: Any, family: Family, format: ValueFormat) -> Any:
-    """Put an adapter around a store that keeps less than is wanted."""
-    if format == "plain" or restores_as(store) == "headers" or (format == "timestamped" and store.timestamped):
-        return store
-    return _ADAPTERS[family, format, store.timestamped](store)
-
-
-_ADAPTERS: dict[tuple[Family, ValueFormat, bool], Callable[[Any], Any]] = {
-    ("kv", "headers", True): TimestampedToHeadersStoreAdapter,
-    ("kv", "headers", False): PlainToHeadersStoreAdapter,
-    ("kv", "timestamped", False): PlainToTimestampedStoreAdapter,
-    ("window", "headers", True): TimestampedToHeadersWindowStoreAdapter,
-    ("window", "headers", False): PlainToHeadersWindowStoreAdapter,
-    ("window", "timestamped", False): PlainToTimestampedWindowStoreAdapter,
-    ("session", "headers", False): SessionToHeadersStoreAdapter,
-    ("versioned", "headers", False): VersionedToHeadersStoreAdapter,
-}
-"""What stands around an older store where more is wanted: by the family, what is wanted, and whether it has timestamps."""
 
 
 def _logged(store: Any, bottom: Any, family: Family, format: ValueFormat) -> Any:

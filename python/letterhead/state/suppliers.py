@@ -14,7 +14,7 @@ from letterhead.state.base import ValueFormat
 from letterhead.state.layers.caching import Order
 
 if TYPE_CHECKING:
-    from letterhead.state.rocksdb.database import RocksDBOptions
+    from letterhead.storage.database import RocksDBOptions
 
 __all__ = [
     "Family",

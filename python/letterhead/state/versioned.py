@@ -14,14 +14,14 @@ from collections.abc import Iterable, Iterator
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.base import BytesStore, check_time
 from letterhead.state.interfaces import (
-    MAX_TIME,
     PUT_NOT_VALID,
     VALID_TO_UNDEFINED,
     ChangelogRecord,
     StoreIterator,
     VersionedBytes,
 )
-from letterhead.state.versioned_rows import LATEST, Latest, SegmentRow, bounds
+from letterhead.storage.keys import MAX_TIME
+from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds
 
 __all__ = ["VersionedStore", "default_segment_interval"]
 

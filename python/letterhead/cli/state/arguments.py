@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from letterhead.cli.exits import Failure
 from letterhead.cli.source import parse_base64, parse_hex
 from letterhead.cli.spelling import read_value
-from letterhead.state.interfaces import MAX_TIME
+from letterhead.storage.keys import MAX_TIME
 from letterhead.values import Value
 
 

@@ -14,10 +14,17 @@ from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_rows import Row, Store
-from letterhead.state.interfaces import MAX_TIME, VersionedBytes
-from letterhead.state.keys import MAX_SEQUENCE, TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_key, window_key
-from letterhead.state.rocksdb import StoredFamilies
+from letterhead.state.interfaces import VersionedBytes
 from letterhead.state.versioned import VersionedStore
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.keys import (
+    MAX_SEQUENCE,
+    MAX_TIME,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    session_key,
+    window_key,
+)
 
 
 def run_get(

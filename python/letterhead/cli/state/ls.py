@@ -20,9 +20,9 @@ from letterhead.cli.state.shown import folded
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store
-from letterhead.state.position import Position
-from letterhead.state.rocksdb import StoredFamilies
-from letterhead.state.versioned_rows import bounds
+from letterhead.storage.database import StoredFamilies
+from letterhead.storage.position import Position
+from letterhead.storage.versioned_rows import bounds
 
 
 @dataclass

@@ -24,8 +24,7 @@ from letterhead.limits import Limits
 from letterhead.read.state_directory import Found
 from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import INDEX, Store, open_store
-from letterhead.state.interfaces import MAX_TIME
-from letterhead.state.keys import SessionKeys, WindowKeys, increment
+from letterhead.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
 
 
 class Range(NamedTuple):

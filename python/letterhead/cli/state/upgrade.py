@@ -21,10 +21,9 @@ from letterhead.errors import StateStoreError
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_kinds import LAYOUTS, VALUES, Kind
 from letterhead.read.state_rows import Store
-from letterhead.state.rocksdb import RocksDBOptions
-from letterhead.state.rocksdb.database import Database
-from letterhead.state.rocksdb.layouts import Layout, mixed_formats
-from letterhead.state.rocksdb.upgrade import UpgradingRows
+from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.layouts import Layout, mixed_formats
+from letterhead.storage.upgrade import UpgradingRows
 
 
 @dataclass

@@ -19,10 +19,9 @@ from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store, Stored
-from letterhead.state.position import Position
-from letterhead.state.rocksdb import StoredFamilies
-from letterhead.state.rocksdb.database import POSITION
-from letterhead.state.rocksdb.layouts import OFFSETS
+from letterhead.storage.database import POSITION, StoredFamilies
+from letterhead.storage.layouts import OFFSETS
+from letterhead.storage.position import Position
 
 
 class Fault(NamedTuple):

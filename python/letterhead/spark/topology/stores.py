@@ -13,15 +13,17 @@ from typing import Any
 from letterhead.errors import InvalidStateStoreError, TopologyError, UnsupportedOperationError
 from letterhead.spark.topology.state import StorePart
 from letterhead.state.base import BytesStore, ValueFormat
-from letterhead.state.interfaces import Context, SessionKey
+from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.layers.base import Layer
+from letterhead.state.reads import Scan
 from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
-from letterhead.state.rocksdb.segments import Segments
 from letterhead.state.rocksdb.session import RocksDBSessionStore
 from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
 from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
 from letterhead.state.rocksdb.window import RocksDBWindowStore
 from letterhead.state.stores import Supplier
+from letterhead.storage.keys import SessionKey
+from letterhead.storage.segments import Segments
 
 __all__ = ["OneKey", "SparkStore", "spark_store"]
 
@@ -225,8 +227,6 @@ class OneKey(Layer):
         self.timestamped: bool = inner.timestamped
         for name in _ONE[family]:
             setattr(self, name, self._checked(getattr(inner, name)))
-        for name in _SEVERAL[family]:
-            setattr(self, name, self._refused(name))
 
     def __getattr__(self, name: str) -> Any:
         # Lengths of windows and segments, for the layers above.
@@ -238,6 +238,20 @@ class OneKey(Layer):
         for key, _ in rows:
             self._check(key)
         self.inner.put_all(rows)
+
+    def scan(self, asked: Scan) -> StoreIterator[Any, bytes]:
+        """Return the rows of a scan, which must be of the key alone."""
+        if not asked.one_key:
+            raise self._refusal(asked.operation)
+        self._check(asked.key_from)
+        return self.inner.scan(asked)  # type: ignore[no-any-return]
+
+    def approximate_num_entries(self) -> int:
+        """Refuse to count the rows of other keys."""
+        raise self._refusal("approximate_num_entries")
+
+    def _refusal(self, operation: str) -> UnsupportedOperationError:
+        return UnsupportedOperationError(f"store {self.name}: {operation} would read rows of other keys: {_WHY}")
 
     def _check(self, key: bytes | SessionKey) -> None:
         key = key.key if isinstance(key, SessionKey) else key
@@ -254,12 +268,6 @@ class OneKey(Layer):
 
         return checked
 
-    def _refused(self, name: str) -> Callable[..., Any]:
-        def refused(*args: Any, **kwargs: Any) -> Any:
-            raise UnsupportedOperationError(f"store {self.name}: {name} would read rows of other keys: {_WHY}")
-
-        return refused
-
 
 _WHY = (
     "with scope 'key' a processor sees the rows of the record's own key only; declare scope = \"partition\" on it to see "
@@ -268,19 +276,7 @@ _WHY = (
 
 _ONE = {
     "kv": ("put", "put_if_absent", "delete", "get"),
-    "window": ("put", "fetch", "fetch_key", "backward_fetch_key"),
-    "session": ("put", "remove", "fetch_session", "find_sessions", "backward_find_sessions", "fetch", "backward_fetch"),
+    "window": ("put", "fetch"),
+    "session": ("put", "remove", "fetch_session"),
     "versioned": ("put", "delete", "get", "get_as_of", "versions"),
-}
-_SEVERAL = {
-    "kv": ("range", "reverse_range", "all", "reverse_all", "prefix_scan", "approximate_num_entries"),
-    "window": ("fetch_range", "backward_fetch_range", "fetch_all", "backward_fetch_all", "all", "backward_all"),
-    "session": (
-        "find_sessions_range",
-        "backward_find_sessions_range",
-        "find_sessions_time",
-        "fetch_range",
-        "backward_fetch_range",
-    ),
-    "versioned": (),
 }

@@ -6,36 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
+from letterhead.state.base import HeadersBytesStore
 from letterhead.state.context import StoreContext
-from letterhead.state.raw import HeadersBytesStore
 
-__all__ = ["KEY_VALUE_READS", "SESSION_READS", "VERSIONED_READS", "WINDOW_READS", "Layer", "chain"]
-
-KEY_VALUE_READS = ("get", "range", "reverse_range", "all", "reverse_all", "prefix_scan", "approximate_num_entries")
-WINDOW_READS = (
-    "fetch",
-    "fetch_key",
-    "backward_fetch_key",
-    "fetch_range",
-    "backward_fetch_range",
-    "fetch_all",
-    "backward_fetch_all",
-    "all",
-    "backward_all",
-)
-SESSION_READS = (
-    "fetch_session",
-    "find_sessions",
-    "backward_find_sessions",
-    "find_sessions_range",
-    "backward_find_sessions_range",
-    "find_sessions_time",
-    "fetch",
-    "backward_fetch",
-    "fetch_range",
-    "backward_fetch_range",
-)
-VERSIONED_READS = ("get", "get_as_of", "versions")
+__all__ = ["Layer", "chain", "flush", "restores_as"]
 
 
 class Layer:
@@ -62,8 +36,10 @@ class Layer:
         self.name: str = inner.name
         self.persistent: bool = inner.persistent
         self.context: StoreContext
+        self.layer_name = type(self).__name__
         for name in self.passes:
-            setattr(self, name, getattr(inner, name))
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
 
     @property
     def is_open(self) -> bool:

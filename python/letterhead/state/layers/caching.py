@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from letterhead.state import keys
 from letterhead.state.context import StoreContext
-from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey, windowed
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.base import Layer, chain, flush
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
+from letterhead.state.reads import Scan
 from letterhead.state.record import RecordContext
+from letterhead.storage import keys
+from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
 
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 
@@ -172,37 +174,15 @@ class CachingKeyValueStore(_Caching):
             self._cache.fill(key, value)
         return value
 
-    def range(self, low: bytes | None, high: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Give the rows between two keys, both included."""
-        return self._between(low, high, self.inner.range(low, high), False)
-
-    def reverse_range(self, low: bytes | None, high: bytes | None) -> StoreIterator[bytes, bytes]:
-        """Give the rows between two keys, from last to first."""
-        return self._between(low, high, self.inner.reverse_range(low, high), True)
-
-    def all(self) -> StoreIterator[bytes, bytes]:
-        """Give all rows."""
-        return self._between(None, None, self.inner.all(), False)
-
-    def reverse_all(self) -> StoreIterator[bytes, bytes]:
-        """Give all rows, from last to first."""
-        return self._between(None, None, self.inner.reverse_all(), True)
-
-    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
-        """Give the rows whose keys begin with some bytes."""
-        keys.increment(prefix)  # refuses what the stores in memory refuse
-        cached = [(key, key, entry.value) for key, entry in self._cache.beginning_with(prefix)]
-        return self._rows(cached, self.inner.prefix_scan(prefix), _itself, False)
-
-    def _between(
-        self, low: bytes | None, high: bytes | None, stored: Any, reverse: bool
-    ) -> StoreIterator[bytes, bytes]:
-        cached: _CachedRows = []
-        if low is None or high is None or low <= high:
-            cached = [(key, key, entry.value) for key, entry in self._cache.range(low, high)]
-        if reverse:
-            cached.reverse()
-        return self._rows(cached, stored, _itself, reverse)
+    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+        """Return the rows of a scan."""
+        if asked.prefix is not None:
+            keys.increment(asked.prefix)  # refuses what the stores in memory refuse
+            entries = self._cache.beginning_with(asked.prefix)
+        else:
+            entries = [] if asked.is_reversed else self._cache.range(asked.key_from, asked.key_to)
+        cached: _CachedRows = [(key, key, entry.value) for key, entry in entries]
+        return self._rows(cached[::-1] if asked.backward else cached, self.inner.scan(asked), _itself, asked.backward)
 
     def _key(self, cache_key: bytes) -> bytes:
         return cache_key
@@ -231,34 +211,50 @@ class _CachingSegments(_Caching):
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)
         self._interval = segment_interval
-        self._order = order
+        by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
+        self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
+
+    def _last_time(self, asked: Scan) -> int:
+        """Return the last time whose segment can hold a row that a scan wants."""
+        raise NotImplementedError
+
+    def _is_wanted(self, row: Any, asked: Scan) -> bool:
+        """Return whether a row is of the times of a scan."""
+        raise NotImplementedError
+
+    def _by_segment(self, row: Any) -> Any:
+        raise NotImplementedError
+
+    def _by_memory(self, row: Any) -> Any:
+        raise NotImplementedError
+
+    def _by_base(self, row: Any) -> Any:
+        raise NotImplementedError
 
     def _cache_key(self, key: bytes, time: int) -> bytes:
         return _SEGMENT.pack(max(time, 0) // self._interval) + key
 
-    def _cached(
-        self,
-        first_time: int,
-        last_time: int,
-        key: bytes | None,
-        keep: Callable[[Any], bool],
-        order: Callable[[Any], Any],
-        reverse: bool,
-    ) -> _CachedRows:
-        """Give the entries of the segments of some times that are to be kept, in order."""
+    def scan(self, asked: Scan) -> StoreIterator[Any, bytes]:
+        """Return the rows of a scan."""
+        order = self._by_time if asked.by_time else self._by_key
+        return self._rows(self._cached(asked, order), self.inner.scan(asked), order, asked.backward)
+
+    def _cached(self, asked: Scan, order: Callable[[Any], Any]) -> _CachedRows:
+        """Return the entries that a scan wants, in order."""
+        first_time, last_time = asked.time_from, self._last_time(asked)
         if last_time < max(first_time, 0):
             return []
         first, last = max(first_time, 0) // self._interval, last_time // self._interval
-        if key is None:
-            entries = self._cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
+        if asked.one_key:
+            entries = self._entries_of(asked.key_from, first, last)
         else:
-            entries = self._entries_of(key, first, last)
+            entries = self._cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
         found: _CachedRows = []
         for cache_key, entry in entries:
-            row_key = self._key(cache_key)
-            if keep(row_key):
-                found.append((order(row_key), row_key, entry.value))
-        found.sort(key=_first, reverse=reverse)
+            row = self._key(cache_key)
+            if self._is_wanted(row, asked) and _within(row.key, asked.key_from, asked.key_to):
+                found.append((order(row), row, entry.value))
+        found.sort(key=_first, reverse=asked.backward)
         return found
 
     def _entries_of(self, key: bytes, first: int, last: int) -> list[tuple[bytes, CacheEntry]]:
@@ -297,8 +293,6 @@ class CachingWindowStore(_CachingSegments):
     def __init__(self, inner: Any, *, segment_interval: int, order: Order, window_size: int) -> None:
         super().__init__(inner, segment_interval=segment_interval, order=order)
         self._size = window_size
-        by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
-        self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
 
     def put(self, key: bytes, value: bytes | None, start: int) -> None:
         """Put the value of a window, or delete it."""
@@ -312,66 +306,11 @@ class CachingWindowStore(_CachingSegments):
         value: bytes | None = self.inner.fetch(key, start)
         return value
 
-    def fetch_key(self, key: bytes, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
-        """Give the windows of a key that start in a time."""
-        return self._of_key(key, first, last, self.inner.fetch_key(key, first, last), False)
+    def _last_time(self, asked: Scan) -> int:
+        return asked.time_to
 
-    def backward_fetch_key(self, key: bytes, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
-        """Give the windows of a key that start in a time, from last to first."""
-        return self._of_key(key, first, last, self.inner.backward_fetch_key(key, first, last), True)
-
-    def fetch_range(
-        self, low: bytes | None, high: bytes | None, first: int, last: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Give the windows of a range of keys that start in a time."""
-        return self._of_range(low, high, first, last, self.inner.fetch_range(low, high, first, last), False)
-
-    def backward_fetch_range(
-        self, low: bytes | None, high: bytes | None, first: int, last: int
-    ) -> StoreIterator[WindowedKey, bytes]:
-        """Give the windows of a range of keys that start in a time, from last to first."""
-        return self._of_range(low, high, first, last, self.inner.backward_fetch_range(low, high, first, last), True)
-
-    def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
-        """Give the windows that start in a time."""
-        return self._of_all(first, last, self.inner.fetch_all(first, last), False)
-
-    def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, bytes]:
-        """Give the windows that start in a time, from last to first."""
-        return self._of_all(first, last, self.inner.backward_fetch_all(first, last), True)
-
-    def all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Give all windows."""
-        return self._of_all(0, MAX_TIME, self.inner.all(), False)
-
-    def backward_all(self) -> StoreIterator[WindowedKey, bytes]:
-        """Give all windows, from last to first."""
-        return self._of_all(0, MAX_TIME, self.inner.backward_all(), True)
-
-    def _of_key(
-        self, key: bytes, first: int, last: int, stored: Any, reverse: bool
-    ) -> StoreIterator[WindowedKey, bytes]:
-        def keep(row: WindowedKey) -> bool:
-            return row.key == key and first <= row.start <= last
-
-        cached = self._cached(first, last, key, keep, self._by_key, reverse)
-        return self._rows(cached, stored, self._by_key, reverse)
-
-    def _of_range(
-        self, low: bytes | None, high: bytes | None, first: int, last: int, stored: Any, reverse: bool
-    ) -> StoreIterator[WindowedKey, bytes]:
-        def keep(row: WindowedKey) -> bool:
-            return first <= row.start <= last and _within(row.key, low, high)
-
-        cached = self._cached(first, last, None, keep, self._by_key, reverse)
-        return self._rows(cached, stored, self._by_key, reverse)
-
-    def _of_all(self, first: int, last: int, stored: Any, reverse: bool) -> StoreIterator[WindowedKey, bytes]:
-        def keep(row: WindowedKey) -> bool:
-            return first <= row.start <= last
-
-        cached = self._cached(first, last, None, keep, self._by_time, reverse)
-        return self._rows(cached, stored, self._by_time, reverse)
+    def _is_wanted(self, row: WindowedKey, asked: Scan) -> bool:
+        return asked.time_from <= row.start <= asked.time_to
 
     def _by_segment(self, row: WindowedKey) -> Any:
         return max(row.start, 0) // self._interval, keys.window_key(row.key, row.start, 0)
@@ -399,11 +338,6 @@ class CachingWindowStore(_CachingSegments):
 class CachingSessionStore(_CachingSegments):
     """Holds back the writes of a session store."""
 
-    def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
-        super().__init__(inner, segment_interval=segment_interval, order=order)
-        by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
-        self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
-
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
         self._hold(self._cache_key_of(session.key, session.start, session.end), value)
@@ -420,67 +354,17 @@ class CachingSessionStore(_CachingSegments):
         value: bytes | None = self.inner.fetch_session(key, start, end)
         return value
 
-    def find_sessions(self, key: bytes, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a key that end no earlier, and start no later, than some times."""
-        stored = self.inner.find_sessions(key, earliest_end, latest_start)
-        return self._of_range(key, key, earliest_end, latest_start, stored, False)
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Return the rows of a scan; as in Kafka Streams, ``fetch`` is ``find_sessions`` at all times."""
+        return super().scan(asked._replace(operation="find_sessions"))
 
-    def backward_find_sessions(
-        self, key: bytes, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a key, from last to first."""
-        stored = self.inner.backward_find_sessions(key, earliest_end, latest_start)
-        return self._of_range(key, key, earliest_end, latest_start, stored, True)
+    def _last_time(self, asked: Scan) -> int:
+        return asked.time_to if asked.by_time else MAX_TIME
 
-    def find_sessions_range(
-        self, low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a range of keys that end no earlier, and start no later, than some times."""
-        stored = self.inner.find_sessions_range(low, high, earliest_end, latest_start)
-        return self._of_range(low, high, earliest_end, latest_start, stored, False)
-
-    def backward_find_sessions_range(
-        self, low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a range of keys, from last to first."""
-        stored = self.inner.backward_find_sessions_range(low, high, earliest_end, latest_start)
-        return self._of_range(low, high, earliest_end, latest_start, stored, True)
-
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions that end in a time, of all keys."""
-        stored = self.inner.find_sessions_time(earliest_end, latest_end)
-
-        def keep(row: SessionKey) -> bool:
-            return earliest_end <= row.end <= latest_end
-
-        cached = self._cached(earliest_end, latest_end, None, keep, self._by_time, False)
-        return self._rows(cached, stored, self._by_time, False)
-
-    def fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a key."""
-        return self.find_sessions(key, 0, MAX_TIME)
-
-    def backward_fetch(self, key: bytes) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a key, from last to first."""
-        return self.backward_find_sessions(key, 0, MAX_TIME)
-
-    def fetch_range(self, low: bytes | None, high: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a range of keys."""
-        return self.find_sessions_range(low, high, 0, MAX_TIME)
-
-    def backward_fetch_range(self, low: bytes | None, high: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Give the sessions of a range of keys, from last to first."""
-        return self.backward_find_sessions_range(low, high, 0, MAX_TIME)
-
-    def _of_range(
-        self, low: bytes | None, high: bytes | None, earliest_end: int, latest_start: int, stored: Any, reverse: bool
-    ) -> StoreIterator[SessionKey, bytes]:
-        def keep(row: SessionKey) -> bool:
-            return row.end >= earliest_end and row.start <= latest_start and _within(row.key, low, high)
-
-        one = low if low is not None and low == high else None
-        cached = self._cached(earliest_end, MAX_TIME, one, keep, self._by_key, reverse)
-        return self._rows(cached, stored, self._by_key, reverse)
+    def _is_wanted(self, row: SessionKey, asked: Scan) -> bool:
+        if asked.by_time:
+            return asked.time_from <= row.end <= asked.time_to
+        return row.end >= asked.time_from and row.start <= asked.time_to
 
     def _by_segment(self, row: SessionKey) -> Any:
         return max(row.end, 0) // self._interval, keys.session_key(row.key, row.start, row.end)

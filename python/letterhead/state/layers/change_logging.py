@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 
 from letterhead.errors import InvalidTimestampError
 from letterhead.headers import Headers
-from letterhead.state import keys
 from letterhead.state.context import StoreContext, changelog_topic, with_position
-from letterhead.state.interfaces import ChangelogRecord, SessionKey
-from letterhead.state.layers.base import KEY_VALUE_READS, SESSION_READS, VERSIONED_READS, WINDOW_READS, Layer
+from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.layers.base import Layer
 from letterhead.state.record import RecordContext
+from letterhead.storage import keys
+from letterhead.storage.keys import SessionKey
 
 __all__ = [
     "ChangeLogging",
@@ -89,7 +90,7 @@ _new_record = tuple.__new__  # what the class of a named tuple does, without a c
 class ChangeLoggingKeyValueStore(ChangeLogging):
     """Logs the changes of a key-value store."""
 
-    passes = KEY_VALUE_READS
+    passes = ("scan", "get", "approximate_num_entries")
 
     def put(self, key: bytes, value: bytes | None, parts: Parts | None = None) -> None:
         """Put a value, or delete the key.
@@ -134,7 +135,7 @@ class ChangeLoggingWindowStore(ChangeLogging):
     which such a store ignores, is not logged and does not count.
     """
 
-    passes = WINDOW_READS
+    passes = ("scan", "fetch")
 
     def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool) -> None:
         super().__init__(inner, split, headers=headers)
@@ -155,7 +156,7 @@ class ChangeLoggingWindowStore(ChangeLogging):
 class ChangeLoggingSessionStore(ChangeLogging):
     """Logs the changes of a session store."""
 
-    passes = SESSION_READS
+    passes = ("scan", "fetch_session")
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
@@ -173,7 +174,7 @@ class ChangeLoggingSessionStore(ChangeLogging):
 class ChangeLoggingVersionedStore(ChangeLogging):
     """Logs the changes of a versioned store; the timestamp of a record is that of its version."""
 
-    passes = VERSIONED_READS
+    passes = ("get", "get_as_of", "versions")
 
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
         """Put a version, or a tombstone; gives until when it is valid."""

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext
-from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.change_logging import ChangeLoggingKeyValueStore
 from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.reads import KeyValueReads, not_null
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.values import ValueAndTimestamp, ValueTimestampHeaders
@@ -23,7 +23,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class KeyValueStore(Metered[K, V]):
+class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
     """A store of one value for each key."""
 
     family = "kv"
@@ -55,8 +55,7 @@ class KeyValueStore(Metered[K, V]):
         InvalidTimestampError
             If the value's timestamp is negative, and the store has a changelog.
         """
-        if key is None:
-            raise TypeError("key cannot be null")
+        not_null(key)
         began = perf_counter_ns()
         if value is None:
             self._tombstone(self._put_null, key)
@@ -79,8 +78,7 @@ class KeyValueStore(Metered[K, V]):
         object
             The value that the key has already; ``None`` if it had none.
         """
-        if key is None:
-            raise TypeError("key cannot be null")
+        not_null(key)
         began = perf_counter_ns()
         if value is None:
             raw_key, before = self._tombstone(self._put_null_if_absent, key)
@@ -112,8 +110,7 @@ class KeyValueStore(Metered[K, V]):
         object
             The value it had; ``None`` if it had none.
         """
-        if key is None:
-            raise TypeError("key cannot be null")
+        not_null(key)
         began = perf_counter_ns()
         raw_key, before = self._tombstone(self._delete, key)
         found: V | None = self._value(raw_key, before)
@@ -133,29 +130,6 @@ class KeyValueStore(Metered[K, V]):
         found: V | None = self._value(raw_key, self.inner.get(raw_key))
         self._timers["get"].add(perf_counter_ns() - began)
         return found
-
-    def range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
-        """Give the rows between two keys, both included, in order of their bytes; ``None`` is open."""
-        began = perf_counter_ns()
-        return self._rows("range", began, self.inner.range(self._bound(low), self._bound(high)), self._row)
-
-    def reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
-        """Give the rows between two keys, from last to first."""
-        began = perf_counter_ns()
-        return self._rows("range", began, self.inner.reverse_range(self._bound(low), self._bound(high)), self._row)
-
-    def all(self) -> StoreIterator[K, V]:
-        """Give all rows, in order of the bytes of their keys."""
-        return self._rows("all", perf_counter_ns(), self.inner.all(), self._row)
-
-    def reverse_all(self) -> StoreIterator[K, V]:
-        """Give all rows, from last to first."""
-        return self._rows("all", perf_counter_ns(), self.inner.reverse_all(), self._row)
-
-    def prefix_scan(self, prefix: K) -> StoreIterator[K, V]:
-        """Give the rows whose keys begin with the bytes of a prefix."""
-        began = perf_counter_ns()
-        return self._rows("prefix_scan", began, self.inner.prefix_scan(self._read_key(prefix)), self._row)
 
     def approximate_num_entries(self) -> int:
         """Give about how many rows there are."""

@@ -19,9 +19,9 @@ from letterhead.limits import Limits
 from letterhead.state.context import StoreContext, changelog_topic, position_of
 from letterhead.state.converters import converter_for
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.keys import RowKey, stored_key
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
+from letterhead.state.reads import Scan, not_null
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
@@ -31,8 +31,9 @@ from letterhead.state.serdes import (
     ValueTimestampHeadersSerde,
 )
 from letterhead.state.values import Origin
+from letterhead.storage.keys import RowKey, stored_key
 
-__all__ = ["Change", "DamagedRows", "Metered"]
+__all__ = ["Change", "DamagedRows", "Metered", "MeteredIterator"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -183,9 +184,22 @@ class Metered(Layer, Generic[K, V]):
 
         return bool(below.set_flush_listener(told, send_old_values=send_old_values))
 
+    def scan(self, asked: Scan) -> MeteredIterator[Any, V]:
+        """Return the rows of a scan: what all reads of several rows do."""
+        began = perf_counter_ns()
+        low, high, prefix = asked.key_from, asked.key_to, asked.prefix
+        first = self._bound(low)
+        last = first if high is low else self._bound(high)  # a serializer sees one key once
+        rows = self.inner.scan(asked._replace(key_from=first, key_to=last, prefix=self._bound(prefix)))
+        self._timers[asked.operation].add(perf_counter_ns() - began)
+        return MeteredIterator(self, rows, self._row)
+
     def layers(self) -> list[str]:
-        """Give the names of the layers, outermost first."""
-        return [type(layer).__name__ for layer in chain(self)]
+        """Return the names of the layers, outermost first."""
+        return [getattr(layer, "layer_name", type(layer).__name__) for layer in chain(self)]
+
+    def _row(self, row: Any, stored: bytes) -> tuple[Any, V]:
+        raise NotImplementedError
 
     def _change(self, key: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         raise NotImplementedError
@@ -209,9 +223,7 @@ class Metered(Layer, Generic[K, V]):
         """Make bytes of a key that is asked for."""
         if self._keys_are_bytes and type(key) is bytes:
             return key
-        if key is None:
-            raise TypeError("key cannot be null")
-        return self._raw_key(key, self.context.current().headers)
+        return self._raw_key(not_null(key), self.context.current().headers)
 
     def _bound(self, key: Any) -> bytes | None:
         """Make bytes of a bound; there may be none."""
@@ -260,12 +272,6 @@ class Metered(Layer, Generic[K, V]):
             return raw_key
         headers = value.headers if self.keeps_headers and value is not None else self.context.current().headers
         return self.serdes.key_from(raw_key, headers)
-
-    def _rows(
-        self, operation: str, began: int, rows: StoreIterator[Any, Any], read: Callable[[Any, Any], tuple[Any, Any]]
-    ) -> MeteredIterator[Any, Any]:
-        self._timers[operation].add(perf_counter_ns() - began)
-        return MeteredIterator(self, rows, read)
 
 
 class MeteredIterator(StoreIterator[K, V]):

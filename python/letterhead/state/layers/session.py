@@ -6,11 +6,13 @@ from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
-from letterhead.state.interfaces import SessionKey, StoreIterator
+from letterhead.state.interfaces import StoreIterator
 from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.reads import Scan, SessionReads
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import AggregationWithHeadersSerde
 from letterhead.state.values import AggregationWithHeaders
+from letterhead.storage.keys import SessionKey
 
 __all__ = ["ReadOnlySessionStore", "ReadOnlySessionStoreWithHeaders", "SessionStore", "SessionStoreWithHeaders"]
 
@@ -18,11 +20,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class ReadOnlySessionStore(Generic[K, V]):
+class ReadOnlySessionStore(SessionReads[K, V]):
     """The reads of a session store.
-
-    Times are milliseconds; a session is named by its key, its start and its end. Rows come by segment and then by key,
-    in order of bytes; from a store in memory by end, then by key, and then by start from last to first.
 
     Parameters
     ----------
@@ -32,11 +31,7 @@ class ReadOnlySessionStore(Generic[K, V]):
 
     def __init__(self, store: SessionStore[K, V]) -> None:
         self.name = store.name
-        self._viewed = store
-
-    @property
-    def _store(self) -> SessionStore[K, V]:
-        return self._viewed
+        self._store = store
 
     @property
     def is_open(self) -> bool:
@@ -44,75 +39,12 @@ class ReadOnlySessionStore(Generic[K, V]):
         return self._store.is_open
 
     def fetch_session(self, key: K, start: int, end: int) -> V | None:
-        """Give the aggregation of a session; ``None`` if there is none."""
-        store, began = self._store, perf_counter_ns()
-        raw_key = store._read_key(key)
-        found: V | None = store._value(SessionKey(raw_key, start, end), store.inner.fetch_session(raw_key, start, end))
-        store._timers["fetch"].add(perf_counter_ns() - began)
-        return found
+        """Return the aggregation of a session; ``None`` if there is none."""
+        return self._store.fetch_session(key, start, end)
 
-    def find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
-        """Give the sessions of a key that end no earlier, and start no later, than two times."""
-        store, began = self._store, perf_counter_ns()
-        found = store.inner.find_sessions(store._read_key(key), earliest_end, latest_start)
-        return store._rows("find_sessions", began, found, store._row)
-
-    def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
-        """Give the sessions of a key that end no earlier, and start no later, from last to first."""
-        store, began = self._store, perf_counter_ns()
-        found = store.inner.backward_find_sessions(store._read_key(key), earliest_end, latest_start)
-        return store._rows("find_sessions", began, found, store._row)
-
-    def find_sessions_range(
-        self, low: K | None, high: K | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, V]:
-        """Give the sessions between two keys that end no earlier, and start no later; a key of ``None`` is open."""
-        store, began = self._store, perf_counter_ns()
-        found = store.inner.find_sessions_range(store._bound(low), store._bound(high), earliest_end, latest_start)
-        return store._rows("find_sessions", began, found, store._row)
-
-    def backward_find_sessions_range(
-        self, low: K | None, high: K | None, earliest_end: int, latest_start: int
-    ) -> StoreIterator[SessionKey, V]:
-        """Give the sessions between two keys that end no earlier, and start no later, from last to first."""
-        store, began = self._store, perf_counter_ns()
-        found = store.inner.backward_find_sessions_range(
-            store._bound(low), store._bound(high), earliest_end, latest_start
-        )
-        return store._rows("find_sessions", began, found, store._row)
-
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, V]:
-        """Give the sessions of all keys that end between two times, both included.
-
-        Raises
-        ------
-        UnsupportedOperationError
-            If the store is neither in memory nor ordered by time.
-        """
-        store, began = self._store, perf_counter_ns()
-        found = store.inner.find_sessions_time(earliest_end, latest_end)
-        return store._rows("find_sessions", began, found, store._row)
-
-    def fetch(self, key: K) -> StoreIterator[SessionKey, V]:
-        """Give the sessions of a key."""
-        store, began = self._store, perf_counter_ns()
-        return store._rows("fetch", began, store.inner.fetch(store._read_key(key)), store._row)
-
-    def backward_fetch(self, key: K) -> StoreIterator[SessionKey, V]:
-        """Give the sessions of a key, from last to first."""
-        store, began = self._store, perf_counter_ns()
-        return store._rows("fetch", began, store.inner.backward_fetch(store._read_key(key)), store._row)
-
-    def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
-        """Give the sessions between two keys, both included; ``None`` is open."""
-        store, began = self._store, perf_counter_ns()
-        return store._rows("fetch", began, store.inner.fetch_range(store._bound(low), store._bound(high)), store._row)
-
-    def backward_fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
-        """Give the sessions between two keys, from last to first."""
-        store, began = self._store, perf_counter_ns()
-        found = store.inner.backward_fetch_range(store._bound(low), store._bound(high))
-        return store._rows("fetch", began, found, store._row)
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, V]:
+        """Return the rows of a scan."""
+        return self._store.scan(asked)
 
 
 class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
@@ -120,10 +52,6 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
 
     family = "session"
     operations: ClassVar[tuple[str, ...]] = ("put", "remove", "fetch", "find_sessions")
-
-    @property
-    def _store(self) -> SessionStore[K, V]:
-        return self
 
     def put(self, session: SessionKey, value: V | None) -> None:
         """Put the aggregation of a session.
@@ -150,6 +78,14 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
         began = perf_counter_ns()
         self._tombstone(lambda raw_key: self.inner.remove(_of(session, raw_key)), session.key)
         self._timers["remove"].add(perf_counter_ns() - began)
+
+    def fetch_session(self, key: K, start: int, end: int) -> V | None:
+        """Return the aggregation of a session; ``None`` if there is none."""
+        began = perf_counter_ns()
+        raw_key = self._read_key(key)
+        found: V | None = self._value(SessionKey(raw_key, start, end), self.inner.fetch_session(raw_key, start, end))
+        self._timers["fetch"].add(perf_counter_ns() - began)
+        return found
 
     def _row(self, row: SessionKey, stored: bytes) -> tuple[SessionKey, V]:
         value = self._value(row, stored)

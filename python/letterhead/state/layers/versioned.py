@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from letterhead.headers import Headers
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
-from letterhead.state.layers.metered import Metered
+from letterhead.state.layers.metered import Metered, MeteredIterator
+from letterhead.state.reads import not_null
 from letterhead.state.serdes import AggregationWithHeadersSerde
 from letterhead.state.values import AggregationWithHeaders, VersionedRecord, VersionedRecordWithHeaders
 
@@ -40,7 +41,7 @@ class _Versioned(Metered[K, V], Generic[K, V, R]):
             The version that was valid at that time before the call; ``None`` if there was none.
         """
         began = perf_counter_ns()
-        raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw, timestamp)), _not_null(key))
+        raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw, timestamp)), not_null(key))
         found = self._found(raw_key, before)
         self._timers["delete"].add(perf_counter_ns() - began)
         return found
@@ -74,10 +75,12 @@ class _Versioned(Metered[K, V], Generic[K, V, R]):
         began = perf_counter_ns()
         raw_key = self._read_key(key)
 
-        def row(raw: bytes, stored: VersionedBytes) -> tuple[K, R | None]:
+        def row(raw: bytes, stored: VersionedBytes) -> tuple[K, Any]:
             return key, self._record(raw, stored)
 
-        return self._rows("versions", began, self.inner.versions(raw_key, time_from, time_to, ascending), row)
+        found = self.inner.versions(raw_key, time_from, time_to, ascending)
+        self._timers["versions"].add(perf_counter_ns() - began)
+        return MeteredIterator(self, found, row)
 
     def _found(self, raw_key: bytes, stored: VersionedBytes | None) -> R | None:
         return None if stored is None else self._record(raw_key, stored)
@@ -111,7 +114,7 @@ class VersionedKeyValueStore(_Versioned[K, V, VersionedRecord[V]], Generic[K, V]
             store, and was dropped.
         """
         began = perf_counter_ns()
-        _not_null(key)
+        not_null(key)
         valid_to: int
         if value is None:
             valid_to = self._tombstone(lambda raw_key: self.inner.put(raw_key, None, timestamp), key)
@@ -157,7 +160,7 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
             store, and was dropped.
         """
         began = perf_counter_ns()
-        _not_null(key)
+        not_null(key)
         if headers is not None and not isinstance(headers, Headers):
             headers = Headers(headers)
         valid_to: int
@@ -175,9 +178,3 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
         if value.aggregation is None:
             return None
         return VersionedRecordWithHeaders(value.aggregation, stored.timestamp, value.headers, stored.valid_to)
-
-
-def _not_null(key: Any) -> Any:
-    if key is None:
-        raise TypeError("key cannot be null")
-    return key

@@ -5,11 +5,12 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any, ClassVar, Generic, TypeVar
 
-from letterhead.state.interfaces import StoreIterator, WindowedKey
 from letterhead.state.layers.metered import Change, Metered
+from letterhead.state.reads import WindowReads, not_null
 from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.values import ValueAndTimestamp, ValueTimestampHeaders
+from letterhead.storage.keys import WindowedKey
 
 __all__ = ["TimestampedWindowStore", "TimestampedWindowStoreWithHeaders", "WindowStore"]
 
@@ -17,12 +18,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class WindowStore(Metered[K, V]):
-    """A store of one value for each key and window; where duplicates are kept, of many.
-
-    Times are milliseconds; a window is named by its start. Rows come by segment and then by key, in order of bytes; from
-    a store in memory by start and then by key.
-    """
+class WindowStore(Metered[K, V], WindowReads[K, V]):
+    """A store of one value for each key and window; where duplicates are kept, of many."""
 
     family = "window"
     operations: ClassVar[tuple[str, ...]] = ("put", "fetch", "all")
@@ -39,8 +36,7 @@ class WindowStore(Metered[K, V]):
         start : int
             Start of the window; one older than the store's retention is dropped.
         """
-        if key is None:
-            raise TypeError("key cannot be null")
+        not_null(key)
         began = perf_counter_ns()
         if value is None:
             self._tombstone(lambda raw_key: self.inner.put(raw_key, None, start), key)
@@ -57,46 +53,6 @@ class WindowStore(Metered[K, V]):
         found: V | None = self._value(row, self.inner.fetch(raw_key, start))
         self._timers["fetch"].add(perf_counter_ns() - began)
         return found
-
-    def fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Give the windows of a key that start between two times, both included."""
-        began = perf_counter_ns()
-        return self._rows("fetch", began, self.inner.fetch_key(self._read_key(key), first, last), self._row)
-
-    def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Give the windows of a key that start between two times, from last to first."""
-        began = perf_counter_ns()
-        return self._rows("fetch", began, self.inner.backward_fetch_key(self._read_key(key), first, last), self._row)
-
-    def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Give the windows between two keys that start between two times, all included; a key of ``None`` is open."""
-        began = perf_counter_ns()
-        found = self.inner.fetch_range(self._bound(low), self._bound(high), first, last)
-        return self._rows("fetch", began, found, self._row)
-
-    def backward_fetch_range(
-        self, low: K | None, high: K | None, first: int, last: int
-    ) -> StoreIterator[WindowedKey, V]:
-        """Give the windows between two keys that start between two times, from last to first."""
-        began = perf_counter_ns()
-        found = self.inner.backward_fetch_range(self._bound(low), self._bound(high), first, last)
-        return self._rows("fetch", began, found, self._row)
-
-    def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Give the windows that start between two times, both included."""
-        return self._rows("fetch", perf_counter_ns(), self.inner.fetch_all(first, last), self._row)
-
-    def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Give the windows that start between two times, from last to first."""
-        return self._rows("fetch", perf_counter_ns(), self.inner.backward_fetch_all(first, last), self._row)
-
-    def all(self) -> StoreIterator[WindowedKey, V]:
-        """Give all windows."""
-        return self._rows("all", perf_counter_ns(), self.inner.all(), self._row)
-
-    def backward_all(self) -> StoreIterator[WindowedKey, V]:
-        """Give all windows, from last to first."""
-        return self._rows("all", perf_counter_ns(), self.inner.backward_all(), self._row)
 
     def _row(self, row: WindowedKey, stored: bytes) -> tuple[WindowedKey, V]:
         value = self._value(row, stored)

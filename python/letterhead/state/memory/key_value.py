@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.keys import increment
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
-from letterhead.state.reads import KeyValueReads
+from letterhead.state.reads import KeyValueReads, Scan
+from letterhead.storage.keys import increment
 
 __all__ = ["InMemoryKeyValueStore"]
 
 
-class InMemoryKeyValueStore(InMemoryStore, KeyValueReads):
+class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
     """A key-value store in memory.
 
     An iterator has the keys that were there when it was made, and reads a row when it comes to it: one that was removed
@@ -68,19 +68,23 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads):
         self._check_open()
         return self._rows.get(key)
 
-    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
-        """Read the rows whose keys begin with some bytes.
+    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+        """Return the rows of a scan.
 
         Raises
         ------
         PrefixError
-            If the prefix is empty or all ``ff``, which has no end that could be looked for.
+            If a prefix is empty or all ``ff``, which has no end that could be looked for.
         """
-        end = increment(prefix)
+        first, last = asked.key_from, asked.key_to
+        if asked.prefix is not None:
+            first, last = asked.prefix, increment(asked.prefix)
         self._check_open()
-        keys = self._rows.between(prefix, end)
-        if keys and keys[-1] == end:
+        keys = self._rows.between(first, last)
+        if asked.prefix is not None and keys and keys[-1] == last:
             keys.pop()
+        if asked.backward:
+            keys.reverse()
         return self._iterate(self._read(keys))
 
     def approximate_num_entries(self) -> int:
@@ -99,13 +103,6 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads):
             self._rows.remove(key)
         else:
             self._rows[key] = value
-
-    def _scan(self, start: bytes | None, end: bytes | None, *, backward: bool = False) -> StoreIterator[bytes, bytes]:
-        self._check_open()
-        keys = self._rows.between(start, end)
-        if backward:
-            keys.reverse()
-        return self._iterate(self._read(keys))
 
     def _read(self, keys: list[bytes]) -> Iterator[tuple[bytes, bytes]]:
         for key in keys:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, SessionKey, StoreIterator
-from letterhead.state.keys import session_parts
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.expiry import Expiry
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
-from letterhead.state.reads import SessionReads
+from letterhead.state.reads import Scan, SessionReads
+from letterhead.storage.keys import MAX_TIME, SessionKey, session_parts
 
 __all__ = ["InMemorySessionStore"]
 
 
-class InMemorySessionStore(InMemoryStore, SessionReads):
+class InMemorySessionStore(InMemoryStore, SessionReads[bytes, bytes]):
     """A session store in memory.
 
     Parameters
@@ -64,39 +64,27 @@ class InMemorySessionStore(InMemoryStore, SessionReads):
         starts = None if keys is None else keys.get(key)
         return None if starts is None else starts.get(start)
 
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions that end between two times, both included.
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Return the rows of a scan.
 
         Raises
         ------
         ValueError
-            If the earliest is later than the latest.
+            If the earliest end is later than the latest; or if ``fetch_range`` is given a first key that is larger than
+            the last, and there are sessions.
         """
-        if earliest_end > latest_end:
+        if asked.by_time and asked.time_from > asked.time_to:
             raise ValueError("inconsistent range")
-        return self._scan(None, None, earliest_end, MAX_TIME, latest_end=latest_end)
-
-    def fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read all sessions of all keys between two; ``None`` is no bound.
-
-        Raises
-        ------
-        ValueError
-            If the first key is larger than the last, and there are sessions.
-        """
-        self._check_range(key_from, key_to)
-        return super().fetch_range(key_from, key_to)
-
-    def backward_fetch_range(self, key_from: bytes | None, key_to: bytes | None) -> StoreIterator[SessionKey, bytes]:
-        """Read the same rows from the last to the first.
-
-        Raises
-        ------
-        ValueError
-            If the first key is larger than the last, and there are sessions.
-        """
-        self._check_range(key_from, key_to)
-        return super().backward_fetch_range(key_from, key_to)
+        self._expire()
+        if asked.operation == "fetch" and asked.is_reversed and self._rows:
+            raise ValueError("inconsistent range")
+        ends = self._rows.between(asked.time_from, asked.time_to if asked.by_time else None)
+        oldest = ends[0] if ends else MAX_TIME
+        if asked.is_reversed:
+            ends = []
+        if asked.backward:
+            ends.reverse()
+        return self._expiry.hold(self._iterate(self._read(ends, asked)), oldest)
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
         """Put back what a changelog holds."""
@@ -121,51 +109,26 @@ class InMemorySessionStore(InMemoryStore, SessionReads):
         starts[key.start] = value
         return True
 
-    def _scan(
-        self,
-        key_from: bytes | None,
-        key_to: bytes | None,
-        earliest_end: int,
-        latest_start: int,
-        *,
-        latest_end: int | None = None,
-        backward: bool = False,
-    ) -> StoreIterator[SessionKey, bytes]:
-        self._expire()
-        ends = self._rows.between(earliest_end, latest_end)
-        oldest = ends[0] if ends else MAX_TIME
-        if key_from is not None and key_to is not None and key_from > key_to:
-            ends = []
-        if backward:
-            ends.reverse()
-        return self._expiry.hold(self._iterate(self._read(ends, key_from, key_to, latest_start, backward)), oldest)
-
-    def _read(
-        self, ends: list[int], key_from: bytes | None, key_to: bytes | None, latest_start: int, backward: bool
-    ) -> Iterator[tuple[SessionKey, bytes]]:
+    def _read(self, ends: list[int], asked: Scan) -> Iterator[tuple[SessionKey, bytes]]:
+        latest_start = MAX_TIME if asked.by_time else asked.time_to
         for end in ends:
             rows = self._rows.get(end)
             if rows is None:
                 continue
-            keys = rows.between(key_from, key_to)
-            if backward:
+            keys = rows.between(asked.key_from, asked.key_to)
+            if asked.backward:
                 keys.reverse()
             for key in keys:
                 sessions = rows.get(key)
                 if sessions is None:
                     continue
                 starts = sessions.between(None, latest_start)
-                if not backward:
+                if not asked.backward:
                     starts.reverse()
                 for start in starts:
                     value = sessions.get(start)
                     if value is not None:
                         yield SessionKey(key, start, end), value
-
-    def _check_range(self, key_from: bytes | None, key_to: bytes | None) -> None:
-        self._expire()
-        if key_from is not None and key_to is not None and key_from > key_to and self._rows:
-            raise ValueError("inconsistent range")
 
     def _expire(self) -> None:
         self._check_open()

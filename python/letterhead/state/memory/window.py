@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.interfaces import ChangelogRecord, StoreIterator, WindowedKey, windowed
-from letterhead.state.keys import MAX_SEQUENCE, window_parts
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.memory.expiry import Expiry
 from letterhead.state.memory.sorted_map import SortedMap
 from letterhead.state.memory.store import InMemoryStore
-from letterhead.state.reads import WindowReads
+from letterhead.state.reads import Scan, WindowReads
+from letterhead.storage.keys import MAX_SEQUENCE, WindowedKey, window_parts, windowed
 
 __all__ = ["InMemoryWindowStore"]
 
 
-class InMemoryWindowStore(InMemoryStore, WindowReads):
+class InMemoryWindowStore(InMemoryStore, WindowReads[bytes, bytes]):
     """A window store in memory.
 
     Parameters
@@ -92,22 +92,17 @@ class InMemoryWindowStore(InMemoryStore, WindowReads):
                 del self._rows[start]
         return True
 
-    def _scan(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, *, backward: bool = False
-    ) -> StoreIterator[WindowedKey, bytes]:
+    def scan(self, asked: Scan) -> StoreIterator[WindowedKey, bytes]:
+        """Return the rows of a scan."""
         self._expire()
-        first = max(time_from, self._expiry.oldest())
-        starts = self._rows.between(first, time_to)
-        if key_from is not None and key_to is not None and key_from > key_to:
-            starts = []
-        if backward:
+        first = max(asked.time_from, self._expiry.oldest())
+        starts = [] if asked.is_reversed else self._rows.between(first, asked.time_to)
+        if asked.backward:
             starts.reverse()
-        return self._expiry.hold(self._iterate(self._read(starts, key_from, key_to, backward)), first)
+        return self._expiry.hold(self._iterate(self._read(starts, asked)), first)
 
-    def _read(
-        self, starts: list[int], key_from: bytes | None, key_to: bytes | None, backward: bool
-    ) -> Iterator[tuple[WindowedKey, bytes]]:
-        duplicates = self.retain_duplicates
+    def _read(self, starts: list[int], asked: Scan) -> Iterator[tuple[WindowedKey, bytes]]:
+        duplicates, key_from, key_to = self.retain_duplicates, asked.key_from, asked.key_to
         first = _with_sequence(key_from, 0) if duplicates and key_from is not None else key_from
         last = _with_sequence(key_to, MAX_SEQUENCE) if duplicates and key_to is not None else key_to
         for start in starts:
@@ -115,7 +110,7 @@ class InMemoryWindowStore(InMemoryStore, WindowReads):
             if rows is None:
                 continue
             keys = rows.between(first, last)
-            if backward:
+            if asked.backward:
                 keys.reverse()
             for stored in keys:
                 value = rows.get(stored)

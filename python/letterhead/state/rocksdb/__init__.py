@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from letterhead.state.rocksdb.database import RocksDBOptions, StoredFamilies
 from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
 from letterhead.state.rocksdb.session import RocksDBSessionStore
 from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
 from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
 from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.storage.database import RocksDBOptions
 
 __all__ = [
     "RocksDBKeyValueStore",
@@ -17,5 +17,4 @@ __all__ = [
     "RocksDBTimeOrderedWindowStore",
     "RocksDBVersionedStore",
     "RocksDBWindowStore",
-    "StoredFamilies",
 ]

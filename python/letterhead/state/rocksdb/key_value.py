@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator
 from letterhead.errors import PrefixError
 from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.keys import increment
-from letterhead.state.reads import KeyValueReads
-from letterhead.state.rocksdb.database import RocksDBOptions
-from letterhead.state.rocksdb.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
+from letterhead.state.reads import KeyValueReads, Scan
 from letterhead.state.rocksdb.store import OneDatabaseStore
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.keys import increment
+from letterhead.storage.layouts import HEADERS, PLAIN, TIMESTAMPED, Layout
 
 __all__ = ["RocksDBKeyValueStore"]
 
 LAYOUTS = {"plain": PLAIN, "timestamped": TIMESTAMPED, "headers": HEADERS}
 
 
-class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads):
+class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes]):
     """A key-value store in RocksDB.
 
     Parameters
@@ -69,14 +69,18 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads):
             self._check_open()
         return self._rows.get(key)
 
-    def prefix_scan(self, prefix: bytes) -> StoreIterator[bytes, bytes]:
-        """Read the rows whose keys begin with some bytes."""
+    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+        """Return the rows of a scan."""
         self._check_open()
-        try:
-            end: bytes | None = increment(prefix)
-        except PrefixError:
-            end = None
-        return self._iterate(_before(self._rows.scan(prefix, end), end))
+        if asked.prefix is not None:
+            try:
+                end: bytes | None = increment(asked.prefix)
+            except PrefixError:
+                end = None
+            return self._iterate(_before(self._rows.scan(asked.prefix, end), end))
+        if asked.is_reversed:
+            return self._iterate(iter(()))
+        return self._iterate(self._rows.scan(asked.key_from, asked.key_to, backward=asked.backward))
 
     def approximate_num_entries(self) -> int:
         """Estimate how many rows there are."""
@@ -87,12 +91,6 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads):
         """Put back what a changelog holds, in one batch."""
         self._check_open()
         self._rows.write((record.key, record.value) for record in records)
-
-    def _scan(self, start: bytes | None, end: bytes | None, *, backward: bool = False) -> StoreIterator[bytes, bytes]:
-        self._check_open()
-        if start is not None and end is not None and start > end:
-            return self._iterate(iter(()))
-        return self._iterate(self._rows.scan(start, end, backward=backward))
 
     def _layout(self) -> Layout:
         return LAYOUTS[self.format]

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.interfaces import MAX_TIME, ChangelogRecord, StoreIterator
-from letterhead.state.keys import KeySchema, Range
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import Layout
-from letterhead.state.rocksdb.segments import Segments, segment_interval
+from letterhead.state.interfaces import ChangelogRecord, StoreIterator
+from letterhead.state.reads import Scan
 from letterhead.state.rocksdb.store import PersistentStore
+from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.keys import MAX_TIME, KeySchema, Range
+from letterhead.storage.layouts import Layout
+from letterhead.storage.segments import Segments, segment_interval
 
-__all__ = ["Asked", "SegmentedStore"]
+__all__ = ["SegmentedStore"]
 
 K = TypeVar("K")
-
-
-class Asked(NamedTuple):
-    """Keys and times from one to another, both included; what the times are bounds of is for the keys to say."""
-
-    key_from: bytes | None
-    key_to: bytes | None
-    time_from: int
-    time_to: int
 
 
 class SegmentedStore(PersistentStore, Generic[K]):
@@ -118,40 +110,31 @@ class SegmentedStore(PersistentStore, Generic[K]):
         segment = self._open_segments().of(time) if time >= self._oldest() else None
         return None if segment is None else segment.rows.get(self._row_key(stored))
 
-    def _scan(
-        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, *, backward: bool = False
-    ) -> StoreIterator[K, bytes]:
-        """Read rows of some keys and times."""
+    def scan(self, asked: Scan) -> StoreIterator[K, bytes]:
+        """Return the rows of a scan."""
         self._check_open()
-        time_from, time_to = max(time_from, self._oldest()), min(time_to, MAX_TIME)
+        time_from, time_to = max(asked.time_from, self._oldest()), min(asked.time_to, MAX_TIME)
         by_start = self._keys.bounded_by_start
-        if (
-            (by_start and time_to < time_from)
-            or time_to < 0
-            or time_from > MAX_TIME
-            or (key_from is not None and key_to is not None and key_from > key_to)
-        ):
+        if (by_start and time_to < time_from) or time_to < 0 or time_from > MAX_TIME or asked.is_reversed:
             return self._iterate(iter(()))
-        segments = self._open_segments().between(time_from, time_to if by_start else None, backward=backward)
-        return self._iterate(self._read(segments, Asked(key_from, key_to, time_from, time_to), backward))
+        segments = self._open_segments().between(time_from, time_to if by_start else None, backward=asked.backward)
+        return self._iterate(self._read(segments, asked._replace(time_from=time_from, time_to=time_to)))
 
-    def _read(
-        self, segments: list[Database], asked: Asked, backward: bool
-    ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+    def _read(self, segments: list[Database], asked: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+        bounds = asked[1:5]
         first, last = self._between(asked)
         key_of, holds, suffix = self._key_of, self._keys.holds, self._keys.suffix
-        key_from, key_to, time_from, time_to = asked
         for segment in segments:
-            for stored, value in each_row(segment, first, last, backward):
+            for stored, value in each_row(segment, first, last, asked.backward):
                 if len(stored) < suffix:
                     yield self._damaged(stored, suffix)
-                elif holds(stored, key_from, key_to, time_from, time_to):
+                elif holds(stored, *bounds):
                     yield key_of(stored), value
 
-    def _between(self, asked: Asked) -> Range:
-        if asked.key_from is not None and asked.key_from == asked.key_to:
+    def _between(self, asked: Scan) -> Range:
+        if asked.one_key:
             return self._keys.fixed(asked.key_from, asked.time_from, asked.time_to)
-        return self._keys.between(*asked)
+        return self._keys.between(*asked[1:5])
 
     def _key_of(self, stored: bytes) -> K:
         """Make the key of a row as the store gives it."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from letterhead.errors import UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_time
-from letterhead.state.interfaces import SessionKey, StoreIterator
-from letterhead.state.keys import SessionKeys, session_key, session_parts
-from letterhead.state.reads import SessionReads
-from letterhead.state.rocksdb.database import RocksDBOptions
-from letterhead.state.rocksdb.layouts import PLAIN, SESSION_HEADERS
+from letterhead.state.interfaces import StoreIterator
+from letterhead.state.reads import Scan, SessionReads
 from letterhead.state.rocksdb.segmented import SegmentedStore
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.keys import SessionKey, SessionKeys, session_key, session_parts
+from letterhead.storage.layouts import PLAIN, SESSION_HEADERS
 
 __all__ = ["RocksDBSessionStore"]
 
 
-class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads):
+class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]):
     """A session store in RocksDB.
 
     Parameters
@@ -61,12 +61,14 @@ class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads):
         """Read a row."""
         return self._get_stored(session_key(key, start, end))
 
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
-        """Refuse: only stores in memory and time-ordered ones can find sessions by their end alone.
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Return the rows of a scan.
 
         Raises
         ------
         UnsupportedOperationError
-            Always.
+            If sessions are looked for by their end alone: stores in memory and time-ordered ones find them so.
         """
-        raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
+        if asked.by_time:
+            raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
+        return super().scan(asked)

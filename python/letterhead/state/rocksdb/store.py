@@ -10,11 +10,11 @@ from typing import ClassVar
 from letterhead.errors import ProcessorStateError, of_parent
 from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context
-from letterhead.state.position import Position
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import Layout
-from letterhead.state.rocksdb.rows import Rows, failed
-from letterhead.state.rocksdb.upgrade import UpgradingRows
+from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.layouts import Layout
+from letterhead.storage.position import Position
+from letterhead.storage.rows import Rows, failed
+from letterhead.storage.upgrade import UpgradingRows
 
 __all__ = ["OneDatabaseStore", "PersistentStore"]
 

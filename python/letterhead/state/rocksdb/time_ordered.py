@@ -16,13 +16,21 @@ from typing import Any, Generic, TypeVar
 
 from letterhead.errors import DamagedRowError
 from letterhead.state.base import ValueFormat
-from letterhead.state.interfaces import MAX_TIME, SessionKey, StoreIterator, WindowedKey
-from letterhead.state.keys import TimeOrderedKeys, TimeOrderedSessionKeys, TimeOrderedWindowKeys
-from letterhead.state.rocksdb.database import Database
-from letterhead.state.rocksdb.layouts import PLAIN, TIME_ORDERED_HEADERS, Layout
-from letterhead.state.rocksdb.segmented import Asked, SegmentedStore, each_row
+from letterhead.state.interfaces import StoreIterator
+from letterhead.state.reads import Scan
+from letterhead.state.rocksdb.segmented import SegmentedStore, each_row
 from letterhead.state.rocksdb.session import RocksDBSessionStore
 from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.storage.database import Database
+from letterhead.storage.keys import (
+    MAX_TIME,
+    SessionKey,
+    TimeOrderedKeys,
+    TimeOrderedSessionKeys,
+    TimeOrderedWindowKeys,
+    WindowedKey,
+)
+from letterhead.storage.layouts import PLAIN, TIME_ORDERED_HEADERS, Layout
 
 __all__ = ["RocksDBTimeOrderedSessionStore", "RocksDBTimeOrderedWindowStore"]
 
@@ -51,11 +59,26 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     def _write(self, segment: Database, stored: bytes, value: bytes | None) -> None:
         segment.rows.write(self._changes(stored, value))
 
-    def _read(
-        self, segments: list[Database], asked: Asked, backward: bool
-    ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+    def scan(self, asked: Scan) -> StoreIterator[K, bytes]:
+        """Return the rows of a scan: one by time in the order of the rows, others through the index."""
+        if not asked.by_time:
+            return super().scan(asked)
+        self._check_open()
+        time_from, time_to = self._earliest(asked.time_from), min(asked.time_to, MAX_TIME)
+        if time_to < time_from:
+            return self._iterate(iter(()))
+        segments = self._open_segments().between(time_from, time_to, backward=asked.backward)
+        return self._iterate(self._read_times(segments, time_from, time_to, None, asked.backward))
+
+    def _earliest(self, time_from: int) -> int:
+        """Return from when on a scan by time finds rows."""
+        return time_from
+
+    def _read(self, segments: list[Database], asked: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+        bounds, backward = asked[1:5], asked.backward
+
         def holds(stored: bytes) -> bool:
-            return self._keys.holds(stored, *asked)
+            return self._keys.holds(stored, *bounds)
 
         if self.with_index:
             first, last = self._between(asked)
@@ -105,15 +128,6 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                 if at >= time_from and (holds is None or holds(stored)):
                     yield self._key_of(stored), value
 
-    def _scan_times(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[K, bytes]:
-        """Read the rows of some times, both included, in their order."""
-        self._check_open()
-        time_to = min(time_to, MAX_TIME)
-        if time_to < time_from:
-            return self._iterate(iter(()))
-        segments = self._open_segments().between(time_from, time_to, backward=backward)
-        return self._iterate(self._read_times(segments, time_from, time_to, None, backward))
-
     def _open_files(self, directory: Path) -> None:
         super()._open_files(directory)
         for segment in self._databases():
@@ -149,8 +163,8 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStor
     def _oldest(self) -> int:
         return self._observed - self.retention
 
-    def _scan_times(self, time_from: int, time_to: int, *, backward: bool = False) -> StoreIterator[WindowedKey, bytes]:
-        return super()._scan_times(max(time_from, self._oldest()), time_to, backward=backward)
+    def _earliest(self, time_from: int) -> int:
+        return max(time_from, self._oldest())
 
     def _layout_of(self, format: ValueFormat) -> Layout:
         return TIME_ORDERED_HEADERS if format == "headers" else PLAIN
@@ -172,6 +186,6 @@ class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionSto
 
     _by_time = TimeOrderedSessionKeys
 
-    def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, bytes]:
-        """Read the sessions that end between two times, both included, in the order of their ends."""
-        return self._scan_times(earliest_end, latest_end)
+    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Return the rows of a scan."""
+        return _TimeOrdered.scan(self, asked)

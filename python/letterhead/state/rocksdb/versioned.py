@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from letterhead.state.position import Position
-from letterhead.state.rocksdb.database import RocksDBOptions
-from letterhead.state.rocksdb.layouts import PLAIN, VERSIONED_HEADERS, Layout
 from letterhead.state.rocksdb.store import OneDatabaseStore
 from letterhead.state.versioned import VersionedStore
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.layouts import PLAIN, VERSIONED_HEADERS, Layout
+from letterhead.storage.position import Position
 
 __all__ = ["RocksDBVersionedStore"]
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from letterhead.state.base import ValueFormat
-from letterhead.state.interfaces import WindowedKey, windowed
-from letterhead.state.keys import MAX_SEQUENCE, WindowKeys, window_key, window_parts
 from letterhead.state.reads import WindowReads
-from letterhead.state.rocksdb.database import RocksDBOptions
 from letterhead.state.rocksdb.key_value import LAYOUTS
-from letterhead.state.rocksdb.layouts import Layout
 from letterhead.state.rocksdb.segmented import SegmentedStore
+from letterhead.storage.database import RocksDBOptions
+from letterhead.storage.keys import MAX_SEQUENCE, WindowedKey, WindowKeys, window_key, window_parts, windowed
+from letterhead.storage.layouts import Layout
 
 __all__ = ["RocksDBWindowStore"]
 
 
-class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads):
+class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes]):
     """A window store in RocksDB.
 
     Parameters

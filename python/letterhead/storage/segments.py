@@ -17,9 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from letterhead.errors import ProcessorStateError
-from letterhead.state.rocksdb.database import Database, RocksDBOptions
-from letterhead.state.rocksdb.layouts import Layout
-from letterhead.state.rocksdb.rows import failed
+from letterhead.storage.database import Database, RocksDBOptions
+from letterhead.storage.layouts import Layout
+from letterhead.storage.rows import failed
 
 __all__ = ["Segments", "segment_interval"]
 

@@ -19,17 +19,19 @@ import struct
 from typing import NamedTuple, TypeAlias
 
 from letterhead.errors import PrefixError
-from letterhead.state.interfaces import MAX_TIME, SessionKey, WindowedKey
 
 __all__ = [
+    "MAX_TIME",
     "KeySchema",
     "Range",
     "RowKey",
+    "SessionKey",
     "SessionKeys",
     "TimeOrderedKeys",
     "TimeOrderedSessionKeys",
     "TimeOrderedWindowKeys",
     "WindowKeys",
+    "WindowedKey",
     "increment",
     "session_end",
     "session_key",
@@ -38,9 +40,46 @@ __all__ = [
     "window_key",
     "window_parts",
     "window_start",
+    "windowed",
 ]
 
+MAX_TIME = (1 << 63) - 1
+"""The last millisecond that there is."""
+
 MAX_SEQUENCE = 0x7FFFFFFF
+
+
+class WindowedKey(NamedTuple):
+    """Key of a row in a window store.
+
+    Attributes
+    ----------
+    key : bytes
+        The key.
+    start, end : int
+        The window: its first millisecond, and the one after its last.
+    """
+
+    key: bytes
+    start: int
+    end: int
+
+
+class SessionKey(NamedTuple):
+    """Key of a row in a session store.
+
+    Attributes
+    ----------
+    key : bytes
+        The key.
+    start, end : int
+        Timestamps of the first and of the last record of the session.
+    """
+
+    key: bytes
+    start: int
+    end: int
+
 
 RowKey: TypeAlias = bytes | WindowedKey | SessionKey
 """The key of a row as a store of bytes gives it."""
@@ -122,6 +161,11 @@ def increment(prefix: bytes) -> bytes:
     if prefix == b"\xff" * len(prefix):
         raise PrefixError("a prefix that is empty or all ff has no end: use a range")
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
+
+
+def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
+    """Make the key of a row from what is stored: the end of a window is not."""
+    return WindowedKey(key, start, min(start + window_size, MAX_TIME))
 
 
 class KeySchema:

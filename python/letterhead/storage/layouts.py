@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError
-from letterhead.state.raw import NO_TIMESTAMP
-from letterhead.state.versioned_rows import with_headers
+from letterhead.storage.raw import NO_TIMESTAMP
+from letterhead.storage.versioned_rows import with_headers
 
 __all__ = ["HEADERS", "PLAIN", "SESSION_HEADERS", "TIMESTAMPED", "TIME_ORDERED_HEADERS", "VERSIONED_HEADERS", "Layout"]
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from threading import Lock
 
 from letterhead.errors import DamagedRowError, DecodeError
-from letterhead.state.rocksdb.layouts import Convert
-from letterhead.state.rocksdb.rows import FamilyRows, OpenDatabase
+from letterhead.storage.layouts import Convert
+from letterhead.storage.rows import FamilyRows, OpenDatabase
 
 __all__ = ["UpgradingRows"]
 

@@ -6,16 +6,14 @@ give bytes from somewhere else. ``None`` gives ``None``.
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 from letterhead._native import split_value
 from letterhead.errors import DecodeError
 from letterhead.headers import Headers
 from letterhead.operations import decode
-from letterhead.state.base import BytesStore
 
 __all__ = [
-    "HeadersBytesStore",
     "convert_to_timestamped_format",
     "has_empty_headers",
     "headers",
@@ -27,77 +25,6 @@ __all__ = [
 ]
 
 NO_TIMESTAMP = b"\xff" * 8  # -1
-
-
-class _Marker(type):
-    def __instancecheck__(cls, store: object) -> bool:
-        # One class of ours makes stores of every format, so the format of the instance decides.
-        ours = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
-        return ours or super().__instancecheck__(store)
-
-
-class HeadersBytesStore(metaclass=_Marker):
-    """Marker of the stores of bytes whose values have headers, with the conversions of older values.
-
-    ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package that were made for headers, and for
-    every store that subclasses the marker. A builder of a store with headers puts an adapter around any other store.
-
-    Examples
-    --------
-    >>> from letterhead.state.memory import InMemoryKeyValueStore
-    >>> isinstance(InMemoryKeyValueStore("latest", format="headers"), HeadersBytesStore)
-    True
-    >>> isinstance(InMemoryKeyValueStore("latest", format="timestamped"), HeadersBytesStore)
-    False
-    >>> HeadersBytesStore.convert_to_header_format(b"v")
-    b'\\x00v'
-    >>> HeadersBytesStore.convert_from_plain_to_header_format(b"v").hex()
-    '00ffffffffffffffff76'
-    """
-
-    @staticmethod
-    @overload
-    def convert_to_header_format(value: bytes) -> bytes: ...
-    @staticmethod
-    @overload
-    def convert_to_header_format(value: None) -> None: ...
-    @staticmethod
-    def convert_to_header_format(value: bytes | None) -> bytes | None:
-        """Put no headers before a value.
-
-        Parameters
-        ----------
-        value : bytes or None
-            A timestamp and a payload, or an aggregation.
-
-        Returns
-        -------
-        bytes or None
-            The value with headers, of which there are none.
-        """
-        return None if value is None else b"\0" + value
-
-    @staticmethod
-    @overload
-    def convert_from_plain_to_header_format(value: bytes) -> bytes: ...
-    @staticmethod
-    @overload
-    def convert_from_plain_to_header_format(value: None) -> None: ...
-    @staticmethod
-    def convert_from_plain_to_header_format(value: bytes | None) -> bytes | None:
-        """Put no headers and no timestamp before a value.
-
-        Parameters
-        ----------
-        value : bytes or None
-            A payload.
-
-        Returns
-        -------
-        bytes or None
-            The value with headers, of which there are none, and with the timestamp -1.
-        """
-        return None if value is None else b"\0" + NO_TIMESTAMP + value
 
 
 def convert_to_timestamped_format(value: bytes | None) -> bytes | None:

@@ -26,10 +26,10 @@ from letterhead.errors import (
     StoreNotFoundError,
     of_parent,
 )
-from letterhead.state.position import Position
-from letterhead.state.rocksdb.layouts import OFFSETS, Layout, Legacy, mixed_formats
-from letterhead.state.rocksdb.rows import Batch, FamilyRows, Rows, failed, read_rows
-from letterhead.state.rocksdb.upgrade import UpgradingRows
+from letterhead.storage.layouts import OFFSETS, Layout, Legacy, mixed_formats
+from letterhead.storage.position import Position
+from letterhead.storage.rows import Batch, FamilyRows, Rows, failed, read_rows
+from letterhead.storage.upgrade import UpgradingRows
 
 __all__ = ["Database", "RocksDBOptions", "StoredFamilies"]
 
@@ -402,7 +402,7 @@ class StoredFamilies(Closing):
         family : str
             Name of the family.
         first, last, backward
-            As :func:`~letterhead.state.rocksdb.rows.read_rows` takes them, whose result and errors these are.
+            As :func:`~letterhead.storage.rows.read_rows` takes them, whose result and errors these are.
         """
         self._check_process()
         return read_rows(self._families[family], self._name, first, last, backward=backward)
