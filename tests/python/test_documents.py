@@ -24,7 +24,7 @@ def test_the_readme_runs() -> None:
 
 
 def test_the_comparison_with_iggys_client_runs() -> None:
-    pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: make bench brings it")
+    pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: tools/bench quick brings it")
     run("docs/comparison.md", {}, "python iggy")
 
 

@@ -104,7 +104,12 @@ what it covers was changed, or other keys made it
 }
 
 
-@pytest.mark.parametrize("name", PRINTED)
+NEEDS_JVM = {"spark_quarantine"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.jvm) if name in NEEDS_JVM else name for name in PRINTED]
+)
 def test_an_example_prints_what_it_says(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / f"{name}.py")],
