@@ -110,7 +110,7 @@ def main(arguments: list[str]) -> int:
         print(
             f"{higher} of {len(counts)} take over {most - 1:.0%} more instructions than on record. If the change is worth it:"
         )
-        print("  make instructions-record")
+        print("  tools/bench record-instructions")
     return 1 if higher else 0
 
 

@@ -1,6 +1,6 @@
 """Fuzz the core against its twin in plain Python: the same values, and the same faults at the same bytes.
 
-atheris (``pip install atheris``) watches which lines of ``tests/reference`` an input reaches. ``make fuzz-twin`` calls
+atheris (``pip install atheris``) watches which lines of ``tests/reference`` an input reaches. ``tools/fuzz reference`` calls
 it; the options are those of libFuzzer. LETTERHEAD_FUZZ_FORMAT names the one format to fuzz; without it, the first byte of
 an input chooses.
 """

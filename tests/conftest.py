@@ -9,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # One setting scales every property: LETTERHEAD_EXAMPLES=20000 is a good night's work. The examples are the same in every
-# run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 (make fuzz-properties) looks for new ones.
+# run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 looks for new ones (`tools/fuzz properties`),
+# and with --hypothesis-seed for those of that seed (`make test-long`).
 settings.register_profile(
     "letterhead",
-    max_examples=int(os.environ.get("LETTERHEAD_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("LETTERHEAD_EXAMPLES", "40")),
     deadline=None,  # two cores shared with a JVM make times mean nothing
     derandomize=not os.environ.get("LETTERHEAD_RANDOM"),
     print_blob=True,

@@ -3,7 +3,7 @@
 The sides take turns, so that a slow minute of the machine meets all of them: three turns, in each of which every job of
 the core and of Python is timed in three rounds and every job of Java in one fork, warmed up for two seconds. Where the
 processor has AVX-512, the core is there a second time, compiled for it, on what Java is compared with. Run it on one core
-(`make bench-limits` does); what else runs there is in the times, and the load is in the record.
+(`tools/bench limits` does); what else runs there is in the times, and the load is in the record.
 
     python -m benches.limits.measure RECORD      LETTERHEAD_BENCH=quick: small corpora, answers checked, nothing to record
     python -m benches.limits.measure --build     compiles the core, with all cores, and measures nothing

@@ -319,7 +319,7 @@ def crates() -> str:
             cells += ["", "", ""] if each is None else [digits(each.ns), digits(each.times), goal_of(each.bar)]
         lines.append([f"{job}, {corpus}", *cells])
     if not lines:
-        return "Not measured: `make bench-iggy bench-python bench-table`."
+        return "Not measured: `tools/bench iggy python table`."
     head = ["", "`letterhead`", "the crate", "x", "goal", "the crate with mimalloc", "x", "goal"]
     return head_of_rows() + table(head, lines)
 
@@ -331,7 +331,7 @@ def message() -> str:
         for ours, each in goals.messages(kept_rows())
     ]
     if not reading:
-        return "Not measured: `make bench-python bench-table`."
+        return "Not measured: `tools/bench python table`."
     head = ["", "side", "ns a header", "the fastest plain Python", "x", "goal"]
     return head_of_rows() + "\n\n".join([table(head, reading, left=2), sides_of(goals.ENCODE_ONE, "ns a header")])
 
@@ -339,7 +339,7 @@ def message() -> str:
 def stores() -> str:
     """Compare a store that keeps headers with what is below it, and with Kafka Streams' own."""
     if not any(row.job in goals.STORE_JOBS for row in kept_rows()):
-        return "Not measured: `make bench-python bench-jvm bench-table`."
+        return "Not measured: `tools/bench python jvm table`."
     return head_of_rows() + sides_of(goals.STORE_JOBS, "ns a row")
 
 
@@ -376,7 +376,7 @@ def direct() -> str:
     """Compare readers of topics and segments: seconds, and the ratios of rounds."""
     found = other("direct.json")
     if found is None:
-        return "Not measured: `make bench-direct`."
+        return "Not measured: `tools/bench direct`."
     taken = {(result["job"], result["side"]): result["seconds"] for result in found["results"]}
     compared: dict[tuple[str, str], dict[str, list[float]]] = {}
     for job, side, name, ratios in goals.rounds(found):
@@ -419,7 +419,7 @@ def memory() -> str:
     """Give the memory that reading directly takes."""
     found = other("direct.json")
     if found is None:
-        return "Not measured: `make bench-direct`."
+        return "Not measured: `tools/bench direct`."
     kinds: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for each in found["memory"]:
         kinds.setdefault((goals.DIRECT[each["side"]], each["job"]), {})[each["rows"]] = each
@@ -436,7 +436,7 @@ def spark() -> str:
     """Give what headers cost in Spark, and what was aimed at there."""
     found = other("spark.json")
     if found is None:
-        return "Not measured: `make bench-spark`."
+        return "Not measured: `tools/bench spark`."
     load = ", ".join(f"{each[0]:.1f}" for each in found["load"])
     rows = [
         [f"{row.job}, {row.source}", row.side, digits(row.ns), "" if row.ratio is None else digits(row.ratio)]
@@ -460,7 +460,7 @@ def queries() -> str:
     """Give what people's own queries take, as multiples of ours."""
     found = other("from-your-query.json")
     if found is None:
-        return "Not measured: `make bench-spark`."
+        return "Not measured: `tools/bench spark`."
     rows = [[result["title"], f"{result['differ']:,}", digits(result["ratio"])] for result in found["results"]]
     return table(["their query", "rows it gets wrong, of 10,000", "x"], rows)
 

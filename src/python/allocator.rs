@@ -5,7 +5,7 @@
 
 use libmimalloc_sys::{mi_option_set, mi_option_t};
 
-// A sanitizer sees what its own allocator gives: see `make asan`.
+// A sanitizer sees what its own allocator gives: see `tools/sanitize python`.
 #[cfg(not(address_sanitizer))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,4 +1,4 @@
-"""The code of the documentation, for tests to run it, and what the README claims."""
+"""The code of the documentation, for tests to run it."""
 
 from __future__ import annotations
 
@@ -42,9 +42,3 @@ def run(page: str, names: dict[str, Any], info: str = "python", there: Mapping[s
         code = [block.replace(said, real) for block in code]
     for block in code:
         exec(compile(block, page, "exec"), names)
-
-
-def claims() -> list[tuple[str, str, str]]:
-    """Give what the README claims, with the file and the name of the test that it names beside it."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return re.findall(r"^\| (.+) \| `(tests/[\w/]+\.py)::(test_\w+)` \|$", text, re.MULTILINE)

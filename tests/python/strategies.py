@@ -42,7 +42,7 @@ WRITTEN = [name for name in ONE if not FORMATS[name].traits.instead]
 BLOCKS = [name for name in WRITTEN if FORMATS[name].envelope is None]
 ENVELOPES = [name for name in WRITTEN if FORMATS[name].envelope is not None]
 
-few = settings(max_examples=max(10, settings.default.max_examples // 4))
+few = settings(max_examples=max(3, settings.default.max_examples // 4))
 """For tests that run once a format: there are many of them."""
 
 # --- headers and messages that a format may not carry ----------------------------------------------------------------

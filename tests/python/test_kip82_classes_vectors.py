@@ -12,9 +12,14 @@ import pytest
 from letterhead.errors import DecodeError
 from letterhead.kip82 import ConsumerRecord, Headers, IntHeaders, MessageWrapper
 from letterhead.kip82.layouts import MESSAGES, Layout
-from test_kip82_vectors_shape import errors
 
 Line = dict[str, Any]
+
+
+def errors(line: Line) -> list[Line]:
+    found: list[Line] = line.get("errors", [line["error"]] if "error" in line else [])
+    return found
+
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 

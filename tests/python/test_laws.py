@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
@@ -116,7 +116,7 @@ def test_a_set_is_its_messages(format: str, data: st.DataObject) -> None:
     assert read == [lh.decode(cell, one) for cell in cells]
 
 
-@settings(max_examples=few.max_examples)
+@few
 @given(st.lists(strategies.polled_fields, max_size=3), st.booleans())
 def test_a_poll_is_its_messages(drawn: list[dict[str, Any]], later: bool) -> None:
     cells = b"".join(polled(fields, later=later) for fields in drawn)

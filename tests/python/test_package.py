@@ -5,10 +5,12 @@ from __future__ import annotations
 import statistics
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
 import letterhead as lh
+from letterhead import kip82
 
 
 def run(program: str) -> str:
@@ -24,6 +26,14 @@ def test_import_brings_neither_arrow_nor_spark() -> None:
     assert run(program) == "[]"
 
 
+def test_the_classes_of_kip82_need_no_extra() -> None:
+    program = (
+        "import sys, letterhead.kip82 as k; k.ProducerRecord('t', headers={'a': 'b'}).to_bytes(); "
+        "print({'pyarrow', 'pyspark', 'pandas', 'numpy', 'rocksdict', 'cryptography', 'letterhead.kip82.log'} & set(sys.modules))"
+    )
+    assert run(program) == "set()"
+
+
 def test_an_import_takes_less_than_50_milliseconds() -> None:
     # Time of the processor: what else the machine does is not the package's fault.
     timed = "import time; t = time.process_time(); import letterhead; print((time.process_time() - t) * 1e3)"
@@ -36,15 +46,13 @@ def test_submodules_are_loaded_when_they_are_asked_for() -> None:
     )
 
 
-def test_every_public_name_is_there_and_documented() -> None:
-    for name in lh.__all__:
-        assert getattr(lh, name).__doc__, name
-    assert {"arrow", "spark", *lh.__all__} <= set(dir(lh))
-
-
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+@pytest.mark.parametrize("package", [lh, kip82], ids=lambda package: package.__name__)
+def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None:
+    for name in package.__all__:
+        assert getattr(package, name).__doc__, name
+    assert set(package.__all__) <= set(dir(package))
     with pytest.raises(AttributeError, match="no attribute 'arow'"):
-        _ = lh.arow
+        _ = package.arow
 
 
 @pytest.mark.parametrize(
@@ -56,6 +64,11 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         ("numpy", "lh.read.segments", "reading segments needs numpy: pip install 'letterhead[arrow]'"),
         ("pyarrow", "lh.read.topic", "reading a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
         ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
+        (
+            "cryptography.exceptions",
+            "lh.kip82.Sealing(bytes(32))",
+            "sealing needs cryptography: pip install 'letterhead[crypto]'",
+        ),
     ],
 )
 def test_what_is_missing_is_said_with_how_to_get_it(missing: str, asked: str, message: str) -> None:

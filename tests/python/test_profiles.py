@@ -294,7 +294,7 @@ def test_what_kafka_streams_writes_to_its_dead_letter_queue():
 def test_the_names_are_those_in_kafka_streams_itself():
     jars = list((ROOT / "target/jvm-tests/lib").glob("kafka-streams-4.*.jar"))
     if not jars:
-        pytest.skip("`make test-python` brings the jar of Kafka Streams")
+        pytest.skip("`tools/test python` brings the jar of Kafka Streams")
     with zipfile.ZipFile(jars[0]) as jar:
         written = jar.read("org/apache/kafka/streams/errors/internals/ExceptionHandlerUtils.class")
     for row in PROFILES["streams-dlq"].rows:

@@ -11,7 +11,6 @@ import uuid
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import nanoarrow as na
@@ -61,21 +60,6 @@ def test_the_examples_run(module):
     result = doctest.testmod(importlib.import_module(f"letterhead.{module}"))
     assert result.attempted > 0
     assert result.failed == 0
-
-
-def test_the_page_of_the_documentation_runs():
-    result = doctest.testfile(
-        str(Path(__file__).parents[2] / "docs" / "scan.md"), module_relative=False, encoding="utf-8"
-    )
-    assert result.attempted > 5
-    assert result.failed == 0
-
-
-def test_the_page_of_the_documentation_has_every_word():
-    page = (Path(__file__).parents[2] / "docs" / "scan.md").read_text()
-    assert all(
-        f"| {meaning} |" in page for word, meaning in CONFIDENCES.items() if word not in ("possible", "unlikely")
-    )
 
 
 # What is counted. ------------------------------------------------------------------------------------------------------

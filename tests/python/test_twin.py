@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import letterhead as lh
@@ -136,7 +136,7 @@ EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:
 
 
 @pytest.mark.parametrize("type", EVERY_SPELLING)
-@settings(max_examples=max(10, settings.default.max_examples // 4))
+@few
 @given(st.lists(strategies.values, max_size=8), st.sampled_from(DIALECTS))
 def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
@@ -147,7 +147,7 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
 
 
 @pytest.mark.parametrize("type", amqp.READ_AS)
-@settings(max_examples=max(10, settings.default.max_examples // 4))
+@few
 @given(st.lists(strategies.amqp_values | st.none(), max_size=8), st.sampled_from(DIALECTS), st.booleans())
 def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, kinds: bool) -> None:
     format = "kip82-typed" if kinds else "kafka"

@@ -1,4 +1,4 @@
-"""What type checkers are told is what happens: `make types` checks tests/typing, and here it is run."""
+"""What type checkers are told is what happens: `make check` checks tests/typing, and here it is run."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from implementations import REFERENCE
-from vector_checks import MODELS, documented_differences, documented_lines, read_lines, refusal
+from vector_checks import MODELS, read_lines, refusal
 
 NUMBERS = {"varint", "unsigned-varint", "varlong", "unsigned-varlong"}
 
@@ -82,16 +82,6 @@ def test_a_changed_byte_is_seen(vectors: Path, tmp_path: Path) -> None:
     assert [line[:12] for line in different] == ['-   "sha256"', '+   "sha256"']
 
 
-def test_the_readme_and_the_manifest_say_the_same(vectors: Path, manifest: dict[str, Any]) -> None:
-    text = (vectors / "README.md").read_text()
-    described = {file["file"].removesuffix(".jsonl") for file in manifest["files"] if "lines" in file}
-    assert described == set(documented_lines(vectors))
-    for file in manifest["files"]:
-        if "lines" in file:
-            assert f"| `{file['file']}` | {file['lines']} | {file['needs']} |" in text
-        assert file["licence"] == manifest["licence"] == "Apache-2.0"
-
-
 def test_every_case_has_an_identity_of_its_own(vectors: Path, manifest: dict[str, Any]) -> None:
     printed = subprocess.run(
         [sys.executable, str(vectors / "manifest.py"), "--cases"],
@@ -119,8 +109,6 @@ def test_what_a_strict_reading_refuses_is_what_is_listed(vectors: Path) -> None:
                 if code is not None:
                     found[format].setdefault(code, []).append(number)
     assert found == listed
-    counts = {(format, code): len(lines) for format, codes in listed.items() for code, lines in codes.items()}
-    assert counts == documented_differences(vectors)
 
 
 # --- the runner ------------------------------------------------------------------------------------------------------
@@ -200,9 +188,4 @@ def test_what_cannot_be_run_is_said(vectors: Path) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "/nowhere/adapter: No such file or directory\n"
     assert run(vectors).returncode == 2
-    ran = run(vectors, "--only", "kafak", "--", "true")
-    assert ran.returncode == 2
-    assert "there is no 'kafak'" in ran.stderr
-    shown = run(vectors, "--help").stdout
-    assert "examples:" in shown
-    assert "--only FORMAT" in shown
+    assert run(vectors, "--only", "kafak", "--", "true").returncode == 2

@@ -15,8 +15,8 @@ from vector_checks import (
     STATE,
     check_file,
     count_differences,
-    documented_differences,
-    documented_lines,
+    listed_differences,
+    listed_lines,
     read_lines,
 )
 
@@ -29,12 +29,12 @@ def test_every_line_of_the_vectors_holds(vectors: Path, name: str) -> None:
 def test_every_file_of_vectors_has_a_check(vectors: Path) -> None:
     files = {path.stem for path in vectors.glob("*.jsonl")}
     checked = {*CHECKS, *DRAFTS, *IGGY, *STATE, "record_batches"}
-    assert checked == files == set(documented_lines(vectors))
+    assert checked == files == set(listed_lines(vectors))
 
 
-def test_the_documented_differences_from_java_are_all_there_are(vectors: Path) -> None:
+def test_the_listed_differences_from_java_are_all_there_are(vectors: Path) -> None:
     counts = count_differences(REFERENCE, read_lines(vectors, "malformed"))
-    assert counts == documented_differences(vectors)
+    assert counts == listed_differences(vectors)
 
 
 def test_every_number_is_spelled_as_java_spells_it(vectors: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,7 +82,7 @@ STATE = (
 def check_file(vectors: Path, name: str, implementation: Implementation) -> None:
     """Run the check of a file over every line of it, and tell of all that fail."""
     lines = read_lines(vectors, name)
-    assert len(lines) == documented_lines(vectors)[name], "tests/vectors/README.md says how many lines there are"
+    assert len(lines) == listed_lines(vectors)[name]
     failures = []
     for number, line in enumerate(lines, 1):
         try:
@@ -98,23 +97,16 @@ def read_lines(vectors: Path, name: str) -> list[Line]:
     return [json.loads(line) for line in (vectors / f"{name}.jsonl").read_text().splitlines()]
 
 
-def documented_lines(vectors: Path) -> dict[str, int]:
-    """Read from the README how many lines each file has."""
-    rows = re.findall(r"^\| `(\w+)\.jsonl` \| (\d+) \|", (vectors / "README.md").read_text(), re.MULTILINE)
-    return {name: int(lines) for name, lines in rows}
+def listed_lines(vectors: Path) -> dict[str, int]:
+    """Read from the manifest how many lines each file has."""
+    files = json.loads((vectors / "manifest.json").read_text())["files"]
+    return {file["file"].removesuffix(".jsonl"): file["lines"] for file in files if "lines" in file}
 
 
-def documented_differences(vectors: Path) -> dict[tuple[str, str], int]:
-    """Read from the README how often the strict reading of a format refuses what Java reads, and with which code."""
-    text = (vectors / "README.md").read_text()
-    [header] = re.findall(r"^\| code \| (.+) \| what Java does \|$", text, re.MULTILINE)
-    formats = header.split(" | ")
-    rows = re.findall(r"^\| `(\w+)` \| ((?:\d+ \| )+)", text, re.MULTILINE)
-    return {
-        (format, code): int(count)
-        for code, counts in rows
-        for format, count in zip(formats, counts.split(" | "), strict=False)
-    }
+def listed_differences(vectors: Path) -> dict[tuple[str, str], int]:
+    """Read how often the strict reading of a format refuses what Java reads, and with which code."""
+    listed = json.loads((vectors / "strict.json").read_text())["malformed"]
+    return {(format, code): len(lines) for format, codes in listed.items() for code, lines in codes.items()}
 
 
 def refusal(implementation: Implementation, data: bytes, format: str, *, lenient: bool) -> str | None:

@@ -1,4 +1,4 @@
-"""The transforms and ``header`` on whatever Spark runs this, 3.5 included: `make test-spark35`."""
+"""The transforms and ``header`` on whatever Spark runs this, 3.5 included: `tools/test --long spark35`."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ all_headers = st.lists(
 ).map(Headers)
 
 Operation = tuple[str, tuple[Any, ...]]
-some = settings(max_examples=max(10, settings.default.max_examples // 3))
+some = settings(max_examples=max(3, settings.default.max_examples // 3))
 """Each example opens some databases."""
 
 

@@ -25,7 +25,7 @@ from letterhead.state import InvalidTimestampError, Processor, ProcessorStateErr
 from letterhead.state.layers.base import chain
 from operations import SEGMENT, Operations, Step, config_of, puts
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240), pytest.mark.jvm]
 
 FORMATS = [
     ("kv", "plain"),

@@ -19,7 +19,7 @@ def main() -> int:
     directory = Path(sys.argv[1])
     wheels = sorted(directory.glob("letterhead-*.whl"))
     if not wheels:
-        print(f"no wheel in {directory}: make wheels", file=sys.stderr)
+        print(f"no wheel in {directory}: tools/release wheels", file=sys.stderr)
         return 1
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:

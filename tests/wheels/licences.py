@@ -36,7 +36,7 @@ BUNDLED = {"zstd-sys": ("zstd/LICENSE",), "libmimalloc-sys": ("c_src/mimalloc/v3
 HEADER = """\
 The compiled module of letterhead has code of the Rust standard library (MIT OR Apache-2.0) and of the crates below. Of those
 that leave the choice the Apache License 2.0 is taken, which is in LICENSE beside this file; the texts of the others, and
-notices, follow, each with the crates that come with it. `make third-party` writes this file.
+notices, follow, each with the crates that come with it. `tools/supply third-party` writes this file.
 """
 
 
@@ -115,9 +115,9 @@ def main() -> int:
         return 0
     there, wanted = set(named(TARGET.read_text(encoding="utf-8"))), {str(crate) for crate in found}
     for crate in sorted(wanted - there):
-        print(f"{TARGET.name} lacks {crate}: make third-party", file=sys.stderr)
+        print(f"{TARGET.name} lacks {crate}: tools/supply third-party", file=sys.stderr)
     for crate in sorted(there - wanted):
-        print(f"{TARGET.name} has {crate}, which no wheel has: make third-party", file=sys.stderr)
+        print(f"{TARGET.name} has {crate}, which no wheel has: tools/supply third-party", file=sys.stderr)
     return int(there != wanted)
 
 

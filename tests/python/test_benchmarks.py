@@ -1,0 +1,104 @@
+"""What benchmarks compute from measured times, and the data that they measure with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benches import instructions, plain
+from benches.limits import corpus, goals
+from benches.limits.report import Bar, Record
+from benches.spark import pairs
+
+
+def test_a_ratio_is_taken_within_each_pair():
+    assert pairs.ratio([2.0, 30.0, 4.0], [1.0, 10.0, 4.0]).median == 2.0
+    assert pairs.ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]) == (2.0, 2.0, 2.0)
+
+
+def test_the_interval_of_fifteen_values_ends_at_the_fourth_or_fifth_from_either_end():
+    # In a sample drawn from 15 values, the median is one of the first four with a probability of 2.54 %.
+    found = [pairs.median([float(value) for value in range(1, 16)]) for _ in range(2)]
+    median, low, high = found[0]
+    assert (median, low in (4.0, 5.0), high in (11.0, 12.0)) == (8.0, True, True)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    ("figure", "at_least", "verdict"),
+    [
+        (5.0, True, "reached"),
+        (4.6, True, "reached, within 10 %"),
+        (4.4, True, "missed"),
+        (5.0, False, "reached"),
+        (5.4, False, "reached, within 10 %"),
+        (5.6, False, "missed"),
+    ],
+)
+def test_a_goal_is_missed_when_more_than_a_tenth_is_missing(figure: float, at_least: bool, verdict: str):
+    assert Bar("", 5, figure, at_least).verdict == verdict
+
+
+def test_ratios_to_memcpy_are_taken_within_a_round():
+    def row(side: str, job: str, ns: list[float]) -> dict:
+        return {"side": side, "corpus": "A", "job": job, "batch": 1, "buffers": "released", "ns": ns}
+
+    record = Record({"results": [row("memcpy", "memcpy", [1, 4, 2]), row("letterhead", "decode", [3, 8, 6])]})
+    assert record.to_memcpy("decode", "A", 1) == 3
+
+
+def test_ratios_of_direct_reading_are_taken_within_a_round():
+    def side(name: str, seconds: list[float]) -> dict:
+        return {"job": "offset and amount to Arrow, one core", "side": name, "seconds": seconds}
+
+    taken = [
+        side("letterhead", [1, 1, 2]),
+        side("letterhead, segments", [2, 2, 2]),
+        side("confluent-kafka", [24, 30, 1]),
+    ]
+    assert [bar.figure for bar in goals.directly({"results": taken}).bars] == [24, 12]
+
+
+def test_a_fitted_line_reports_its_largest_deviation():
+    def point(at: int, ns: float) -> dict:
+        return {"curve": "headers", "job": "decode", "at": at, "rows": 1, "headers": 1, "ns": [ns, ns, 1e9]}
+
+    straight = {at: 10.0 + 2 * at for at in (1, 10, 100)}
+    line = Record({"results": [point(at, ns) for at, ns in straight.items()]}).line("headers", "decode")
+    assert (line.fixed, line.slope, line.deviation) == pytest.approx((10, 2, 0))
+    bent = Record({"results": [point(at, ns * (1.5 if at == 10 else 1)) for at, ns in straight.items()]})
+    assert bent.line("headers", "decode").at == 10
+
+
+def test_corpora_contain_what_their_description_says(tmp_path: Path):
+    corpora = corpus.write(tmp_path, quick=True)["corpora"]
+    assert list(corpora) == ["A", "B", "C"]
+    for known in corpora.values():
+        blocks = corpus.read_blocks(tmp_path / known["file"], known["rows"]).to_pylist()
+        rows = [plain.decode_block(block) for block in blocks]
+        assert [plain.encode_block(row) for row in rows] == blocks
+        for first, holds in known["holds"].items():
+            headers = [header for row in rows[: int(first)] for header in row]
+            values = [value for _, value in headers if value is not None]
+            assert holds["headers"] == len(headers)
+            assert holds["key_bytes"] == sum(len(key.encode()) for key, _ in headers)
+            assert holds["value_bytes"] == sum(map(len, values))
+            assert holds["nulls"] == len(headers) - len(values)
+            found = [[row.get(key) for row in map(dict, rows[: int(first)])] for key, _ in known["select"]]
+            counts = [sum(value is not None for value in column) for column in found]
+            assert [count for count, _ in holds["selected"]] == counts
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "code"),
+    [({}, [], 0), ({"LETTERHEAD_INSTRUCTIONS": "required"}, [], 1), ({}, ["--record"], 1)],
+)
+def test_instructions_without_valgrind_fail_where_they_are_required(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], arguments: list[str], code: int
+):
+    monkeypatch.delenv("LETTERHEAD_INSTRUCTIONS", raising=False)
+    monkeypatch.setenv("PATH", "")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert instructions.main(arguments) == code

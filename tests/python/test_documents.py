@@ -1,0 +1,74 @@
+"""Code in the documents runs, and links lead somewhere. What needs Spark or a broker runs in their folders."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from letterhead import arrow as lha
+from pages import ROOT, fences, run
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+MARKS = {"python", "pycon", "text", "sh", "shell", "json"}
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_the_readme_runs() -> None:
+    run("README.md", {})
+
+
+def test_the_comparison_with_iggys_client_runs() -> None:
+    pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: tools/bench quick brings it")
+    run("docs/comparison.md", {}, "python iggy")
+
+
+def test_the_page_about_scans_reads_a_file_in_parts(samples: Path) -> None:
+    names = {"lha": lha}
+    run("docs/scan.md", names, there={"orders.parquet": str(samples / "orders-0.parquet")})
+    whole = lha.scan(pq.read_table(samples / "orders-0.parquet", columns=["headers"])["headers"], "kafka")
+    assert names["found"].statistics.rows == 10_000
+    assert names["found"].to_dict() == whole.to_dict()
+
+
+def test_every_page_with_python_is_run_by_a_test() -> None:
+    """Blocks with prompts are run by doctest, all others of Python by a test that names the page."""
+    tests = "".join(text_of(file) for file in (ROOT / "tests").rglob("*.py"))
+    marked = {(str(page.relative_to(ROOT)), mark) for page in PAGES for mark, _ in fences(text_of(page))}
+    blocks = {(page, mark) for page, mark in marked if mark.split(" ")[0] == "python"}
+    assert blocks
+    assert {page for page, _ in blocks if f'"{page}"' not in tests} == set()
+    assert {mark for _, mark in blocks if f'{mark.removeprefix("python ")}"' not in tests} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_block_is_marked_as_what_doctest_finds_in_it(page: Path) -> None:
+    for mark, code in fences(text_of(page)):
+        assert mark.split(" ")[0] in MARKS
+        assert (mark == "pycon") is (re.search(r"^ *>>> ", code, re.MULTILINE) is not None), code
+        assert mark != "pycon" or page.is_relative_to(ROOT / "docs"), "doctest reads docs/ alone"
+    assert "doctest: +SKIP" not in text_of(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_contributing_lists_the_files_with_unsafe_code() -> None:
+    rules = re.split(r"^\* ", text_of(ROOT / "CONTRIBUTING.md"), flags=re.MULTILINE)
+    (rule,) = (rule for rule in rules if rule.startswith("`unsafe` only"))
+    named = re.findall(r"`(src/[\w/]+(?:\.rs|/))`", rule)
+    unsafe = [
+        str(file.relative_to(ROOT))
+        for file in sorted((ROOT / "src").rglob("*.rs"))
+        if re.search(r"^(?! *//).*\bunsafe\b", text_of(file), re.MULTILINE)
+    ]
+    assert [file for file in unsafe if not file.startswith(tuple(named))] == []
+    assert [place for place in named if not any(file.startswith(place) for file in unsafe)] == []
