@@ -9,12 +9,12 @@ use super::errors::to_exception;
 use super::gate::{held, released_if_long};
 use super::given::{GivenKinds, GivenMessage, argument, named, write_options};
 use crate::codec::Codec;
-use crate::envelope::kip82_message::{Int, Typed, Wrapped};
 use crate::error::Error;
 use crate::format::Format;
-use crate::op::record_batches::heads;
+use crate::formats::batch::log_index::heads;
+use crate::formats::batch::{message_set_writer as message_set, record_batch_writer as record_batch};
+use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
 use crate::op::write::EncodeMessage;
-use crate::op::{message_set, record_batch};
 
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
@@ -28,7 +28,7 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
     }
     let (log, len) = (data.buf_ptr().cast::<u8>(), data.item_count());
     let found = held(|| heads(len, start, most.unwrap_or(usize::MAX), |at, header| copy(log, len, at, header)))?;
-    let told = |head: &crate::op::record_batches::Head| {
+    let told = |head: &crate::formats::batch::log_index::Head| {
         let offsets = (head.base_offset, head.last_offset);
         let (max, producer) = (head.max_timestamp, head.producer_id);
         (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)

@@ -10,9 +10,9 @@
 //! Big-endian. There is no reference implementation.
 
 use super::{bytes_of, nullable_bytes, write_nullable};
-use crate::block::kip82_int::Kip82Int;
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;

@@ -10,9 +10,9 @@
 //! Little-endian. Differences from the reference implementation (`iggy` 0.6.210): those of the block.
 
 use super::{id_of, payload_of};
-use crate::block::iggy_2023::Iggy2023;
 use crate::cursor::Cursor;
 use crate::error::counted;
+use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;

@@ -15,12 +15,12 @@
 //!
 //! Differences from the reference implementation (`iggy` 0.6.210): those of the block.
 
-use crate::block::iggy_2023::Iggy2023;
 use crate::cursor::Cursor;
-use crate::envelope::iggy_message_2023::open_body;
-use crate::envelope::kip82_message::{bad_crc, crc32};
-use crate::envelope::signed;
 use crate::error::Code;
+use crate::formats::headers::iggy_2023::Iggy2023;
+use crate::formats::message::iggy_message_2023::open_body;
+use crate::formats::message::kip82_message::{bad_crc, crc32};
+use crate::formats::message::signed;
 use crate::header::Header;
 use crate::mode::{Exact, Mode, Stop};
 use crate::value::ByteOrder::Little;

@@ -11,9 +11,9 @@
 //!
 //! Differences from the reference implementation (`AggregationWithHeadersDeserializer`): those of the block.
 
-use crate::block::kafka::Kafka;
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
+use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::varint;

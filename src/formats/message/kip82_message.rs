@@ -18,10 +18,10 @@ use std::marker::PhantomData;
 
 use super::kip82_wrapper::{open_wrapper, seal_wrapper};
 use super::{bytes_of, nullable_bytes, number_or, write_nullable};
-use crate::block::kip82_int::Kip82Int;
-use crate::block::kip82_typed::Kip82Typed;
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
+use crate::formats::headers::kip82_int::Kip82Int;
+use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;

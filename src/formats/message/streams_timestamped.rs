@@ -10,9 +10,9 @@
 //! Differences from the reference implementation (`ValueTimestampHeadersDeserializer`): those of the block.
 
 use super::streams::{open_block, open_payload, seal_block, seal_tombstone};
-use crate::block::kafka::Kafka;
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;

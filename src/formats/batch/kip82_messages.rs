@@ -17,12 +17,12 @@ use std::marker::PhantomData;
 
 use crate::codec::{Codec, CodecFault, decompress};
 use crate::cursor::Cursor;
-use crate::envelope::kip82_message::{
+use crate::error::Code;
+use crate::formats::message::kip82_message::{
     ATTRIBUTES, CODEC_BITS, FRAME_LEN, Fields, Framed, Int, Kip82Message, LOG_APPEND_BIT, Layout, MAGIC_FIELD as MAGIC,
     Message, OFFSET, TIMESTAMP, Typed, VALUE, Wrapped, open_frame, open_message,
 };
-use crate::envelope::{bytes_of, number_or};
-use crate::error::Code;
+use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
 use crate::mode::{Exact, Mode, Stop};
 use crate::walk::{Batch, FieldValue, Messages, Noting, Opened, ReadOptions};

@@ -29,10 +29,10 @@ use std::hash::Hasher;
 
 use twox_hash::XxHash3_64;
 
-use crate::block::iggy::Iggy;
 use crate::cursor::Cursor;
-use crate::envelope::signed;
 use crate::error::{Code, counted};
+use crate::formats::headers::iggy::Iggy;
+use crate::formats::message::signed;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder::Little;

@@ -1,8 +1,8 @@
 //! record batches: where each of them stands in a log, and what its header says, without a look at its records.
 
-use crate::batch::record_batch::{HEADER_LEN, MAGIC};
 use crate::cursor::Number;
-use crate::envelope::kip82_message::FRAME_LEN;
+use crate::formats::batch::record_batch::{HEADER_LEN, MAGIC};
+use crate::formats::message::kip82_message::FRAME_LEN;
 use crate::value::ByteOrder::Big;
 
 /// A batch in a log; of the older formats, a message, which may be a compressed set.

@@ -25,13 +25,17 @@
 //! a fault, which `lenient` lets go; a batch whose checksum does not hold gives no record; records are as strict as the
 //! block, and a header count is never missing.
 
-use crate::batch::kip82_messages::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
-use crate::block::kafka::Kafka;
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
-use crate::envelope::kip82_message::{self as legacy, CODEC_BITS, Framed, LOG_APPEND_BIT, Layout, bad_crc, open_frame};
-use crate::envelope::{bytes_of, number_or};
 use crate::error::{Code, counted};
+use crate::formats::batch::kip82_messages::{
+    SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec,
+};
+use crate::formats::headers::kafka::Kafka;
+use crate::formats::message::kip82_message::{
+    self as legacy, CODEC_BITS, Framed, LOG_APPEND_BIT, Layout, bad_crc, open_frame,
+};
+use crate::formats::message::{bytes_of, number_or};
 use crate::header::Header;
 use crate::kernel::Padded;
 use crate::limits::Limits;

@@ -16,9 +16,9 @@
 //! Differences from the reference implementation (`IggyMessage`): those of the block.
 
 use super::{id_of, payload_of, signed, unsigned};
-use crate::block::iggy::Iggy;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
+use crate::formats::headers::iggy::Iggy;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;

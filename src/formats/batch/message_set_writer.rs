@@ -1,14 +1,14 @@
 //! Message sets of the KIP-82 drafts and of Kafka's formats 0 and 1: messages written one after another, or as one
 //! compressed message that holds them.
 
-use crate::batch::kip82_messages::DraftLayout;
 use crate::codec::{Codec, compress, compress_legacy};
-use crate::envelope::kip82_message::{
-    ATTRIBUTES, CODEC_BITS, Kip82Message, LOG_APPEND_BIT, MAGIC, MAGIC_FIELD, OFFSET, TIMESTAMP,
-};
-use crate::envelope::number_or;
 use crate::error::{Code, Direction, Error, Fault, Located};
 use crate::format::Visitor;
+use crate::formats::batch::kip82_messages::DraftLayout;
+use crate::formats::message::kip82_message::{
+    ATTRIBUTES, CODEC_BITS, Kip82Message, LOG_APPEND_BIT, MAGIC, MAGIC_FIELD, OFFSET, TIMESTAMP,
+};
+use crate::formats::message::number_or;
 use crate::op::write::EncodeMessage;
 use crate::walk::{FieldValue, WriteOptions};
 

@@ -1,14 +1,14 @@
 //! record batch: messages written together, as a producer does.
 
-use crate::batch::record_batch::{
+use crate::codec::{Codec, compress};
+use crate::error::{Code, Direction, Error, Fault, Located};
+use crate::format::Visitor;
+use crate::formats::batch::record_batch::{
     CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, Record, SEQUENCE, TIMESTAMP,
     TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, crc32c,
 };
-use crate::codec::{Codec, compress};
-use crate::envelope::kip82_message::{FRAME_LEN, LOG_APPEND_BIT};
-use crate::envelope::number_or;
-use crate::error::{Code, Direction, Error, Fault, Located};
-use crate::format::Visitor;
+use crate::formats::message::kip82_message::{FRAME_LEN, LOG_APPEND_BIT};
+use crate::formats::message::number_or;
 use crate::op::write::EncodeMessage;
 use crate::walk::{Envelope, FieldValue};
 
