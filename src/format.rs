@@ -138,23 +138,3 @@ impl Format {
         self.visit(ReadInfo)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_format_is_found_by_its_name() {
-        for format in Format::ALL {
-            assert_eq!(Format::named(format.info().name), Ok(*format));
-        }
-    }
-
-    #[test]
-    fn every_envelope_has_one_headers_field() {
-        for format in Format::ALL {
-            let fields = format.info().fields;
-            assert_eq!(fields.iter().filter(|field| field.of == crate::walk::FieldType::Headers).count(), 1);
-        }
-    }
-}

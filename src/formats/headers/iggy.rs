@@ -163,15 +163,3 @@ fn typed_key<'k>(key: &'k Key<'_>) -> (Kind, Cow<'k, [u8]>) {
         Key::Int(number) => (Kind::Named(Scalar::Int32), Cow::Owned(number.to_be_bytes().to_vec())),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn integer_keys_are_sorted_as_they_lie_on_the_wire() {
-        let key = |number: i32| Header { index: 0, key: Key::Int(number), kind: None, value: None, at: None };
-        assert_eq!(by_kind_and_bytes(&key(256), &key(1)), Ordering::Less);
-        assert_eq!(by_kind_and_bytes(&key(2), &key(1)), Ordering::Greater);
-    }
-}

@@ -172,17 +172,3 @@ fn replace_as_java(mut bytes: &[u8]) -> String {
         bytes = &bad[skipped..];
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_encoded_surrogate_is_one_replacement() {
-        assert_eq!(replace_as_java(b"a\xed\xa0\x80b"), "a\u{fffd}b");
-        assert_eq!(replace_as_java(b"\xed\xa0"), "\u{fffd}");
-        assert_eq!(replace_as_java(b"\xed\x20"), "\u{fffd} ");
-        assert_eq!(replace_as_java(b"\xff\xfe"), "\u{fffd}\u{fffd}");
-        assert_eq!(replace_as_java(b"\xe2\x82"), "\u{fffd}");
-    }
-}

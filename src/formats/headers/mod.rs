@@ -120,14 +120,3 @@ fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
 fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result<(), Stop> {
     mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
 }
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_is_described_without_control_characters() {
-        assert_eq!(describe(b"acme"), "\"acme\"");
-        assert_eq!(describe(b"\x1b[2J"), "4 bytes");
-        assert_eq!(describe(&[0xff]), "1 byte");
-    }
-}
