@@ -190,6 +190,16 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
+/// The message about a key or value that must not be empty.
+pub fn no_bytes(part: &str) -> String {
+    format!("the {part} has no bytes")
+}
+
+/// The message about a key or value that is longer than its format allows.
+pub fn longer(part: &str, len: usize, most: usize) -> String {
+    format!("{part} of {} is longer than {most}", counted(len, "byte"))
+}
+
 /// The nearest name to a misspelt one, if any is near enough to be meant. Capitals are no distance.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();

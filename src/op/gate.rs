@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::ask::Spelled;
-use crate::error::{Code, Loss, counted};
+use crate::error::{Code, Loss, longer, no_bytes};
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Stop};
@@ -155,16 +155,6 @@ fn part_fits<M: Mode>(
         lost(header.index, &header.key, code, message)
     })?;
     Ok(false)
-}
-
-/// What is wrong with a part that has to have bytes.
-pub fn no_bytes(part: &str) -> String {
-    format!("the {part} has no bytes")
-}
-
-/// What is wrong with a part that is longer than its format allows.
-pub fn longer(part: &str, len: usize, most: usize) -> String {
-    format!("{part} of {} is longer than {most}", counted(len, "byte"))
 }
 
 /// A value under the kinds of the target.

@@ -1,5 +1,6 @@
 //! Operations on one message.
 
+pub mod batch;
 pub mod convert;
 pub mod gate;
 pub mod inspect;

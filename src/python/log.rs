@@ -12,8 +12,10 @@ use crate::codec::Codec;
 use crate::error::Error;
 use crate::format::Format;
 use crate::formats::batch::log_index::heads;
-use crate::formats::batch::{message_set_writer as message_set, record_batch_writer as record_batch};
+use crate::formats::batch::message_set_writer::MessageSetBuilder;
+use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
 use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
+use crate::op::batch::write;
 use crate::op::write::EncodeMessage;
 
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
@@ -63,10 +65,10 @@ pub fn batch<'py>(
             messages.push(EncodeMessage { headers, fields, options: options.clone() });
         }
         match format {
-            Format::RecordBatch => record_batch::write(messages, codec),
-            Format::Kip82Messages => message_set::write::<Typed>(messages, codec),
-            Format::Kip82MessagesInt => message_set::write::<Int>(messages, codec),
-            Format::Kip82MessagesWrapper => message_set::write::<Wrapped>(messages, codec),
+            Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
+            Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
+            Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
+            Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
             _ => Err(Error::Value(format!("{} is read only", info.name))),
         }
     })?;

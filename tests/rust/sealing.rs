@@ -3,8 +3,8 @@
 use std::hash::Hasher;
 
 use letterhead::format::Format;
-use letterhead::formats::batch::record_batch::crc32c;
-use letterhead::formats::message::kip82_message::crc32;
+use letterhead::formats::checksum::crc32;
+use letterhead::formats::checksum::crc32c;
 use twox_hash::XxHash3_64;
 
 /// Makes sizes and checksums hold for a cell of this format, where it has any.

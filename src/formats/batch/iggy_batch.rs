@@ -31,6 +31,7 @@ use twox_hash::XxHash3_64;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
+use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::signed;
 use crate::header::Header;
@@ -200,7 +201,7 @@ fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Bas
     let frames = cursor.split(sized - HEADER_LEN, "frames", mode)?;
     match batch_checksum(&whole[..sized]) {
         Some(made) if made != checksum => {
-            mode.soft(Code::BadCrc, Some(checksum_at), || bad_checksum(checksum, made))?;
+            mode.soft(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
         }
         _ => {}
     }
@@ -256,7 +257,7 @@ fn open_frame<'a, M: Mode>(
     let block = cursor.split(headers_len, "headers block", mode)?;
     let made = XxHash3_64::oneshot(&whole[8..cursor.at() - at]);
     if made != checksum {
-        mode.soft(Code::BadCrc, Some(at), || bad_checksum(checksum, made))?;
+        mode.soft(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
     }
     let from = |base: u64, delta: u32| base.saturating_add(delta.into());
     let fields = [
@@ -269,10 +270,6 @@ fn open_frame<'a, M: Mode>(
         FieldValue::Binary(payload),
     ];
     Ok(Opened { block: Some(block), fields })
-}
-
-fn bad_checksum(given: u64, made: u64) -> String {
-    format!("the checksum is {given:016x} and the bytes give {made:016x}")
 }
 
 impl Envelope for Frame {

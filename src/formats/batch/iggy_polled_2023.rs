@@ -17,9 +17,9 @@
 
 use crate::cursor::Cursor;
 use crate::error::Code;
+use crate::formats::checksum::{crc32, mismatch};
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
-use crate::formats::message::kip82_message::{bad_crc, crc32};
 use crate::formats::message::signed;
 use crate::header::Header;
 use crate::mode::{Exact, Mode, Stop};
@@ -121,7 +121,7 @@ fn open_polled<'a, M: Mode>(
     if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
         let made = crc32(payload);
         if made != crc {
-            mode.soft(Code::BadCrc, Some(crc_at), || bad_crc(crc, made))?;
+            mode.soft(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
         }
     }
     let checksum = crc.map_or(FieldValue::Null, |crc| FieldValue::Int64(crc.into()));

@@ -2,7 +2,7 @@
 
 use crate::cursor::Number;
 use crate::formats::batch::record_batch::{HEADER_LEN, MAGIC};
-use crate::formats::message::kip82_message::FRAME_LEN;
+use crate::formats::message::legacy::FRAME_LEN;
 use crate::value::ByteOrder::Big;
 
 /// A batch in a log; of the older formats, a message, which may be a compressed set.

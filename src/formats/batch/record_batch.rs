@@ -18,22 +18,20 @@
 //! Big-endian; the length counts from the leader epoch, the CRC-32C covers attributes to the end, and the codec all
 //! records together. Attribute bits 0–2 are the codec, 3 the type of the timestamp, 4 a transaction, 5 a control batch,
 //! 6 a delete horizon in the place of the base timestamp. With log append time the largest timestamp is that of all.
-//! Message formats 0 and 1, in which older brokers kept messages, are read too: those of `kip82-messages` without the
-//! drafts' own.
+//! Message formats 0 and 1, in which older brokers kept messages, are read too.
 //!
 //! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end is
 //! a fault, which `lenient` lets go; a batch whose checksum does not hold gives no record; records are as strict as the
 //! block, and a header count is never missing.
 
+use super::message_set::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
 use crate::codec::{Codec, decompress};
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
-use crate::formats::batch::kip82_messages::{
-    SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec,
-};
+use crate::formats::checksum::{crc32c, mismatch};
 use crate::formats::headers::kafka::Kafka;
-use crate::formats::message::kip82_message::{
-    self as legacy, CODEC_BITS, Framed, LOG_APPEND_BIT, Layout, bad_crc, open_frame,
+use crate::formats::message::legacy::{
+    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_frame, open_message, unknown_magic,
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::header::Header;
@@ -54,9 +52,6 @@ pub struct Record;
 pub const MAGIC: i8 = 2;
 pub const TRANSACTIONAL_BIT: i16 = 0x10;
 pub const CONTROL_BIT: i16 = 0x20;
-
-/// Where the magic stands after base offset and length, in this format as in those before it.
-const MAGIC_WITHIN: usize = 4;
 
 /// What stands for nobody and nothing: no producer, no epoch, no sequence.
 pub const NONE: i64 = -1;
@@ -104,8 +99,7 @@ impl Batch for RecordBatch {
                 Some(MAGIC) => read_batch(frame, options.limits, mode, each)?,
                 Some(other) => {
                     let at = frame.message.at() + MAGIC_WITHIN;
-                    let message = || format!("magic {other} is unknown: 0, 1 and 2 are known");
-                    mode.soft(Code::BadMagic, Some(at), message)?;
+                    mode.soft(Code::BadMagic, Some(at), || unknown_magic(other))?;
                     each.unreadable(mode)?;
                 }
                 None => {
@@ -172,7 +166,7 @@ fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, 
     let made = crc32c(batch.peek_rest());
     if made != crc {
         // Nothing in it can be believed.
-        return Err(mode.hard(Code::BadCrc, Some(crc_at), || bad_crc(crc, made)));
+        return Err(mode.hard(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
     }
     let attributes_at = batch.at();
     let attributes: i16 = batch.number("attributes", Big, mode)?;
@@ -310,24 +304,15 @@ fn some(number: i64) -> FieldValue<'static> {
     if number == NONE { FieldValue::Null } else { FieldValue::Int64(number) }
 }
 
-/// The checksum of batches.
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
-}
-
-/// Message formats 0 and 1 without what the drafts put into their own.
+/// Messages of formats 0 and 1 as records.
 struct Old;
-
-impl Layout for Old {
-    const NAME: &'static str = RecordBatch::NAME;
-    const SOURCE: &'static str = RecordBatch::SOURCE;
-    const LAYOUT: &'static str = RecordBatch::LAYOUT;
-    const WRAPPED: bool = false;
-    type Block = Kafka;
-}
 
 impl SetLayout for Old {
     type Handed<'a> = Fields<'a>;
+
+    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop> {
+        open_message(frame, mode)
+    }
 
     fn handed<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
         // The time of a compressed set is of the set's type.

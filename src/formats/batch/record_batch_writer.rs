@@ -1,20 +1,16 @@
-//! record batch: messages written together, as a producer does.
+//! Writes a record batch, as a producer does.
 
-use crate::codec::{Codec, compress};
-use crate::error::{Code, Direction, Error, Fault, Located};
-use crate::format::Visitor;
-use crate::formats::batch::record_batch::{
-    CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, Record, SEQUENCE, TIMESTAMP,
-    TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT, crc32c,
+use super::Builder;
+use super::record_batch::{
+    CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, RecordBatch, SEQUENCE,
+    TIMESTAMP, TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT,
 };
-use crate::formats::message::kip82_message::{FRAME_LEN, LOG_APPEND_BIT};
+use crate::codec::{Codec, compress};
+use crate::error::{Code, Fault};
+use crate::formats::checksum::crc32c;
+use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
 use crate::formats::message::number_or;
-use crate::op::write::EncodeMessage;
-use crate::walk::{Envelope, FieldValue};
-
-fn refused(fault: Fault) -> Error {
-    Error::Headers(Direction::Encode, Box::new(Located { format: Record::NAME, row: None, fault }))
-}
+use crate::walk::FieldValue;
 
 /// What all records of a batch have in common, by their fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,20 +35,8 @@ impl Common {
     }
 }
 
-/// Writes messages as one batch.
-pub fn write(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {
-    let Some(first) = messages.first() else {
-        return Err(Error::Value("a batch has one record at least, and none was given".into()));
-    };
-    let mut builder = Builder::new(&first.fields, codec)?;
-    for (row, message) in messages.into_iter().enumerate() {
-        builder.push(message).map_err(|error| error.in_row(row))?;
-    }
-    builder.finish()
-}
-
-/// A batch as it is written, record by record.
-struct Builder {
+/// A record batch as it is written.
+pub struct RecordBatchBuilder {
     codec: Codec,
     common: Common,
     base_offset: i64,
@@ -64,16 +48,18 @@ struct Builder {
     records: Vec<u8>,
 }
 
-impl Builder {
-    /// A batch that begins with a record of these fields, which is yet to be pushed.
-    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Builder, Error> {
-        let out_of_range = |what: &str| refused(Fault::of_message(Code::OutOfRange, what));
+impl Builder for RecordBatchBuilder {
+    type Batch = RecordBatch;
+    const CODECS: &'static [Codec] = &Codec::ALL;
+
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault> {
+        let out_of_range = |what: &str| Fault::of_message(Code::OutOfRange, what);
         let sequence = number_or(first[SEQUENCE], NONE);
         if i32::try_from(sequence).is_err() {
             return Err(out_of_range("the sequence does not fit 32 bits"));
         }
         let timestamp = number_or(first[TIMESTAMP], NONE);
-        Ok(Builder {
+        Ok(RecordBatchBuilder {
             codec,
             common: Common::of(first).ok_or_else(|| out_of_range("the producer epoch does not fit 16 bits"))?,
             base_offset: number_or(first[OFFSET], 0),
@@ -86,10 +72,8 @@ impl Builder {
         })
     }
 
-    /// The next record; without an offset, that after the one before.
-    fn push(&mut self, mut message: EncodeMessage<'_>) -> Result<(), Error> {
-        let fields = &mut message.fields;
-        let refuse = |code, message: String| Err(refused(Fault::of_message(code, message)));
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault> {
+        let refuse = |code, message: String| Err(Fault::of_message(code, message));
         let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
         if offset <= self.last_offset || offset < self.base_offset {
             return refuse(Code::OutOfRange, format!("offset {offset} is not after {}", self.last_offset));
@@ -110,22 +94,24 @@ impl Builder {
         self.largest_timestamp = self.largest_timestamp.max(timestamp);
         fields[OFFSET] = FieldValue::Int64(delta);
         fields[TIMESTAMP] = FieldValue::Int64(timestamp.wrapping_sub(self.base_timestamp));
-        self.records.extend(message.visit::<Record>()?.unwrap_or_default());
         self.last_offset = offset;
         self.count += 1;
         Ok(())
     }
 
-    /// The bytes of the batch.
-    fn finish(self) -> Result<Vec<u8>, Error> {
+    fn push(&mut self, message: &[u8]) {
+        self.records.extend_from_slice(message);
+    }
+
+    fn finish(self) -> Result<Vec<u8>, Fault> {
         let records = compress(self.codec, &self.records)
-            .map_err(|fault| refused(Fault::of_message(Code::BadCompression, fault.to_string())))?;
+            .map_err(|fault| Fault::of_message(Code::BadCompression, fault.to_string()))?;
         let len = HEADER_LEN - FRAME_LEN + records.len();
         let Ok(length) = i32::try_from(len) else {
             let what = format!("the batch takes {len} bytes, more than 2 GiB");
-            return Err(refused(Fault::of_message(Code::TooLarge, what)));
+            return Err(Fault::of_message(Code::TooLarge, what));
         };
-        let codec = Codec::ALL.iter().position(|codec| *codec == self.codec).unwrap_or_default() as i16;
+        let codec = self.codec as i16;
         let Common { appended, producer_id, producer_epoch, transactional, control } = self.common;
         let bit = |is: bool, bit: i16| if is { bit } else { 0 };
         let attributes = codec

@@ -2,10 +2,9 @@
 //! 255 bytes.
 
 use crate::cursor::Cursor;
-use crate::error::Code;
+use crate::error::{Code, longer, no_bytes};
 use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, Stop};
-use crate::op::gate::{longer, no_bytes};
 use crate::value::ByteOrder;
 
 use super::{describe, describe_typed, unknown_kind};

@@ -17,14 +17,18 @@
 use std::marker::PhantomData;
 
 use super::kip82_wrapper::{open_wrapper, seal_wrapper};
-use super::{bytes_of, nullable_bytes, number_or, write_nullable};
+use super::legacy::{
+    self, ATTRIBUTES, Body, CODEC_BITS, FRAME_LEN, Fields, Framed, Head, KEY, LOG_APPEND_BIT, Message, OFFSET,
+    TIMESTAMP, TOMBSTONE, VALUE, open_body, open_frame, undefined_bits, unknown_magic,
+};
+use super::{bytes_of, number_or, write_nullable};
 use crate::cursor::Cursor;
-use crate::error::{Code, Loss, counted};
+use crate::error::{Code, Loss};
+use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::header::Header;
 use crate::mode::{Mode, Stop};
-use crate::value::ByteOrder;
 use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
 
 /// What the three layouts differ in.
@@ -32,6 +36,10 @@ pub trait Layout: 'static {
     const NAME: &'static str;
     const SOURCE: &'static str;
     const LAYOUT: &'static str;
+    // Of a set of such messages.
+    const SET_NAME: &'static str;
+    const SET_SOURCE: &'static str;
+    const SET_LAYOUT: &'static str;
     /// The value is a wrapper, in which the headers are.
     const WRAPPED: bool;
     type Block: Block;
@@ -46,6 +54,9 @@ impl Layout for Typed {
     const SOURCE: &'static str = "KIP-82 draft, typed string keys: message format 2";
     const LAYOUT: &'static str = "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, \
                                   [kip82-typed block], value";
+    const SET_NAME: &'static str = "kip82-messages";
+    const SET_SOURCE: &'static str = "KIP-82 draft, typed string keys: message set";
+    const SET_LAYOUT: &'static str = "kip82-message, repeated to the end; a compressed one holds a set of its own";
     const WRAPPED: bool = false;
     type Block = Kip82Typed;
 }
@@ -55,6 +66,9 @@ impl Layout for Int {
     const SOURCE: &'static str = "KIP-82 draft, integer keys: message format 2";
     const LAYOUT: &'static str = "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, \
                                   [kip82-int block], value";
+    const SET_NAME: &'static str = "kip82-messages-int";
+    const SET_SOURCE: &'static str = "KIP-82 draft, integer keys: message set";
+    const SET_LAYOUT: &'static str = "kip82-message-int, repeated to the end; a compressed one holds a set of its own";
     const WRAPPED: bool = false;
     type Block = Kip82Int;
 }
@@ -64,6 +78,10 @@ impl Layout for Wrapped {
     const SOURCE: &'static str = "KIP-82 alternative, value message wrapper: message format 2";
     const LAYOUT: &'static str =
         "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, kip82-wrapper";
+    const SET_NAME: &'static str = "kip82-messages-wrapper";
+    const SET_SOURCE: &'static str = "KIP-82 alternative, value message wrapper: message set";
+    const SET_LAYOUT: &'static str =
+        "kip82-message-wrapper, repeated to the end; a compressed one holds a set of its own";
     const WRAPPED: bool = true;
     type Block = Kip82Int;
 }
@@ -74,26 +92,10 @@ pub struct Kip82Message<L>(PhantomData<L>);
 /// The message format of the drafts.
 pub const MAGIC: i8 = 2;
 
-pub const CODEC_BITS: u8 = 0x07;
-pub const LOG_APPEND_BIT: u8 = 0x08;
 /// "Headers follow", or "tombstone".
 const BIT_4: u8 = 0x10;
 
-/// Offset and size, which the size does not count.
-pub const FRAME_LEN: usize = 12;
 const CRC_LEN: usize = 4;
-
-// Places of fields, in the order of the table without its headers.
-pub const OFFSET: usize = 0;
-pub const MAGIC_FIELD: usize = 2;
-pub const ATTRIBUTES: usize = 3;
-pub const TIMESTAMP: usize = 4;
-pub const KEY: usize = 5;
-pub const VALUE: usize = 6;
-const TOMBSTONE: usize = 7;
-
-/// Fields but the headers, in the order of the table.
-pub type Fields<'a> = [FieldValue<'a>; 8];
 
 /// In the wrapper layout a tombstone is told apart from a null value.
 const WRAPPED_FIELDS: &[Field] = &fields(Role::Tombstone);
@@ -142,112 +144,28 @@ impl<L: Layout> Envelope for Kip82Message<L> {
     }
 }
 
-/// A message without its frame, and the offset that the frame states.
-pub struct Framed<'a> {
-    pub offset: i64,
-    pub message: Cursor<'a>,
-}
-
-/// The frame at the cursor, which steps over the message in it.
-pub fn open_frame<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<Framed<'a>, Stop> {
-    let offset = cursor.number("offset", ByteOrder::Big, mode)?;
-    let size = cursor.length32("message size", mode)?;
-    Ok(Framed { offset, message: cursor.split(size, "message", mode)? })
-}
-
-/// A message, and where its value begins in the cell; nowhere when the message ends in the length before it.
-pub struct Message<'a> {
-    pub opened: Opened<'a, Fields<'a>>,
-    pub value_at: Option<usize>,
-}
-
-/// The message in a frame.
-pub fn open_message<'a, L: Layout, M: Mode>(
-    Framed { offset, mut message }: Framed<'a>,
-    mode: &mut M,
-) -> Result<Message<'a>, Stop> {
-    let crc_at = message.at();
-    let crc: u32 = message.number("crc", ByteOrder::Big, mode)?;
-    let covered = message.peek_rest();
-    let magic_at = message.at();
-    let magic: i8 = message.number("magic", ByteOrder::Big, mode)?;
-    let undefined = match magic {
-        0 => !CODEC_BITS,
-        1 => !(CODEC_BITS | LOG_APPEND_BIT),
-        MAGIC => !(CODEC_BITS | LOG_APPEND_BIT | BIT_4),
-        other => {
-            return Err(mode.hard(Code::BadMagic, Some(magic_at), || unknown_magic(other)));
-        }
-    };
-    let made = crc32(covered);
-    if made != crc {
-        mode.soft(Code::BadCrc, Some(crc_at), || bad_crc(crc, made))?;
+/// Opens the message in a frame.
+pub fn open_message<'a, L: Layout, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop> {
+    let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), mode)?;
+    if head.magic != MAGIC {
+        return head.finish(mode, open_body);
     }
-    let attributes_at = message.at();
-    let attributes: i8 = message.number("attributes", ByteOrder::Big, mode)?;
-    let bits = attributes as u8;
-    if bits & undefined != 0 {
-        mode.soft(Code::BadAttributes, Some(attributes_at), || undefined_bits(bits & undefined))?;
+    let (is_set, bit_4) = (head.bits() & CODEC_BITS != 0, head.bits() & BIT_4 != 0);
+    if L::WRAPPED {
+        let mut message = head.finish(mode, if is_set { open_body } else { open_wrapped })?;
+        message.opened.fields[TOMBSTONE] = FieldValue::Bool(bit_4);
+        return Ok(message);
     }
-    if !L::WRAPPED && magic == MAGIC && bits & CODEC_BITS != 0 && bits & BIT_4 != 0 {
-        mode.soft(Code::BadAttributes, Some(attributes_at), || HEADERS_OF_A_SET.into())?;
+    if is_set && bit_4 {
+        mode.soft(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
     }
-    let timestamp = match magic {
-        0 => FieldValue::Null,
-        _ => FieldValue::Int64(message.number("timestamp", ByteOrder::Big, mode)?),
-    };
-    let key = match message.nullable_length32("key length", mode)? {
-        None => FieldValue::Null,
-        Some(len) => {
-            let at = message.at();
-            let key = message.take(len, "key", mode)?;
-            mode.label(at, message.at(), "key", || counted(len, "byte"));
-            FieldValue::Binary(key)
-        }
-    };
-    let (block, value, value_at) = match (L::WRAPPED, magic) {
-        (false, MAGIC) => {
-            let block = match bits & BIT_4 {
-                0 => message.nothing(),
-                _ => open_headers(&mut message, mode)?,
-            };
-            let value_at = after_length(&message);
-            (Some(block), open_value(&mut message, mode)?, value_at)
-        }
-        (true, MAGIC) if bits & CODEC_BITS == 0 => open_wrapped(&mut message, mode)?,
-        _ => {
-            let value_at = after_length(&message);
-            (None, open_value(&mut message, mode)?, value_at)
-        }
-    };
-    let tombstone = match (L::WRAPPED, magic, value) {
-        (true, MAGIC, _) => FieldValue::Bool(bits & BIT_4 != 0),
-        (_, _, Some(value)) => FieldValue::Bool(value == FieldValue::Null),
-        // What could not be read is not known to be null.
-        (_, _, None) => FieldValue::Null,
-    };
-    let fields = [
-        FieldValue::Int64(offset),
-        FieldValue::Int64(crc.into()),
-        FieldValue::Int64(magic.into()),
-        FieldValue::Int64(attributes.into()),
-        timestamp,
-        key,
-        value.unwrap_or(FieldValue::Null),
-        tombstone,
-    ];
-    Ok(Message { opened: Opened { block, fields }, value_at })
+    head.finish(mode, |rest, mode| {
+        let block = if bit_4 { open_headers(rest, mode)? } else { rest.nothing() };
+        Ok(Body { block: Some(block), ..open_body(rest, mode)? })
+    })
 }
 
 const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
-
-/// Of the length before a value.
-const LENGTH_LEN: usize = 4;
-
-/// Where what comes after a length begins.
-fn after_length(message: &Cursor<'_>) -> Option<usize> {
-    (message.remaining() >= LENGTH_LEN).then(|| message.at() + LENGTH_LEN)
-}
 
 /// The block after the key.
 fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Cursor<'a>, Stop> {
@@ -260,27 +178,19 @@ fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<C
     message.split(len, "headers block", mode)
 }
 
-/// The value, which ends the message; `None` when it could not be read.
-fn open_value<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Option<FieldValue<'a>>, Stop> {
-    let Some(value) = nullable_bytes(message, "value length", "value", mode)? else { return Ok(None) };
-    message.nothing_after("value", mode)?;
-    Ok(Some(value.map_or(FieldValue::Null, FieldValue::Binary)))
-}
-
-/// Headers, value and the place of it.
-type Wrapper<'a> = (Option<Cursor<'a>>, Option<FieldValue<'a>>, Option<usize>);
-
 /// The value that is a wrapper or null, which ends the message.
-fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Wrapper<'a>, Stop> {
+fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>, Stop> {
     let len = message.nullable_length32("value length", mode)?;
     let value_at = Some(message.at());
-    let Some(len) = len else {
-        message.nothing_after("value", mode)?;
-        return Ok((None, Some(FieldValue::Null), value_at));
+    let (block, value) = match len {
+        None => (None, FieldValue::Null),
+        Some(len) => {
+            let (block, value) = open_wrapper(message.split(len, "value", mode)?, mode)?;
+            (Some(block), value)
+        }
     };
-    let (block, value) = open_wrapper(message.split(len, "value", mode)?, mode)?;
     message.nothing_after("value", mode)?;
-    Ok((Some(block), Some(value), value_at))
+    Ok(Body { block, value: Some(value), value_at })
 }
 
 fn seal_message<L: Layout, M: Mode>(
@@ -289,7 +199,7 @@ fn seal_message<L: Layout, M: Mode>(
     mode: &mut M,
     out: &mut Vec<u8>,
 ) -> Result<(), Stop> {
-    let magic = number_or(fields[MAGIC_FIELD], MAGIC.into());
+    let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
         return Err(mode.hard(Code::BadMagic, None, || unknown_magic(magic)));
     }
@@ -352,22 +262,4 @@ fn seal_message<L: Layout, M: Mode>(
     out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());
     out[size_at + 4..covered_at].copy_from_slice(&crc.to_be_bytes());
     Ok(())
-}
-
-/// The checksum of these formats and of Iggy's payloads.
-pub fn crc32(bytes: &[u8]) -> u32 {
-    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes) as u32
-}
-
-/// What is wrong with a checksum that does not hold.
-pub fn bad_crc(given: u32, made: u32) -> String {
-    format!("the checksum is {given:08x} and the bytes give {made:08x}")
-}
-
-fn unknown_magic(magic: impl Into<i64>) -> String {
-    format!("magic {} is unknown: 0, 1 and 2 are known", magic.into())
-}
-
-fn undefined_bits(bits: u8) -> String {
-    format!("attribute bits 0x{bits:02x} are not defined")
 }

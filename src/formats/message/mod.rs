@@ -4,6 +4,7 @@ pub mod iggy_message;
 pub mod iggy_message_2023;
 pub mod kip82_message;
 pub mod kip82_wrapper;
+pub mod legacy;
 pub mod streams;
 pub mod streams_timestamped;
 

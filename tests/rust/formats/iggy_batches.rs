@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use letterhead::error::Code;
 use letterhead::format::Format::{IggyBatch, IggyPolled2023};
-use letterhead::formats::message::kip82_message::crc32;
+use letterhead::formats::checksum::crc32;
 use twox_hash::XxHash3_64;
 
 use crate::common::{STRICT, faults, read};

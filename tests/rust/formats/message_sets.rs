@@ -3,7 +3,7 @@
 use letterhead::codec::{Codec, compress};
 use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper};
-use letterhead::formats::message::kip82_message::crc32;
+use letterhead::formats::checksum::crc32;
 
 use crate::common::{LENIENT, STRICT, faults, read};
 use crate::kip82_messages::sealed;

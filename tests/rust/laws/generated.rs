@@ -3,7 +3,7 @@
 use letterhead::ask::Asked;
 use letterhead::codec::{Codec, compress};
 use letterhead::format::Format;
-use letterhead::formats::message::kip82_message::crc32;
+use letterhead::formats::checksum::crc32;
 use letterhead::kind::{Kind, Kinds, Scalar};
 use letterhead::mode::OnLoss;
 use letterhead::spelling::Spelling;

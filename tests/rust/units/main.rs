@@ -10,6 +10,7 @@ mod header;
 mod headers;
 mod inspect;
 mod kind;
+mod layers;
 mod limits;
 mod log_index;
 mod mode;

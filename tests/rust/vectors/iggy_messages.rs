@@ -2,7 +2,7 @@
 
 use letterhead::error::Code;
 use letterhead::format::Format;
-use letterhead::formats::message::kip82_message::crc32;
+use letterhead::formats::checksum::crc32;
 use letterhead::walk::WriteOptions;
 use serde_json::Value;
 
