@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::{Code, counted};
 use crate::kernel::Span;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.
     #[inline(always)]
-    pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8], Stop> {
+    pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
         if len > self.remaining() {
             let (at, left) = (self.at(), self.remaining());
             return Err(mode.hard(Code::Truncated, Some(at), || too_short(field, len, left)));
@@ -81,7 +81,7 @@ impl<'a> Cursor<'a> {
 
     /// A cursor over the next `len` bytes, which this one steps over.
     #[inline]
-    pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>, Stop> {
+    pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>> {
         let at = self.at;
         self.take(len, field, mode)?;
         Ok(Cursor { at, end: at + len, ..*self })
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
 
     /// A zig-zag varint of 32 bits. `lenient` lets bits go that the fifth byte cannot carry.
     #[inline(always)]
-    pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32, Stop> {
+    pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32> {
         let start = self.at();
         // Lengths and counts below 64 take one byte: nearly all of them.
         match self.rest() {
@@ -118,7 +118,7 @@ impl<'a> Cursor<'a> {
     /// be kept in memory through the whole walk.
     #[cold]
     #[inline(never)]
-    fn long_varint<M: Mode>(self, field: &'static str, lenient: bool, mode: &mut M) -> Result<(i32, usize), Stop> {
+    fn long_varint<M: Mode>(self, field: &'static str, lenient: bool, mode: &mut M) -> Result<(i32, usize)> {
         let start = self.at();
         match varint::read(self.rest()) {
             Varint::Read { bits, len, lost } if lenient || !lost => {
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
 
     /// A zig-zag varint of 64 bits.
     #[inline]
-    pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64, Stop> {
+    pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64> {
         let start = self.at();
         match varint::read_64(self.rest()) {
             Varint::Read { bits, len, lost: false } => {
@@ -147,7 +147,7 @@ impl<'a> Cursor<'a> {
 
     /// A varint that says how many bytes follow.
     #[inline(always)]
-    pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize, Stop> {
+    pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize> {
         let start = self.at();
         let value = self.varint(field, lenient, mode)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, mode))
@@ -160,7 +160,7 @@ impl<'a> Cursor<'a> {
         field: &'static str,
         lenient: bool,
         mode: &mut M,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>> {
         let start = self.at();
         match self.varint(field, lenient, mode)? {
             -1 => Ok(None),
@@ -175,12 +175,7 @@ impl<'a> Cursor<'a> {
 
     /// A number of fixed width.
     #[inline]
-    pub fn number<N: Number, M: Mode>(
-        &mut self,
-        field: &'static str,
-        order: ByteOrder,
-        mode: &mut M,
-    ) -> Result<N, Stop> {
+    pub fn number<N: Number, M: Mode>(&mut self, field: &'static str, order: ByteOrder, mode: &mut M) -> Result<N> {
         let at = self.at();
         let value = N::from_bytes(self.take(N::WIDTH, field, mode)?, order);
         mode.label(at, self.at(), field, || value.to_string());
@@ -193,7 +188,7 @@ impl<'a> Cursor<'a> {
         field: &'static str,
         order: ByteOrder,
         mode: &mut M,
-    ) -> Result<Option<N>, Stop> {
+    ) -> Result<Option<N>> {
         let (at, left) = (self.at(), self.remaining());
         if left < N::WIDTH {
             mode.soft(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
@@ -208,7 +203,7 @@ impl<'a> Cursor<'a> {
         len: usize,
         field: &'static str,
         mode: &mut M,
-    ) -> Result<Option<&'a [u8]>, Stop> {
+    ) -> Result<Option<&'a [u8]>> {
         let (at, left) = (self.at(), self.remaining());
         if len > left {
             mode.soft(Code::Truncated, Some(at), || too_short(field, len, left))?;
@@ -219,7 +214,7 @@ impl<'a> Cursor<'a> {
 
     /// Four bytes, big-endian, that say how many bytes follow.
     #[inline]
-    pub fn length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<usize, Stop> {
+    pub fn length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<usize> {
         let start = self.at();
         let value: i32 = self.number(field, ByteOrder::Big, mode)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, mode))
@@ -227,7 +222,7 @@ impl<'a> Cursor<'a> {
 
     /// Four bytes, big-endian, that say how many bytes follow, or -1 for null.
     #[inline]
-    pub fn nullable_length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<usize>, Stop> {
+    pub fn nullable_length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<usize>> {
         let start = self.at();
         match self.number(field, ByteOrder::Big, mode)? {
             -1 => Ok(None),
@@ -236,7 +231,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Notes that bytes are left where none should be.
-    pub fn nothing_after<M: Mode>(&self, last: &'static str, mode: &mut M) -> Result<(), Stop> {
+    pub fn nothing_after<M: Mode>(&self, last: &'static str, mode: &mut M) -> Result {
         match self.remaining() {
             0 => Ok(()),
             left => mode.soft(Code::TrailingBytes, Some(self.at()), || {

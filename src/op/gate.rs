@@ -7,7 +7,7 @@ use crate::ask::Spelled;
 use crate::error::{Code, Loss, longer, no_bytes};
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::spelling::{Spelling, text_of};
 use crate::value::ByteOrder;
 use crate::walk::Carries;
@@ -36,7 +36,7 @@ pub fn key_for<'a, M: Mode>(
     from: KeyForm,
     header: &Header<'a>,
     mode: &mut M,
-) -> Result<Option<Key<'a>>, Stop> {
+) -> Result<Option<Key<'a>>> {
     let lost = |message: String| lost(header.index, &header.key, Code::KeyNotCarried, message);
     let key = &header.key;
     match (form, key) {
@@ -113,7 +113,7 @@ fn is_integer(kind: Kind) -> bool {
 
 /// Whether the key has a length that the target takes.
 #[inline]
-pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) -> Result<bool, Stop> {
+pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) -> Result<bool> {
     let len = match &header.key {
         Key::Text(text) => text.as_bytes().len(),
         Key::Typed(typed) => typed.byte_len(),
@@ -124,7 +124,7 @@ pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) ->
 
 /// Whether a value of this length is one that the target takes.
 #[inline]
-pub fn value_fits<M: Mode>(carries: Carries, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool, Stop> {
+pub fn value_fits<M: Mode>(carries: Carries, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool> {
     part_fits(carries, "value", Code::EmptyValue, header, len, mode)
 }
 
@@ -142,7 +142,7 @@ fn part_fits<M: Mode>(
     header: &Header<'_>,
     len: usize,
     mode: &mut M,
-) -> Result<bool, Stop> {
+) -> Result<bool> {
     if length_fits(carries, len) {
         return Ok(true);
     }

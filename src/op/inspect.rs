@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::error::Fault;
 use crate::format::Visitor;
-use crate::mode::{Label, Labelled, Stop};
+use crate::mode::{Label, Labelled, Result};
 use crate::walk::{
     Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch, walk_cell,
 };
@@ -57,12 +57,7 @@ impl<B> Walked<B> {
 impl<'a, B: Batch> Messages<'a> for Walked<B> {
     type Within<'b> = Self;
 
-    fn message<M: Noting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        mode: &mut M,
-    ) -> Result<(), Stop> {
+    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result {
         self.0.limits.check_message(message_len(fields, block), mode.noted())?;
         if let Some(cursor) = block {
             // A block that breaks does not hide the message after it.
@@ -72,7 +67,7 @@ impl<'a, B: Batch> Messages<'a> for Walked<B> {
         Ok(())
     }
 
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
+    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result {
         mode.enter_header(None);
         self.0.limits.check_message(0, mode.noted())
     }

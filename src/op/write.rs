@@ -11,7 +11,7 @@ use crate::ask::{Asked, Spelled};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
 use crate::kind::{Kind, Scalar};
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
 use crate::spelling::{Spelling, is_other_nan, typed, untyped};
 use crate::value::{ByteOrder, Checks, Misfit, bits_of};
 use crate::walk::{Batch, Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
@@ -106,7 +106,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
     }
 
     /// Writes the message behind what `out` holds. Nothing is written when it fails.
-    pub fn seal<M: Mode>(&mut self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed, Stop> {
+    pub fn seal<M: Mode>(&mut self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
             return Err(mode.hard(Code::NullNotCarried, None, refused));
@@ -146,7 +146,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
         source: &Key<'a>,
         bytes: &'a [u8],
         mode: &mut M,
-    ) -> Result<Option<Cow<'a, [u8]>>, Stop> {
+    ) -> Result<Option<Cow<'a, [u8]>>> {
         let (index, key) = (header.index, header.key.clone());
         let lost = |code, message: String| gate::lost(index, &key, code, message);
         let bits = match header.kind {
@@ -261,7 +261,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
     /// Bits that are no value of their kind.
     #[cold]
-    fn misfit<T, M: Mode>(&self, index: usize, key: &Key<'a>, misfit: Misfit, mode: &mut M) -> Result<Option<T>, Stop> {
+    fn misfit<T, M: Mode>(&self, index: usize, key: &Key<'a>, misfit: Misfit, mode: &mut M) -> Result<Option<T>> {
         match self.origin.direction {
             Direction::Convert => mode.loss(false, || gate::lost(index, key, misfit.code, misfit.message))?,
             _ => mode.soft(misfit.code, None, || misfit.message)?,
@@ -329,7 +329,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
     /// A header that the target may not be able to carry as it is.
     #[inline(never)]
-    fn gated<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn gated<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result {
         let source = match gate::is_key_of(E::Block::KEYS, E::Block::KINDS, &header.key) {
             true => None,
             false => {
@@ -381,7 +381,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
 impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result {
         if E::Block::KEYS == KeyForm::Text
             && let Key::Typed(typed) = header.key
             && let Some(Ok(text)) = typed.string().map(Text::new)
@@ -416,7 +416,7 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<E: Envelope, M: Mode>(&self, mode: &mut M) -> Result<Result<Option<Vec<u8>>, Stop>, Error> {
+    fn write<E: Envelope, M: Mode>(&self, mode: &mut M) -> Result<Result<Option<Vec<u8>>>, Error> {
         let mut writer = Writer::<E>::new(self.options.clone(), Origin::GIVEN)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);

@@ -34,12 +34,9 @@ use crate::error::{Code, counted};
 use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
 use crate::formats::message::signed;
-use crate::header::Header;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder::Little;
-use crate::walk::{
-    Batch, Envelope, Field, FieldType, FieldValue, Is, Messages, Noting, Opened, ReadOptions, Role, Sealed,
-};
+use crate::walk::{Batch, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role};
 
 pub struct IggyBatch;
 
@@ -66,10 +63,10 @@ impl Batch for IggyBatch {
 
     fn messages<'a, M: Noting, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
-        _options: ReadOptions,
+        _: ReadOptions,
         mode: &mut M,
         each: &mut V,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         let prefix = prefix_len(cursor.peek_rest());
         cursor.take(prefix, "polled prefix", mode)?;
         mode.label(0, prefix, "polled prefix", || counted(prefix, "byte"));
@@ -137,7 +134,7 @@ struct Base {
     origin: u64,
 }
 
-fn read_batch<'a, M: Noting, V: Messages<'a>>(cursor: &mut Cursor<'a>, mode: &mut M, each: &mut V) -> Result<(), Stop> {
+fn read_batch<'a, M: Noting, V: Messages<'a>>(cursor: &mut Cursor<'a>, mode: &mut M, each: &mut V) -> Result {
     // What is wrong with the batch is wrong with its first message.
     mode.begin_message();
     let (base, count, count_at, mut frames) = open_batch(cursor, mode)?;
@@ -170,7 +167,7 @@ fn read_batch<'a, M: Noting, V: Messages<'a>>(cursor: &mut Cursor<'a>, mode: &mu
 }
 
 /// The header of a batch: what its frames count from, how many there are and where that stands, and they.
-fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Base, u32, usize, Cursor<'a>), Stop> {
+fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Base, u32, usize, Cursor<'a>)> {
     let whole = cursor.peek_rest();
     let mut header = cursor.split(HEADER_LEN, "batch header", mode)?;
     header.number::<u64, _>("partition id", Little, mode)?;
@@ -209,7 +206,7 @@ fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Bas
 }
 
 /// The rest of a batch header: a producer or nothing, then nothing.
-fn check_zeros<M: Mode>(header: &mut Cursor<'_>, mode: &mut M) -> Result<(), Stop> {
+fn check_zeros<M: Mode>(header: &mut Cursor<'_>, mode: &mut M) -> Result {
     let producer_at = header.at();
     let flag: u8 = header.number("producer flag", Little, mode)?;
     let producer = header.take(RESERVED - PRODUCER - 1, "producer", mode)?;
@@ -238,7 +235,7 @@ fn open_frame<'a, M: Mode>(
     cursor: &mut Cursor<'a>,
     base: &Base,
     mode: &mut M,
-) -> Result<Opened<'a, [FieldValue<'a>; 6]>, Stop> {
+) -> Result<Opened<'a, [FieldValue<'a>; 6]>> {
     let at = cursor.at();
     let whole = cursor.peek_rest();
     let checksum: u64 = cursor.number("checksum", Little, mode)?;
@@ -274,9 +271,6 @@ fn open_frame<'a, M: Mode>(
 
 impl Envelope for Frame {
     const NAME: &'static str = IggyBatch::NAME;
-    const IS: Is = Is::Envelope;
-    const SOURCE: &'static str = IggyBatch::SOURCE;
-    const LAYOUT: &'static str = IggyBatch::LAYOUT;
     const FIELDS: &'static [Field] = &[
         Field::new("offset", FieldType::Natural, Role::Offset),
         Field::new("timestamp", FieldType::Natural, Role::Micros),
@@ -289,16 +283,4 @@ impl Envelope for Frame {
 
     type Block = Iggy;
     type Fields<'a> = [FieldValue<'a>; 6];
-
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        _options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
-        open_frame(&mut cursor, &Base { offset: 0, timestamp: 0, origin: 0 }, mode)
-    }
-
-    fn seal<M: Mode>(_: &[FieldValue<'_>], _: &[Header<'_>], mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed, Stop> {
-        Err(mode.hard(Code::NullField, None, || "frames of a batch are read, not written".into()))
-    }
 }

@@ -21,12 +21,9 @@ use crate::formats::checksum::{crc32, mismatch};
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::formats::message::iggy_message_2023::open_body;
 use crate::formats::message::signed;
-use crate::header::Header;
-use crate::mode::{Exact, Mode, Stop};
+use crate::mode::{Exact, Mode, Result, Stop};
 use crate::value::ByteOrder::Little;
-use crate::walk::{
-    Batch, Envelope, Field, FieldType, FieldValue, Is, Messages, Noting, Opened, ReadOptions, Role, Sealed,
-};
+use crate::walk::{Batch, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role};
 
 pub struct IggyPolled2023;
 
@@ -44,10 +41,10 @@ impl Batch for IggyPolled2023 {
 
     fn messages<'a, M: Noting, V: Messages<'a>>(
         mut cursor: Cursor<'a>,
-        _options: ReadOptions,
+        _: ReadOptions,
         mode: &mut M,
         each: &mut V,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         let with_state = has_state(cursor);
         while cursor.remaining() > 0 {
             mode.begin_message();
@@ -106,7 +103,7 @@ fn open_polled<'a, M: Mode>(
     cursor: &mut Cursor<'a>,
     with_state: bool,
     mode: &mut M,
-) -> Result<(Opened<'a, [FieldValue<'a>; 6]>, bool), Stop> {
+) -> Result<(Opened<'a, [FieldValue<'a>; 6]>, bool)> {
     let at = cursor.at();
     let offset = cursor.number("offset", Little, mode)?;
     let offset = signed(offset, "offset", at, mode)?;
@@ -129,7 +126,7 @@ fn open_polled<'a, M: Mode>(
     Ok((Opened { block: Some(block), fields }, whole))
 }
 
-fn open_state<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<FieldValue<'a>, Stop> {
+fn open_state<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<FieldValue<'a>> {
     let at = cursor.at();
     let code: u8 = cursor.number("state", Little, mode)?;
     match STATES.iter().find(|(known, _)| *known == code) {
@@ -143,9 +140,6 @@ fn open_state<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<Fiel
 
 impl Envelope for PolledMessage {
     const NAME: &'static str = IggyPolled2023::NAME;
-    const IS: Is = Is::Envelope;
-    const SOURCE: &'static str = IggyPolled2023::SOURCE;
-    const LAYOUT: &'static str = IggyPolled2023::LAYOUT;
     const FIELDS: &'static [Field] = &[
         Field::new("offset", FieldType::Natural, Role::Offset),
         Field::new("state", FieldType::Text, Role::State),
@@ -158,17 +152,4 @@ impl Envelope for PolledMessage {
 
     type Block = Iggy2023;
     type Fields<'a> = [FieldValue<'a>; 6];
-
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        _options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
-        let with_state = has_state(cursor);
-        open_polled(&mut cursor, with_state, mode).map(|(opened, _)| opened)
-    }
-
-    fn seal<M: Mode>(_: &[FieldValue<'_>], _: &[Header<'_>], mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed, Stop> {
-        Err(mode.hard(Code::NullField, None, || "polled messages are read, not written".into()))
-    }
 }

@@ -10,7 +10,7 @@ use super::message_set::{SetLayout, is_cut_off, read_framed};
 use crate::cursor::Cursor;
 use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
 use crate::formats::message::legacy::{Fields, Framed, Message, open_frame};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::walk::{Batch, Messages, Noting, ReadOptions};
 
 /// A set of messages in one of the layouts.
@@ -19,7 +19,7 @@ pub struct Kip82Messages<L>(PhantomData<L>);
 impl<L: Layout> SetLayout for L {
     type Handed<'a> = Fields<'a>;
 
-    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop> {
+    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
         open_message::<L, M>(frame, mode)
     }
 
@@ -39,7 +39,7 @@ impl<L: Layout> Batch for Kip82Messages<L> {
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         while cursor.remaining() > 0 {
             if options.lenient && is_cut_off(&cursor) {
                 return Ok(());

@@ -18,14 +18,14 @@ use crate::formats::message::legacy::{
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
-use crate::mode::{Exact, Mode, Stop};
+use crate::mode::{Exact, Mode, Result, Stop};
 use crate::walk::{FieldValue, Messages, Noting, Opened};
 
 /// The messages of a set: how one is opened, and the fields that it is handed over with.
 pub trait SetLayout {
     type Handed<'a>: AsRef<[FieldValue<'a>]>;
 
-    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop>;
+    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>>;
 
     /// `set` is the attributes of the compressed set that a message is in.
     fn handed<'a>(fields: Fields<'a>, set: Option<u8>) -> Self::Handed<'a>;
@@ -37,7 +37,7 @@ pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
     limits: Limits,
     mode: &mut M,
     each: &mut V,
-) -> Result<(), Stop> {
+) -> Result {
     let attributes_at = frame.message.at() + ATTRIBUTES_WITHIN;
     match L::open(frame, mode) {
         Err(Stop) => each.unreadable(mode),
@@ -74,7 +74,7 @@ fn decompressed<M: Noting>(
     attributes_at: usize,
     value_at: usize,
     mode: &mut M,
-) -> Result<Vec<u8>, Stop> {
+) -> Result<Vec<u8>> {
     let codec = match Codec::from_attributes(codec) {
         Some(known @ (Codec::Gzip | Codec::Snappy | Codec::Lz4)) => known,
         _ => return Err(unknown_codec(codec, attributes_at, mode)),
@@ -104,7 +104,7 @@ fn expand<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
     value_at: usize,
     mode: &mut M,
     each: &mut V,
-) -> Result<(), Stop> {
+) -> Result {
     mode.noted().messages -= 1;
     in_place_of(mode, value_at, |inner| {
         // What is wrong with the outer message is wrong with the first one in it, which takes its number.
@@ -113,11 +113,7 @@ fn expand<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
 }
 
 /// Reads what was compressed: places in it mean nothing to who has the cell, so its faults stand where it does.
-pub fn in_place_of<M: Noting>(
-    mode: &mut M,
-    at: usize,
-    read: impl FnOnce(&mut Exact) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+pub fn in_place_of<M: Noting>(mode: &mut M, at: usize, read: impl FnOnce(&mut Exact) -> Result) -> Result {
     let outer = mode.noted();
     let mut inner = Exact::new(outer.on_loss);
     inner.place = Some(at);
@@ -135,7 +131,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
     outer: &Opened<'_, Fields<'_>>,
     mode: &mut Exact,
     each: &mut V,
-) -> Result<(), Stop> {
+) -> Result {
     let magic = number_or(outer.fields[MAGIC], 0);
     let base = match magic {
         0 => 0,
@@ -173,7 +169,7 @@ fn expand_set<'a, L: SetLayout, V: Messages<'a>>(
 }
 
 /// A message of a compressed set has the magic of the set.
-fn refuse_other_magic(frame: &Framed<'_>, magic: i64, mode: &mut Exact) -> Result<(), Stop> {
+fn refuse_other_magic(frame: &Framed<'_>, magic: i64, mode: &mut Exact) -> Result {
     match frame.message.peek(MAGIC_WITHIN).map(|found| i64::from(found as i8)) {
         Some(found) if found != magic => {
             Err(mode.hard(Code::BadMagic, None, || format!("magic {found} inside a set of magic {magic}")))
@@ -183,7 +179,7 @@ fn refuse_other_magic(frame: &Framed<'_>, magic: i64, mode: &mut Exact) -> Resul
 }
 
 /// A message of a compressed set is no compressed set.
-fn refuse_set(inner: &Opened<'_, Fields<'_>>, mode: &mut Exact) -> Result<(), Stop> {
+fn refuse_set(inner: &Opened<'_, Fields<'_>>, mode: &mut Exact) -> Result {
     if number_or(inner.fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
         return Err(mode.hard(Code::BadAttributes, None, || "a compressed set inside a compressed set".into()));
     }

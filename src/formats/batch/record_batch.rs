@@ -37,11 +37,11 @@ use crate::formats::message::{bytes_of, number_or};
 use crate::header::Header;
 use crate::kernel::Padded;
 use crate::limits::Limits;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder::Big;
 use crate::varint;
 use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Is, Messages, Noting, Opened, ReadOptions, Role, Sealed,
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role, Sealed,
 };
 
 pub struct RecordBatch;
@@ -86,7 +86,7 @@ impl Batch for RecordBatch {
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         while cursor.remaining() > 0 {
             if options.lenient && is_cut_off(&cursor) {
                 return Ok(());
@@ -128,12 +128,7 @@ struct Header2 {
     count_at: usize,
 }
 
-fn read_batch<'a, M: Noting, V: Messages<'a>>(
-    frame: Framed<'a>,
-    limits: Limits,
-    mode: &mut M,
-    each: &mut V,
-) -> Result<(), Stop> {
+fn read_batch<'a, M: Noting, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, mode: &mut M, each: &mut V) -> Result {
     let read = match open_batch(frame, mode) {
         Err(Stop) => Err(Stop),
         Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
@@ -157,7 +152,7 @@ fn read_batch<'a, M: Noting, V: Messages<'a>>(
 }
 
 /// The header of a batch whose checksum holds, its records, and where its attributes stand.
-fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, Cursor<'a>, usize), Stop> {
+fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, Cursor<'a>, usize)> {
     let Framed { offset: base_offset, message: mut batch } = frame;
     let _: i32 = batch.number("leader epoch", Big, mode)?;
     let _: i8 = batch.number("magic", Big, mode)?;
@@ -195,13 +190,7 @@ fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, 
     Ok((header, batch, attributes_at))
 }
 
-fn decompressed<M: Mode>(
-    codec: u8,
-    records: Cursor<'_>,
-    limits: Limits,
-    at: usize,
-    mode: &mut M,
-) -> Result<Vec<u8>, Stop> {
+fn decompressed<M: Mode>(codec: u8, records: Cursor<'_>, limits: Limits, at: usize, mode: &mut M) -> Result<Vec<u8>> {
     let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, mode)) };
     let bytes = records.peek_rest();
     mode.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
@@ -215,7 +204,7 @@ fn read_records<'a, M: Noting, V: Messages<'a>>(
     mut records: Cursor<'a>,
     mode: &mut M,
     each: &mut V,
-) -> Result<(), Stop> {
+) -> Result {
     let mut found = 0;
     let mut next_message = |mode: &mut M| {
         if found > 0 {
@@ -251,11 +240,7 @@ fn read_records<'a, M: Noting, V: Messages<'a>>(
 }
 
 #[inline]
-fn open_record<'a, M: Mode>(
-    batch: &Header2,
-    mut record: Cursor<'a>,
-    mode: &mut M,
-) -> Result<Opened<'a, Fields<'a>>, Stop> {
+fn open_record<'a, M: Mode>(batch: &Header2, mut record: Cursor<'a>, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
     // Kafka has given the attributes of a record no meaning yet.
     let _: i8 = record.number("record attributes", Big, mode)?;
     let timestamp_delta = record.varlong("timestamp delta", mode)?;
@@ -292,7 +277,7 @@ fn nullable_run<'a, M: Mode>(
     length: &'static str,
     field: &'static str,
     mode: &mut M,
-) -> Result<FieldValue<'a>, Stop> {
+) -> Result<FieldValue<'a>> {
     let Some(len) = record.nullable_length(length, false, mode)? else { return Ok(FieldValue::Null) };
     let at = record.at();
     let run = record.take(len, field, mode)?;
@@ -310,7 +295,7 @@ struct Old;
 impl SetLayout for Old {
     type Handed<'a> = Fields<'a>;
 
-    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop> {
+    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
         open_message(frame, mode)
     }
 
@@ -330,9 +315,6 @@ impl SetLayout for Old {
 
 impl Envelope for Record {
     const NAME: &'static str = RecordBatch::NAME;
-    const IS: Is = Is::Envelope;
-    const SOURCE: &'static str = RecordBatch::SOURCE;
-    const LAYOUT: &'static str = RecordBatch::LAYOUT;
     const FIELDS: &'static [Field] = &[
         Field::new("offset", FieldType::Int64, Role::Offset),
         Field::new("timestamp", FieldType::Int64, Role::Millis),
@@ -350,32 +332,12 @@ impl Envelope for Record {
     type Block = Kafka;
     type Fields<'a> = Fields<'a>;
 
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        _: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
-        let alone = Header2 {
-            base_offset: 0,
-            base_timestamp: 0,
-            appended: None,
-            producer_id: NONE,
-            producer_epoch: NONE,
-            base_sequence: -1,
-            attributes: 0,
-            count: 1,
-            count_at: 0,
-        };
-        let len = cursor.length("record length", false, mode)?;
-        open_record(&alone, cursor.split(len, "record", mode)?, mode)
-    }
-
     fn seal<M: Mode>(
         fields: &[FieldValue<'_>],
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         let offset = number_or(fields[OFFSET], 0);
         let Ok(offset_delta) = i32::try_from(offset) else {
             return Err(mode.hard(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));

@@ -21,12 +21,12 @@ use crate::error::{Code, counted};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::frame::{Typed, Types};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::{ByteOrder, Checks, bits_of};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::describe_typed;
 use super::iggy_parts::{LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
+use super::{describe_typed, walk_to_end};
 
 pub struct Iggy;
 
@@ -56,27 +56,12 @@ impl Block for Iggy {
     const MOST_WRITTEN: usize = MAX_BLOCK;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-        sink: &mut S,
-    ) -> Result<(), Stop> {
+    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
         let kinds = if options.strict_kinds { Kinds::IggyNamed } else { Kinds::Iggy };
-        let mut index = 0;
-        while cursor.remaining() > 0 {
-            mode.enter_header(Some(index));
-            options.limits.check_header(index, cursor.at(), mode)?;
-            if let Some(header) = read_header(&mut cursor, index, kinds, mode)? {
-                sink.header(header, mode)?;
-            }
-            index += 1;
-        }
-        mode.enter_header(None);
-        Ok(())
+        walk_to_end(cursor, options, mode, sink, |cursor, index, mode| read_header(cursor, index, kinds, mode))
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
         let len = headers.iter().map(written_len).sum();
         if len > MAX_BLOCK {
             return Err(
@@ -103,7 +88,7 @@ fn read_header<'a, M: Mode>(
     index: usize,
     kinds: Kinds,
     mode: &mut M,
-) -> Result<Option<Header<'a>>, Stop> {
+) -> Result<Option<Header<'a>>> {
     let key_kind = read_kind(cursor, kinds, "key kind", mode)?;
     let (key_len, key_fits) = read_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
     let key_at = cursor.at();

@@ -17,12 +17,12 @@ use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::{Typed, Types};
 use crate::kind::Kinds;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
 use super::iggy_parts::{LEAST_PART, MOST_PART, read_kind, read_len, read_value, write_bits};
-use super::{read_text_key, text_of_key};
+use super::{read_text_key, text_of_key, walk_to_end};
 
 pub struct Iggy2023;
 
@@ -52,26 +52,11 @@ impl Block for Iggy2023 {
     const MOST_WRITTEN: usize = MAX_VALUES;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-        sink: &mut S,
-    ) -> Result<(), Stop> {
-        let mut index = 0;
-        while cursor.remaining() > 0 {
-            mode.enter_header(Some(index));
-            options.limits.check_header(index, cursor.at(), mode)?;
-            if let Some(header) = read_header(&mut cursor, index, mode)? {
-                sink.header(header, mode)?;
-            }
-            index += 1;
-        }
-        mode.enter_header(None);
-        Ok(())
+    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
+        walk_to_end(cursor, options, mode, sink, read_header)
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
         let values: usize = headers.iter().map(|header| header.value.map_or(0, <[u8]>::len)).sum();
         if values > MAX_VALUES {
             return Err(
@@ -99,7 +84,7 @@ fn written_len(header: &Header<'_>) -> usize {
 
 /// One header; `None` when it could not be read and the walk goes on.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
+fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>> {
     let (key_len, key_fits) = read_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
     let key = read_text_key(cursor, key_len, None, mode)?;
     let kind = read_kind(cursor, Kinds::IggyNamed, "value kind", mode)?;

@@ -7,7 +7,7 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Exact;
 use crate::kind::Kinds;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
@@ -29,19 +29,14 @@ impl Block for IggyAuto {
     type Frame = Exact;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-        sink: &mut S,
-    ) -> Result<(), Stop> {
+    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
         match cursor.peek(1) {
             Some(0) => Iggy2023::walk(cursor, options, mode, sink),
             _ => Iggy::walk(cursor, options, mode, sink),
         }
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
         Iggy::encoded_len(headers, mode)
     }
 

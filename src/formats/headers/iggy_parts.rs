@@ -4,7 +4,7 @@
 use crate::cursor::Cursor;
 use crate::error::{Code, longer, no_bytes};
 use crate::kind::{Kind, Kinds};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
 
 use super::{describe, describe_typed, unknown_kind};
@@ -20,7 +20,7 @@ pub fn read_kind<M: Mode>(
     kinds: Kinds,
     field: &'static str,
     mode: &mut M,
-) -> Result<Option<Kind>, Stop> {
+) -> Result<Option<Kind>> {
     let at = cursor.at();
     let code = cursor.take(1, field, mode)?[0];
     let kind = kinds.kind(code);
@@ -39,7 +39,7 @@ pub fn read_len<M: Mode>(
     field: &'static str,
     empty: Code,
     mode: &mut M,
-) -> Result<(usize, bool), Stop> {
+) -> Result<(usize, bool)> {
     let at = cursor.at();
     let len = cursor.number::<u32, _>(field, ByteOrder::Little, mode)? as usize;
     let fits = (LEAST_PART..=MOST_PART).contains(&len);
@@ -58,7 +58,7 @@ pub fn read_value<'a, M: Mode>(
     cursor: &mut Cursor<'a>,
     kind: Option<Kind>,
     mode: &mut M,
-) -> Result<Option<(&'a [u8], usize)>, Stop> {
+) -> Result<Option<(&'a [u8], usize)>> {
     let (len, fits) = read_len(cursor, "value", "value length", Code::EmptyValue, mode)?;
     let at = cursor.at();
     let value = cursor.take(len, "value", mode)?;

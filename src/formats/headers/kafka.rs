@@ -20,7 +20,7 @@ use crate::error::{Code, counted};
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Varint;
 use crate::kind::Kinds;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
@@ -53,7 +53,7 @@ impl Block for Kafka {
         options: ReadOptions,
         mode: &mut M,
         sink: &mut S,
-    ) -> Result<(), Stop> {
+    ) -> Result {
         if cursor.remaining() == 0 {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl Block for Kafka {
         Ok(())
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
         if headers.is_empty() {
             return Ok(0);
         }
@@ -132,7 +132,7 @@ fn read_header<'a, M: Mode>(
     index: usize,
     lenient: bool,
     mode: &mut M,
-) -> Result<Option<Header<'a>>, Stop> {
+) -> Result<Option<Header<'a>>> {
     let key_len = cursor.length("key length", lenient, mode)?;
     // What Java makes of a key that is no text, it reads on with.
     let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);

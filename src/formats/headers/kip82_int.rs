@@ -14,11 +14,11 @@ use crate::cursor::Cursor;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::frame::Exact;
 use crate::kind::Kinds;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe};
+use super::{check_len, check_total, describe, walk_to_end};
 
 pub struct Kip82Int;
 
@@ -37,35 +37,11 @@ impl Block for Kip82Int {
     type Frame = Exact;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-        sink: &mut S,
-    ) -> Result<(), Stop> {
-        let mut index = 0;
-        while cursor.remaining() > 0 {
-            mode.enter_header(Some(index));
-            options.limits.check_header(index, cursor.at(), mode)?;
-            let key = Key::Int(cursor.number("key", ByteOrder::Big, mode)?);
-            mode.name_header(&key);
-            let len = cursor.nullable_length32("value length", mode)?;
-            let at = cursor.at();
-            let value = match len {
-                Some(len) => Some(cursor.take(len, "value", mode)?),
-                None => None,
-            };
-            if let Some(value) = value {
-                mode.label(at, cursor.at(), "value", || describe(value));
-            }
-            sink.header(Header { index, key, kind: None, value, at: Some(at) }, mode)?;
-            index += 1;
-        }
-        mode.enter_header(None);
-        Ok(())
+    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
+        walk_to_end(cursor, options, mode, sink, read_header)
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
         let mut len = 0;
         for header in headers {
             let value = header.value.map_or(0, <[u8]>::len);
@@ -83,4 +59,20 @@ impl Block for Kip82Int {
             out.extend_from_slice(header.value.unwrap_or_default());
         }
     }
+}
+
+#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>> {
+    let key = Key::Int(cursor.number("key", ByteOrder::Big, mode)?);
+    mode.name_header(&key);
+    let len = cursor.nullable_length32("value length", mode)?;
+    let at = cursor.at();
+    let value = match len {
+        Some(len) => Some(cursor.take(len, "value", mode)?),
+        None => None,
+    };
+    if let Some(value) = value {
+        mode.label(at, cursor.at(), "value", || describe(value));
+    }
+    Ok(Some(Header { index, key, kind: None, value, at: Some(at) }))
 }

@@ -16,11 +16,11 @@ use crate::cursor::Cursor;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Kip82;
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind};
+use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind, walk_to_end};
 
 pub struct Kip82Typed;
 
@@ -40,26 +40,11 @@ impl Block for Kip82Typed {
     type Frame = Kip82;
 
     #[inline]
-    fn walk<'a, M: Mode, S: Sink<'a>>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-        sink: &mut S,
-    ) -> Result<(), Stop> {
-        let mut index = 0;
-        while cursor.remaining() > 0 {
-            mode.enter_header(Some(index));
-            options.limits.check_header(index, cursor.at(), mode)?;
-            if let Some(header) = read_header(&mut cursor, index, mode)? {
-                sink.header(header, mode)?;
-            }
-            index += 1;
-        }
-        mode.enter_header(None);
-        Ok(())
+    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
+        walk_to_end(cursor, options, mode, sink, read_header)
     }
 
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop> {
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
         let mut len = 0;
         for header in headers {
             let key = text_of_key(header).len();
@@ -90,7 +75,7 @@ impl Block for Kip82Typed {
 
 /// One header; `None` when it could not be read and the walk goes on.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
-fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>, Stop> {
+fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>> {
     let key_len = cursor.length32("key length", mode)?;
     let key = read_text_key(cursor, key_len, None, mode)?;
     let value_len = cursor.length32("value length", mode)?;

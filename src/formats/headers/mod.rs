@@ -14,10 +14,10 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::header::{Header, Key, Text};
 use crate::kind::Kind;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{Block, Envelope, Field, FieldValue, Is, Opened, ReadOptions, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Open, Opened, ReadOptions, Sealed, Sink};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -32,7 +32,7 @@ impl<B: Block> Envelope for Bare<B> {
     type Block = B;
     type Fields<'a> = [FieldValue<'a>; 0];
 
-    fn open<'a, M: Mode>(cursor: Cursor<'a>, _: ReadOptions, _: &mut M) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(cursor: Cursor<'a>, _: ReadOptions, _: &mut M) -> Open<'a, Self> {
         Ok(Opened { block: Some(cursor), fields: [] })
     }
 
@@ -41,11 +41,34 @@ impl<B: Block> Envelope for Bare<B> {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         out.reserve(B::encoded_len(headers, mode)?);
         B::encode_into(headers, out);
         Ok(Sealed::Written)
     }
+}
+
+/// Hands over the headers up to the cursor's end, of a format that does not say how many there are. `read` returns
+/// `None` for a header that cannot be read and hides no other.
+#[inline(always)]
+fn walk_to_end<'a, M: Mode, S: Sink<'a>>(
+    mut cursor: Cursor<'a>,
+    options: ReadOptions,
+    mode: &mut M,
+    sink: &mut S,
+    read: impl Fn(&mut Cursor<'a>, usize, &mut M) -> Result<Option<Header<'a>>>,
+) -> Result {
+    let mut index = 0;
+    while cursor.remaining() > 0 {
+        mode.enter_header(Some(index));
+        options.limits.check_header(index, cursor.at(), mode)?;
+        if let Some(header) = read(&mut cursor, index, mode)? {
+            sink.header(header, mode)?;
+        }
+        index += 1;
+    }
+    mode.enter_header(None);
+    Ok(())
 }
 
 /// The bytes of a text key. A writer hands over keys of the block's form only.
@@ -63,7 +86,7 @@ fn read_text_key<'a, M: Mode>(
     len: usize,
     instead: Option<fn(&[u8]) -> String>,
     mode: &mut M,
-) -> Result<Option<Key<'a>>, Stop> {
+) -> Result<Option<Key<'a>>> {
     let at = cursor.at();
     let bytes = cursor.take(len, "key", mode)?;
     let key = match (Text::new(bytes), instead) {
@@ -86,14 +109,14 @@ fn read_text_key<'a, M: Mode>(
 /// The longest run that a signed 32-bit length can state.
 const MAX_LEN: usize = i32::MAX as usize;
 
-fn check_len<M: Mode>(field: &str, len: usize, mode: &mut M) -> Result<(), Stop> {
+fn check_len<M: Mode>(field: &str, len: usize, mode: &mut M) -> Result {
     match len <= MAX_LEN {
         true => Ok(()),
         false => Err(mode.hard(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
     }
 }
 
-fn check_total<M: Mode>(len: usize, mode: &mut M) -> Result<usize, Stop> {
+fn check_total<M: Mode>(len: usize, mode: &mut M) -> Result<usize> {
     match len <= MAX_LEN {
         true => Ok(len),
         false => Err(mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
@@ -117,6 +140,6 @@ fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
 }
 
 #[cold]
-fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result<(), Stop> {
+fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result {
     mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
 }

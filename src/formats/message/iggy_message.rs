@@ -20,9 +20,9 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::formats::headers::iggy::Iggy;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct IggyMessage;
 
@@ -30,7 +30,6 @@ const HEADER_LEN: usize = 64;
 
 impl Envelope for IggyMessage {
     const NAME: &'static str = "iggy-message";
-    const IS: Is = Is::Envelope;
     const SOURCE: &'static str = "Apache Iggy 0.8.3 to 0.10: 64-byte message header";
     const LAYOUT: &'static str = "u64 checksum, u128 id, u64 offset, u64 timestamp, u64 origin_timestamp, \
                                   u32 headers_len, u32 payload_len, u64 0, payload, iggy block; little-endian";
@@ -47,11 +46,7 @@ impl Envelope for IggyMessage {
     type Block = Iggy;
     type Fields<'a> = [FieldValue<'a>; 6];
 
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        _options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let checksum = cursor.number("checksum", ByteOrder::Little, mode)?;
         let id: u128 = cursor.number("id", ByteOrder::Little, mode)?;
         let mut numbers = [FieldValue::Null; 3];
@@ -82,7 +77,7 @@ impl Envelope for IggyMessage {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         let checksum = unsigned(fields[0], "checksum", mode)?;
         let mut id = id_of(fields[1], mode)?;
         let offset = unsigned(fields[2], "offset", mode)?;

@@ -14,9 +14,9 @@ use crate::cursor::Cursor;
 use crate::error::counted;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct IggyMessage2023;
 
@@ -24,7 +24,6 @@ const FIXED: usize = 24;
 
 impl Envelope for IggyMessage2023 {
     const NAME: &'static str = "iggy-message-2023";
-    const IS: Is = Is::Envelope;
     const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.6: message as sent";
     const LAYOUT: &'static str = "u128 id, u32 headers_len, iggy-2023 block, u32 payload_len, payload; little-endian";
     const FIELDS: &'static [Field] = &[
@@ -36,11 +35,7 @@ impl Envelope for IggyMessage2023 {
     type Block = Iggy2023;
     type Fields<'a> = [FieldValue<'a>; 2];
 
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        _options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let id: u128 = cursor.number("id", ByteOrder::Little, mode)?;
         let (block, payload, whole) = open_body(&mut cursor, mode)?;
         if whole {
@@ -54,7 +49,7 @@ impl Envelope for IggyMessage2023 {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         let mut id = id_of(fields[0], mode)?;
         let payload = payload_of(fields[1], mode)?;
         let len = Iggy2023::encoded_len(headers, mode)?;
@@ -70,10 +65,7 @@ impl Envelope for IggyMessage2023 {
 }
 
 /// The block, the payload after it, and whether the payload was there.
-pub fn open_body<'a, M: Mode>(
-    cursor: &mut Cursor<'a>,
-    mode: &mut M,
-) -> Result<(Cursor<'a>, FieldValue<'a>, bool), Stop> {
+pub fn open_body<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Cursor<'a>, FieldValue<'a>, bool)> {
     let len = cursor.number::<u32, _>("headers length", ByteOrder::Little, mode)? as usize;
     let block = cursor.split(len, "headers block", mode)?;
     let Some(len) = cursor.number_or_fault::<u32, _>("payload length", ByteOrder::Little, mode)? else {

@@ -28,8 +28,8 @@ use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
+use crate::mode::{Mode, Result};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Opened, ReadOptions, Role, Sealed};
 
 /// What the three layouts differ in.
 pub trait Layout: 'static {
@@ -117,7 +117,6 @@ const fn fields(tombstone: Role) -> [Field; 9] {
 
 impl<L: Layout> Envelope for Kip82Message<L> {
     const NAME: &'static str = L::NAME;
-    const IS: Is = Is::Envelope;
     const SOURCE: &'static str = L::SOURCE;
     const LAYOUT: &'static str = L::LAYOUT;
     const FIELDS: &'static [Field] = if L::WRAPPED { WRAPPED_FIELDS } else { PLAIN_FIELDS };
@@ -125,7 +124,7 @@ impl<L: Layout> Envelope for Kip82Message<L> {
     type Block = L::Block;
     type Fields<'a> = Fields<'a>;
 
-    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Result<Opened<'a, Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
         let frame = open_frame(&mut cursor, mode)?;
         let message = open_message::<L, M>(frame, mode);
         cursor.nothing_after("message", mode)?;
@@ -137,7 +136,7 @@ impl<L: Layout> Envelope for Kip82Message<L> {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         let start = out.len();
         seal_message::<L, M>(fields, headers, mode, out).inspect_err(|_| out.truncate(start))?;
         Ok(Sealed::Written)
@@ -145,7 +144,7 @@ impl<L: Layout> Envelope for Kip82Message<L> {
 }
 
 /// Opens the message in a frame.
-pub fn open_message<'a, L: Layout, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop> {
+pub fn open_message<'a, L: Layout, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
     let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), mode)?;
     if head.magic != MAGIC {
         return head.finish(mode, open_body);
@@ -168,7 +167,7 @@ pub fn open_message<'a, L: Layout, M: Mode>(frame: Framed<'a>, mode: &mut M) -> 
 const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
 
 /// The block after the key.
-fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Cursor<'a>, Stop> {
+fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Cursor<'a>> {
     let at = message.at();
     let len = message.length32("headers length", mode)?;
     if len == 0 {
@@ -179,7 +178,7 @@ fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<C
 }
 
 /// The value that is a wrapper or null, which ends the message.
-fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>, Stop> {
+fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>> {
     let len = message.nullable_length32("value length", mode)?;
     let value_at = Some(message.at());
     let (block, value) = match len {
@@ -198,7 +197,7 @@ fn seal_message<L: Layout, M: Mode>(
     headers: &[Header<'_>],
     mode: &mut M,
     out: &mut Vec<u8>,
-) -> Result<(), Stop> {
+) -> Result {
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
         return Err(mode.hard(Code::BadMagic, None, || unknown_magic(magic)));

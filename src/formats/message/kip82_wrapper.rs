@@ -14,9 +14,9 @@ use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct Kip82Wrapper;
 
@@ -27,7 +27,6 @@ const FIXED: usize = 9;
 
 impl Envelope for Kip82Wrapper {
     const NAME: &'static str = "kip82-wrapper";
-    const IS: Is = Is::Envelope;
     const SOURCE: &'static str = "KIP-82 alternative, value message wrapper";
     const LAYOUT: &'static str = "int8 magic 0, int32 headers_len, kip82-int block, int32 value_len or -1, value";
     const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("value", FieldType::Binary, Role::Payload)];
@@ -35,11 +34,7 @@ impl Envelope for Kip82Wrapper {
     type Block = Kip82Int;
     type Fields<'a> = [FieldValue<'a>; 1];
 
-    fn open<'a, M: Mode>(
-        cursor: Cursor<'a>,
-        _options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let (block, value) = open_wrapper(cursor, mode)?;
         Ok(Opened { block: Some(block), fields: [value] })
     }
@@ -49,17 +44,14 @@ impl Envelope for Kip82Wrapper {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         seal_wrapper(fields[0], headers, mode, out)?;
         Ok(Sealed::Written)
     }
 }
 
 /// The block and the value of a wrapper that goes to the end of the cursor.
-pub(super) fn open_wrapper<'a, M: Mode>(
-    mut cursor: Cursor<'a>,
-    mode: &mut M,
-) -> Result<(Cursor<'a>, FieldValue<'a>), Stop> {
+pub(super) fn open_wrapper<'a, M: Mode>(mut cursor: Cursor<'a>, mode: &mut M) -> Result<(Cursor<'a>, FieldValue<'a>)> {
     let at = cursor.at();
     let magic: i8 = cursor.number("magic", ByteOrder::Big, mode)?;
     if magic != MAGIC {
@@ -80,7 +72,7 @@ pub(super) fn seal_wrapper<M: Mode>(
     headers: &[Header<'_>],
     mode: &mut M,
     out: &mut Vec<u8>,
-) -> Result<(), Stop> {
+) -> Result {
     let len = Kip82Int::encoded_len(headers, mode)?;
     let value = bytes_of(value);
     out.reserve(FIXED + len + value.map_or(0, <[u8]>::len));

@@ -14,7 +14,7 @@ use super::nullable_bytes;
 use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::formats::checksum::{crc32, mismatch};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder::Big;
 use crate::walk::{FieldValue, Opened};
 
@@ -47,7 +47,7 @@ pub struct Framed<'a> {
 }
 
 /// Reads the frame at the cursor, and moves the cursor behind the message in it.
-pub fn open_frame<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<Framed<'a>, Stop> {
+pub fn open_frame<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<Framed<'a>> {
     let offset = cursor.number("offset", Big, mode)?;
     let size = cursor.length32("message size", mode)?;
     Ok(Framed { offset, message: cursor.split(size, "message", mode)? })
@@ -60,7 +60,7 @@ pub struct Message<'a> {
 }
 
 /// Opens a message of format 0 or 1.
-pub fn open_message<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>, Stop> {
+pub fn open_message<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
     Head::open(frame, None, mode)?.finish(mode, open_body)
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Reads a head. `later` is the magic of another format and the attribute bits that it defines.
-    pub fn open<M: Mode>(frame: Framed<'a>, later: Option<(i8, u8)>, mode: &mut M) -> Result<Head<'a>, Stop> {
+    pub fn open<M: Mode>(frame: Framed<'a>, later: Option<(i8, u8)>, mode: &mut M) -> Result<Head<'a>> {
         let Framed { offset, message: mut rest } = frame;
         let crc_at = rest.at();
         let crc: u32 = rest.number("crc", Big, mode)?;
@@ -110,8 +110,8 @@ impl<'a> Head<'a> {
     pub fn finish<M: Mode>(
         mut self,
         mode: &mut M,
-        body: impl FnOnce(&mut Cursor<'a>, &mut M) -> Result<Body<'a>, Stop>,
-    ) -> Result<Message<'a>, Stop> {
+        body: impl FnOnce(&mut Cursor<'a>, &mut M) -> Result<Body<'a>>,
+    ) -> Result<Message<'a>> {
         let timestamp = match self.magic {
             0 => FieldValue::Null,
             _ => FieldValue::Int64(self.rest.number("timestamp", Big, mode)?),
@@ -149,7 +149,7 @@ pub(super) struct Body<'a> {
 }
 
 /// Reads a value, which ends the message.
-pub(super) fn open_body<'a, M: Mode>(rest: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>, Stop> {
+pub(super) fn open_body<'a, M: Mode>(rest: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>> {
     const LENGTH_LEN: usize = 4;
     let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.at() + LENGTH_LEN);
     let value = nullable_bytes(rest, "value length", "value", mode)?;

@@ -10,7 +10,7 @@ pub mod streams_timestamped;
 
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::walk::FieldValue;
 
 /// The number in a field, or what stands for null.
@@ -27,7 +27,7 @@ pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
 }
 
 /// A number that the format has no sign for; null is 0.
-fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<u64, Stop> {
+fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<u64> {
     match field {
         FieldValue::Uint64(number) => Ok(number),
         FieldValue::Int64(number) => u64::try_from(number)
@@ -37,7 +37,7 @@ fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<
 }
 
 /// An id, most significant byte first; null is 0.
-fn id_of<M: Mode>(field: FieldValue<'_>, mode: &mut M) -> Result<[u8; 16], Stop> {
+fn id_of<M: Mode>(field: FieldValue<'_>, mode: &mut M) -> Result<[u8; 16]> {
     match field {
         FieldValue::Id(id) => Ok(id),
         FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
@@ -49,7 +49,7 @@ fn id_of<M: Mode>(field: FieldValue<'_>, mode: &mut M) -> Result<[u8; 16], Stop>
 }
 
 /// A payload where the format has no null for it.
-fn payload_of<'a, M: Mode>(field: FieldValue<'a>, mode: &mut M) -> Result<&'a [u8], Stop> {
+fn payload_of<'a, M: Mode>(field: FieldValue<'a>, mode: &mut M) -> Result<&'a [u8]> {
     match field {
         FieldValue::Binary(payload) => Ok(payload),
         _ => {
@@ -61,7 +61,7 @@ fn payload_of<'a, M: Mode>(field: FieldValue<'a>, mode: &mut M) -> Result<&'a [u
 }
 
 /// A number of 64 bits without a sign, as the column of signed ones that it goes into.
-pub fn signed<M: Mode>(number: u64, field: &'static str, at: usize, mode: &mut M) -> Result<FieldValue<'static>, Stop> {
+pub fn signed<M: Mode>(number: u64, field: &'static str, at: usize, mode: &mut M) -> Result<FieldValue<'static>> {
     match i64::try_from(number) {
         Ok(number) => Ok(FieldValue::Int64(number)),
         Err(_) => {
@@ -77,7 +77,7 @@ fn nullable_bytes<'a, M: Mode>(
     length: &'static str,
     field: &'static str,
     mode: &mut M,
-) -> Result<Option<Option<&'a [u8]>>, Stop> {
+) -> Result<Option<Option<&'a [u8]>>> {
     let at = cursor.at();
     match cursor.number_or_fault::<i32, _>(length, crate::value::ByteOrder::Big, mode)? {
         None => Ok(None),

@@ -15,15 +15,14 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::varint;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct Streams;
 
 impl Envelope for Streams {
     const NAME: &'static str = "streams";
-    const IS: Is = Is::Envelope;
     const SOURCE: &'static str = "KIP-1271: session aggregations and versioned values";
     const LAYOUT: &'static str = "varint size, kafka block, payload";
     const FIELDS: &'static [Field] = &[Field::HEADERS, Field::new("payload", FieldType::Binary, Role::Payload)];
@@ -31,11 +30,7 @@ impl Envelope for Streams {
     type Block = Kafka;
     type Fields<'a> = [FieldValue<'a>; 1];
 
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let block = open_block(&mut cursor, options, mode)?;
         Ok(Opened { block: Some(block), fields: [FieldValue::Binary(open_payload(&mut cursor, mode))] })
     }
@@ -45,7 +40,7 @@ impl Envelope for Streams {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         let FieldValue::Binary(payload) = fields[0] else { return seal_tombstone(headers, mode) };
         seal_block(headers, payload.len(), mode, out)?;
         out.extend_from_slice(payload);
@@ -58,7 +53,7 @@ pub(super) fn open_block<'a, M: Mode>(
     cursor: &mut Cursor<'a>,
     options: ReadOptions,
     mode: &mut M,
-) -> Result<Cursor<'a>, Stop> {
+) -> Result<Cursor<'a>> {
     let size = cursor.length("headers size", options.lenient, mode)?;
     cursor.split(size, "headers block", mode)
 }
@@ -72,12 +67,7 @@ pub(super) fn open_payload<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -
 }
 
 /// Writes the size and the block, with room for `after` bytes more.
-pub(super) fn seal_block<M: Mode>(
-    headers: &[Header<'_>],
-    after: usize,
-    mode: &mut M,
-    out: &mut Vec<u8>,
-) -> Result<(), Stop> {
+pub(super) fn seal_block<M: Mode>(headers: &[Header<'_>], after: usize, mode: &mut M, out: &mut Vec<u8>) -> Result {
     let len = Kafka::encoded_len(headers, mode)?;
     out.reserve(varint::MAX_LEN + len + after);
     varint::write_count(len, out);
@@ -86,7 +76,7 @@ pub(super) fn seal_block<M: Mode>(
 }
 
 /// A tombstone has no cell, and so no place for headers.
-pub(super) fn seal_tombstone<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<Sealed, Stop> {
+pub(super) fn seal_tombstone<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<Sealed> {
     if !headers.is_empty() {
         mode.loss(false, || {
             Loss::of_message(

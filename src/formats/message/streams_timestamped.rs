@@ -14,9 +14,9 @@ use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Envelope, Field, FieldType, FieldValue, Is, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct StreamsTimestamped;
 
@@ -24,7 +24,6 @@ const TIMESTAMP_LEN: usize = 8;
 
 impl Envelope for StreamsTimestamped {
     const NAME: &'static str = "streams-timestamped";
-    const IS: Is = Is::Envelope;
     const SOURCE: &'static str = "KIP-1271: key-value and window values";
     const LAYOUT: &'static str = "varint size, kafka block, int64 timestamp (ms, big-endian), payload";
     const FIELDS: &'static [Field] = &[
@@ -36,11 +35,7 @@ impl Envelope for StreamsTimestamped {
     type Block = Kafka;
     type Fields<'a> = [FieldValue<'a>; 2];
 
-    fn open<'a, M: Mode>(
-        mut cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop> {
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let block = open_block(&mut cursor, options, mode)?;
         let fields = match cursor.number_or_fault("timestamp", ByteOrder::Big, mode)? {
             Some(timestamp) => [FieldValue::Int64(timestamp), FieldValue::Binary(open_payload(&mut cursor, mode))],
@@ -54,7 +49,7 @@ impl Envelope for StreamsTimestamped {
         headers: &[Header<'_>],
         mode: &mut M,
         out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop> {
+    ) -> Result<Sealed> {
         let FieldValue::Binary(payload) = fields[1] else { return seal_tombstone(headers, mode) };
         let FieldValue::Int64(timestamp) = fields[0] else {
             return Err(mode.hard(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
