@@ -79,6 +79,15 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
+    /// As `take`, for bytes that are labelled with their number.
+    #[inline]
+    pub fn bytes<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
+        let at = self.at();
+        let bytes = self.take(len, field, mode)?;
+        mode.label(at, self.at(), field, || counted(len, "byte"));
+        Ok(bytes)
+    }
+
     /// A cursor over the next `len` bytes, which this one steps over.
     #[inline]
     pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>> {
@@ -197,7 +206,7 @@ impl<'a> Cursor<'a> {
         self.number(field, order, mode).map(Some)
     }
 
-    /// As `take`, where what comes after can be read without it.
+    /// As `bytes`, where what comes after can be read without them.
     pub fn take_or_fault<M: Mode>(
         &mut self,
         len: usize,
@@ -209,7 +218,7 @@ impl<'a> Cursor<'a> {
             mode.soft(Code::Truncated, Some(at), || too_short(field, len, left))?;
             return Ok(None);
         }
-        self.take(len, field, mode).map(Some)
+        self.bytes(len, field, mode).map(Some)
     }
 
     /// Four bytes, big-endian, that say how many bytes follow.

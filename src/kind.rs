@@ -112,10 +112,8 @@ impl Kind {
     }
 
     /// The kind that `name` gives back.
-    #[inline]
     pub fn parse(name: &str) -> Option<Kind> {
-        // Asked twice for every header of lists with typed keys.
-        by_name(name.as_bytes()).map_or_else(|| Kind::parse_unnamed(name), |scalar| Some(Kind::Named(scalar)))
+        Kind::of_padded(padded(name).0, name.len()).or_else(|| Kind::parse_unnamed(name))
     }
 
     /// The kind whose name some bytes begin with, unless it is a number.
@@ -125,7 +123,9 @@ impl Kind {
             return None;
         }
         let word = u64::from_le_bytes(bytes) & u64::MAX >> (8 * (MAX_NAME_LEN - name_len));
-        by_word(word, name_len).map(Kind::Named)
+        let scalar = BY_NAME[place_of(word)]?;
+        let (bytes, len) = PADDED[scalar as usize];
+        (u64::from_le_bytes(bytes) == word && len == name_len).then_some(Kind::Named(scalar))
     }
 
     #[cold]
@@ -164,25 +164,6 @@ const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     (out, len)
 }
 
-/// The scalar that a kind of this name is.
-#[inline]
-fn by_name(name: &[u8]) -> Option<Scalar> {
-    let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) else { return None };
-    if name.len() > MAX_NAME_LEN {
-        return None;
-    }
-    let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (name.len() - 4));
-    by_word(word, name.len())
-}
-
-/// The same of a name with zeros behind it.
-#[inline(always)]
-fn by_word(word: u64, name_len: usize) -> Option<Scalar> {
-    let scalar = BY_NAME[place_of(word)]?;
-    let (bytes, len) = PADDED[scalar as usize];
-    (u64::from_le_bytes(bytes) == word && len == name_len).then_some(scalar)
-}
-
 /// Where a name stands in the table: found by trial, so that no two kinds have the same place.
 const fn place_of(word: u64) -> usize {
     (word.wrapping_mul(0x1e75_963f_6bf1_f411) >> 59) as usize
@@ -194,8 +175,7 @@ const BY_NAME: [Option<Scalar>; 32] = {
     while place < Scalar::ALL.len() {
         let scalar = Scalar::ALL[place];
         if scalar.is_kind() {
-            let (bytes, len) = PADDED[place];
-            assert!(len >= 4, "a name is read as its first and its last four bytes");
+            let (bytes, _) = PADDED[place];
             let slot = &mut table[place_of(u64::from_le_bytes(bytes))];
             assert!(slot.is_none(), "two kinds have the same place");
             *slot = Some(scalar);

@@ -153,29 +153,16 @@ impl<'a, E: Envelope> Writer<'a, E> {
             Some(kind) => bits_of(kind, bytes, self.origin.order),
             None => Cow::Borrowed(bytes),
         };
-        // A kind that is lost can only be given back to bits that are a value of it.
-        if let Some(kind) = header.kind
-            && !E::Block::KINDS.are_carried()
-            && matches!(self.options.kinds, Asked::Spelled(_))
-            && let Err(misfit) = Checks::Value.check(kind, &bits)
-        {
-            return self.misfit(index, &key, *misfit, mode);
-        }
         if !E::Block::KINDS.are_carried() {
             let Some(kind) = header.kind.take() else { return Ok(Some(bits)) };
             let Asked::Spelled(spelling) = self.options.kinds else {
-                mode.loss(false, || {
-                    let how = "pass kinds=\"be\", \"le\" or \"text\" (--kinds be)";
-                    let name = kind.name();
-                    lost(Code::KindNotCarried, format!("{} carries no kinds: {how} to write {name} values", E::NAME))
-                })?;
-                return Ok(None);
+                let how = "pass kinds=\"be\", \"le\" or \"text\" (--kinds be)";
+                let what = || format!("{} carries no kinds: {how} to write {} values", E::NAME, kind.name());
+                return mode.loss(false, || lost(Code::KindNotCarried, what())).map(|()| None);
             };
-            let written = match &bits {
-                Cow::Borrowed(bits) => untyped(kind, bits, spelling),
-                Cow::Owned(bits) => untyped(kind, bits, spelling).map(|written| Cow::Owned(written.into_owned())),
-            };
-            let written = match written {
+            // A kind that is lost can only be given back to bits that are a value of it.
+            let is_value = Checks::Value.check(kind, &bits);
+            let written = match is_value.and_then(|()| respelled(&bits, |bits| untyped(kind, bits, spelling))) {
                 Ok(written) => written,
                 Err(misfit) => return self.misfit(index, &key, *misfit, mode),
             };
@@ -197,62 +184,46 @@ impl<'a, E: Envelope> Writer<'a, E> {
             (Some(asked), None | Some(Kind::Named(Scalar::Binary | Scalar::String)))
                 if header.kind != Some(asked.kind) =>
             {
-                let made = match &bits {
-                    Cow::Borrowed(bits) => typed(asked.kind, bits, asked.spelling),
-                    Cow::Owned(bits) => {
-                        typed(asked.kind, bits, asked.spelling).map(|made| Cow::Owned(made.into_owned()))
-                    }
-                };
-                match made {
+                match respelled(&bits, |bits| typed(asked.kind, bits, asked.spelling)) {
                     Ok(made) => (asked.kind, made),
-                    Err(misfit) => {
-                        mode.loss(false, || lost(misfit.code, misfit.message.clone()))?;
-                        return Ok(None);
-                    }
+                    Err(misfit) => return mode.loss(false, || lost(misfit.code, misfit.message)).map(|()| None),
                 }
             }
             (Some(asked), Some(kind)) if kind != asked.kind => {
-                mode.loss(false, || {
-                    let (has, name) = (kind.name(), asked.kind.name());
-                    lost(Code::WrongKind, format!("the value is {has} and {name} was asked for"))
-                })?;
-                return Ok(None);
+                let what = || format!("the value is {} and {} was asked for", kind.name(), asked.kind.name());
+                return mode.loss(false, || lost(Code::WrongKind, what())).map(|()| None);
             }
             (_, Some(kind)) => (kind, bits),
             (_, None) if self.options.kinds == Asked::Binary => (Kind::Named(Scalar::Binary), bits),
             (_, None) => {
-                mode.loss(false, || {
-                    let how =
-                        "pass kinds={\"retry\": \"int32\"} (--kind retry=int32) or kinds=\"binary\" (--kinds binary)";
-                    lost(Code::UnknownKind, format!("{} values need a kind: {how}", E::NAME))
-                })?;
-                return Ok(None);
+                let how = "pass kinds={\"retry\": \"int32\"} (--kind retry=int32) or kinds=\"binary\" (--kinds binary)";
+                let what = || format!("{} values need a kind: {how}", E::NAME);
+                return mode.loss(false, || lost(Code::UnknownKind, what())).map(|()| None);
             }
         };
-        if E::Block::KINDS.code(kind).is_none()
-            && let Err(misfit) = Checks::Value.check(kind, &bits)
-        {
-            return self.misfit(index, &key, *misfit, mode);
-        }
-        let (kind, bits, back, is_lost) = match gate::kind_for(E::Block::KINDS, kind, bits) {
-            gate::Kinded::Same(bits) => (kind, bits, None, false),
-            gate::Kinded::Other { scalar, bits, back } => {
+        let (kind, bits, back) = match E::Block::KINDS.code(kind) {
+            Some(_) => (kind, bits, None),
+            None => {
+                if let Err(misfit) = Checks::Value.check(kind, &bits) {
+                    return self.misfit(index, &key, *misfit, mode);
+                }
+                let Some((scalar, bits, spelling)) = gate::carrier(kind, bits) else {
+                    return mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into())).map(|()| None);
+                };
+                let back = Spelled { kind, spelling }.name();
                 mode.loss(false, || Loss {
                     kind: Some(back.clone()),
                     written: Some(scalar.name()),
                     ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
                 })?;
-                (Kind::Named(scalar), bits, Some(back), true)
-            }
-            gate::Kinded::Nothing => {
-                mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into()))?;
-                return Ok(None);
+                (Kind::Named(scalar), bits, Some(back))
             }
         };
         if let Err(misfit) = E::Block::CARRIES.checks.check(kind, &bits) {
             return self.misfit(index, &key, *misfit, mode);
         }
         if gate::length_fits(E::Block::CARRIES, bits.len()) {
+            let is_lost = back.is_some();
             self.remember(&key, || back.unwrap_or_else(|| kind.name().into_owned()), is_lost);
         }
         header.kind = Some(kind);
@@ -267,6 +238,17 @@ impl<'a, E: Envelope> Writer<'a, E> {
             _ => mode.soft(misfit.code, None, || misfit.message)?,
         }
         Ok(None)
+    }
+}
+
+/// Bits in another spelling, borrowed where they were.
+fn respelled<'a>(
+    bits: &Cow<'a, [u8]>,
+    spell: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<Misfit>>,
+) -> Result<Cow<'a, [u8]>, Box<Misfit>> {
+    match bits {
+        Cow::Borrowed(bits) => spell(bits),
+        Cow::Owned(bits) => spell(bits).map(|written| Cow::Owned(written.into_owned())),
     }
 }
 

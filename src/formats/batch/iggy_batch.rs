@@ -33,6 +33,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, counted};
 use crate::formats::checksum::mismatch;
 use crate::formats::headers::iggy::Iggy;
+use crate::formats::message::iggy_message::open_parts;
 use crate::formats::message::signed;
 use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder::Little;
@@ -68,8 +69,7 @@ impl Batch for IggyBatch {
         each: &mut V,
     ) -> Result {
         let prefix = prefix_len(cursor.peek_rest());
-        cursor.take(prefix, "polled prefix", mode)?;
-        mode.label(0, prefix, "polled prefix", || counted(prefix, "byte"));
+        cursor.bytes(prefix, "polled prefix", mode)?;
         while cursor.remaining() > 0 {
             read_batch(&mut cursor, mode, each)?;
         }
@@ -209,8 +209,7 @@ fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Bas
 fn check_zeros<M: Mode>(header: &mut Cursor<'_>, mode: &mut M) -> Result {
     let producer_at = header.at();
     let flag: u8 = header.number("producer flag", Little, mode)?;
-    let producer = header.take(RESERVED - PRODUCER - 1, "producer", mode)?;
-    mode.label(producer_at + 1, header.at(), "producer", || counted(producer.len(), "byte"));
+    let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", mode)?;
     let is_set = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
     let not_zero = || "the reserved bytes are not 0".to_string();
     match flag {
@@ -223,9 +222,7 @@ fn check_zeros<M: Mode>(header: &mut Cursor<'_>, mode: &mut M) -> Result {
         _ => mode.soft(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
     }
     let reserved_at = header.at();
-    let reserved = header.take_rest();
-    mode.label(reserved_at, reserved_at + reserved.len(), "reserved", || counted(reserved.len(), "byte"));
-    if is_set(reserved) {
+    if is_set(header.bytes(header.remaining(), "reserved", mode)?) {
         mode.soft(Code::BadAttributes, Some(reserved_at), not_zero)?;
     }
     Ok(())
@@ -242,16 +239,7 @@ fn open_frame<'a, M: Mode>(
     let id: u128 = cursor.number("id", Little, mode)?;
     let offset: u32 = cursor.number("offset delta", Little, mode)?;
     let timestamp: u32 = cursor.number("timestamp delta", Little, mode)?;
-    let headers_len = cursor.number::<u32, _>("headers length", Little, mode)? as usize;
-    let payload_len = cursor.number::<u32, _>("payload length", Little, mode)? as usize;
-    let reserved_at = cursor.at();
-    if cursor.number::<u64, _>("reserved", Little, mode)? != 0 {
-        mode.soft(Code::BadAttributes, Some(reserved_at), || "the reserved bytes are not 0".into())?;
-    }
-    let payload_at = cursor.at();
-    let payload = cursor.take(payload_len, "payload", mode)?;
-    mode.label(payload_at, cursor.at(), "payload", || counted(payload_len, "byte"));
-    let block = cursor.split(headers_len, "headers block", mode)?;
+    let (payload, block) = open_parts(cursor, mode)?;
     let made = XxHash3_64::oneshot(&whole[8..cursor.at() - at]);
     if made != checksum {
         mode.soft(Code::BadCrc, Some(at), || mismatch(checksum, made))?;

@@ -279,10 +279,7 @@ fn nullable_run<'a, M: Mode>(
     mode: &mut M,
 ) -> Result<FieldValue<'a>> {
     let Some(len) = record.nullable_length(length, false, mode)? else { return Ok(FieldValue::Null) };
-    let at = record.at();
-    let run = record.take(len, field, mode)?;
-    mode.label(at, record.at(), field, || counted(len, "byte"));
-    Ok(FieldValue::Binary(run))
+    record.bytes(len, field, mode).map(FieldValue::Binary)
 }
 
 fn some(number: i64) -> FieldValue<'static> {

@@ -25,7 +25,7 @@ use crate::value::ByteOrder;
 use crate::varint;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, read_text_key, text_of_key};
+use super::{check_len, check_total, read_nullable, read_text_key, text_of_key};
 
 pub struct Kafka;
 
@@ -139,13 +139,7 @@ fn read_header<'a, M: Mode>(
     let key = read_text_key(cursor, key_len, instead, mode)?;
     let value_len = cursor.nullable_length("value length", lenient, mode)?;
     let at = cursor.at();
-    let value = match value_len {
-        Some(len) => Some(cursor.take(len, "value", mode)?),
-        None => None,
-    };
-    if let Some(value) = value {
-        mode.label(at, cursor.at(), "value", || describe(value));
-    }
+    let value = read_nullable(cursor, value_len, mode)?;
     Ok(key.map(|key| Header { index, key, kind: None, value, at: Some(at) }))
 }
 

@@ -18,7 +18,7 @@ use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, walk_to_end};
+use super::{check_len, check_total, read_nullable, walk_to_end};
 
 pub struct Kip82Int;
 
@@ -67,12 +67,6 @@ fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M)
     mode.name_header(&key);
     let len = cursor.nullable_length32("value length", mode)?;
     let at = cursor.at();
-    let value = match len {
-        Some(len) => Some(cursor.take(len, "value", mode)?),
-        None => None,
-    };
-    if let Some(value) = value {
-        mode.label(at, cursor.at(), "value", || describe(value));
-    }
+    let value = read_nullable(cursor, len, mode)?;
     Ok(Some(Header { index, key, kind: None, value, at: Some(at) }))
 }

@@ -106,6 +106,16 @@ fn read_text_key<'a, M: Mode>(
     Ok(key)
 }
 
+/// A value of so many bytes, or null.
+#[inline(always)]
+fn read_nullable<'a, M: Mode>(cursor: &mut Cursor<'a>, len: Option<usize>, mode: &mut M) -> Result<Option<&'a [u8]>> {
+    let Some(len) = len else { return Ok(None) };
+    let at = cursor.at();
+    let value = cursor.take(len, "value", mode)?;
+    mode.label(at, cursor.at(), "value", || describe(value));
+    Ok(Some(value))
+}
+
 /// The longest run that a signed 32-bit length can state.
 const MAX_LEN: usize = i32::MAX as usize;
 

@@ -17,7 +17,7 @@
 
 use super::{id_of, payload_of, signed, unsigned};
 use crate::cursor::Cursor;
-use crate::error::{Code, counted};
+use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
 use crate::header::Header;
 use crate::mode::{Mode, Result};
@@ -55,16 +55,7 @@ impl Envelope for IggyMessage {
             let value = cursor.number(field, ByteOrder::Little, mode)?;
             *number = signed(value, field, at, mode)?;
         }
-        let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, mode)? as usize;
-        let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, mode)? as usize;
-        let at = cursor.at();
-        if cursor.number::<u64, _>("reserved", ByteOrder::Little, mode)? != 0 {
-            mode.soft(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
-        }
-        let at = cursor.at();
-        let payload = cursor.take(payload_len, "payload", mode)?;
-        mode.label(at, cursor.at(), "payload", || counted(payload.len(), "byte"));
-        let block = cursor.split(headers_len, "headers block", mode)?;
+        let (payload, block) = open_parts(&mut cursor, mode)?;
         cursor.nothing_after("headers", mode)?;
         let [offset, timestamp, origin] = numbers;
         let id = FieldValue::Id(id.to_be_bytes());
@@ -99,4 +90,15 @@ impl Envelope for IggyMessage {
         Iggy::encode_into(headers, out);
         Ok(Sealed::Written)
     }
+}
+
+/// The lengths of headers and payload, the reserved bytes, and both parts.
+pub fn open_parts<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(&'a [u8], Cursor<'a>)> {
+    let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, mode)? as usize;
+    let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, mode)? as usize;
+    let at = cursor.at();
+    if cursor.number::<u64, _>("reserved", ByteOrder::Little, mode)? != 0 {
+        mode.soft(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
+    }
+    Ok((cursor.bytes(payload_len, "payload", mode)?, cursor.split(headers_len, "headers block", mode)?))
 }

@@ -11,7 +11,6 @@
 
 use super::{id_of, payload_of};
 use crate::cursor::Cursor;
-use crate::error::counted;
 use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::Header;
 use crate::mode::{Mode, Result};
@@ -71,12 +70,6 @@ pub fn open_body<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(
     let Some(len) = cursor.number_or_fault::<u32, _>("payload length", ByteOrder::Little, mode)? else {
         return Ok((block, FieldValue::Null, false));
     };
-    let at = cursor.at();
-    match cursor.take_or_fault(len as usize, "payload", mode)? {
-        Some(payload) => {
-            mode.label(at, cursor.at(), "payload", || counted(payload.len(), "byte"));
-            Ok((block, FieldValue::Binary(payload), true))
-        }
-        None => Ok((block, FieldValue::Null, false)),
-    }
+    let payload = cursor.take_or_fault(len as usize, "payload", mode)?;
+    Ok((block, payload.map_or(FieldValue::Null, FieldValue::Binary), payload.is_some()))
 }

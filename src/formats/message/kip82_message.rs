@@ -45,45 +45,30 @@ pub trait Layout: 'static {
     type Block: Block;
 }
 
-pub struct Typed;
-pub struct Int;
-pub struct Wrapped;
+macro_rules! layouts {
+    ($($layout:ident $name:literal $set:literal $source:literal $parts:literal, $wrapped:literal, $block:ty;)*) => {$(
+        pub struct $layout;
 
-impl Layout for Typed {
-    const NAME: &'static str = "kip82-message";
-    const SOURCE: &'static str = "KIP-82 draft, typed string keys: message format 2";
-    const LAYOUT: &'static str = "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, \
-                                  [kip82-typed block], value";
-    const SET_NAME: &'static str = "kip82-messages";
-    const SET_SOURCE: &'static str = "KIP-82 draft, typed string keys: message set";
-    const SET_LAYOUT: &'static str = "kip82-message, repeated to the end; a compressed one holds a set of its own";
-    const WRAPPED: bool = false;
-    type Block = Kip82Typed;
+        impl Layout for $layout {
+            const NAME: &'static str = $name;
+            const SOURCE: &'static str = concat!($source, ": message format 2");
+            const LAYOUT: &'static str = concat!(
+                "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, ", $parts
+            );
+            const SET_NAME: &'static str = $set;
+            const SET_SOURCE: &'static str = concat!($source, ": message set");
+            const SET_LAYOUT: &'static str =
+                concat!($name, ", repeated to the end; a compressed one holds a set of its own");
+            const WRAPPED: bool = $wrapped;
+            type Block = $block;
+        }
+    )*};
 }
 
-impl Layout for Int {
-    const NAME: &'static str = "kip82-message-int";
-    const SOURCE: &'static str = "KIP-82 draft, integer keys: message format 2";
-    const LAYOUT: &'static str = "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, \
-                                  [kip82-int block], value";
-    const SET_NAME: &'static str = "kip82-messages-int";
-    const SET_SOURCE: &'static str = "KIP-82 draft, integer keys: message set";
-    const SET_LAYOUT: &'static str = "kip82-message-int, repeated to the end; a compressed one holds a set of its own";
-    const WRAPPED: bool = false;
-    type Block = Kip82Int;
-}
-
-impl Layout for Wrapped {
-    const NAME: &'static str = "kip82-message-wrapper";
-    const SOURCE: &'static str = "KIP-82 alternative, value message wrapper: message format 2";
-    const LAYOUT: &'static str =
-        "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, kip82-wrapper";
-    const SET_NAME: &'static str = "kip82-messages-wrapper";
-    const SET_SOURCE: &'static str = "KIP-82 alternative, value message wrapper: message set";
-    const SET_LAYOUT: &'static str =
-        "kip82-message-wrapper, repeated to the end; a compressed one holds a set of its own";
-    const WRAPPED: bool = true;
-    type Block = Kip82Int;
+layouts! {
+    Typed "kip82-message" "kip82-messages" "KIP-82 draft, typed string keys" "[kip82-typed block], value", false, Kip82Typed;
+    Int "kip82-message-int" "kip82-messages-int" "KIP-82 draft, integer keys" "[kip82-int block], value", false, Kip82Int;
+    Wrapped "kip82-message-wrapper" "kip82-messages-wrapper" "KIP-82 alternative, value message wrapper" "kip82-wrapper", true, Kip82Int;
 }
 
 /// A message in one of the layouts.

@@ -63,7 +63,7 @@ pub(super) fn open_wrapper<'a, M: Mode>(mut cursor: Cursor<'a>, mode: &mut M) ->
         return Ok((block, FieldValue::Null));
     };
     cursor.nothing_after("value", mode)?;
-    Ok((block, value.map_or(FieldValue::Null, FieldValue::Binary)))
+    Ok((block, value))
 }
 
 /// Writes a wrapper.

@@ -12,7 +12,7 @@
 
 use super::nullable_bytes;
 use crate::cursor::Cursor;
-use crate::error::{Code, counted};
+use crate::error::Code;
 use crate::formats::checksum::{crc32, mismatch};
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder::Big;
@@ -118,12 +118,7 @@ impl<'a> Head<'a> {
         };
         let key = match self.rest.nullable_length32("key length", mode)? {
             None => FieldValue::Null,
-            Some(len) => {
-                let at = self.rest.at();
-                let key = self.rest.take(len, "key", mode)?;
-                mode.label(at, self.rest.at(), "key", || counted(len, "byte"));
-                FieldValue::Binary(key)
-            }
+            Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", mode)?),
         };
         let Body { block, value, value_at } = body(&mut self.rest, mode)?;
         let fields = [
@@ -156,7 +151,7 @@ pub(super) fn open_body<'a, M: Mode>(rest: &mut Cursor<'a>, mode: &mut M) -> Res
     if value.is_some() {
         rest.nothing_after("value", mode)?;
     }
-    Ok(Body { block: None, value: value.map(|value| value.map_or(FieldValue::Null, FieldValue::Binary)), value_at })
+    Ok(Body { block: None, value, value_at })
 }
 
 pub fn unknown_magic(magic: impl Into<i64>) -> String {

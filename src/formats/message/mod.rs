@@ -11,6 +11,7 @@ pub mod streams_timestamped;
 use crate::cursor::Cursor;
 use crate::error::{Code, Loss, counted};
 use crate::mode::{Mode, Result};
+use crate::value::ByteOrder::Big;
 use crate::walk::FieldValue;
 
 /// The number in a field, or what stands for null.
@@ -77,25 +78,16 @@ fn nullable_bytes<'a, M: Mode>(
     length: &'static str,
     field: &'static str,
     mode: &mut M,
-) -> Result<Option<Option<&'a [u8]>>> {
+) -> Result<Option<FieldValue<'a>>> {
     let at = cursor.at();
-    match cursor.number_or_fault::<i32, _>(length, crate::value::ByteOrder::Big, mode)? {
-        None => Ok(None),
-        Some(-1) => Ok(Some(None)),
-        Some(len) => match usize::try_from(len) {
-            Ok(len) => {
-                let start = cursor.at();
-                let bytes = cursor.take_or_fault(len, field, mode)?;
-                if bytes.is_some() {
-                    mode.label(start, cursor.at(), field, || counted(len, "byte"));
-                }
-                Ok(bytes.map(Some))
-            }
-            Err(_) => {
-                mode.soft(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
-                Ok(None)
-            }
-        },
+    let Some(len) = cursor.number_or_fault::<i32, _>(length, Big, mode)? else { return Ok(None) };
+    match usize::try_from(len) {
+        Ok(len) => Ok(cursor.take_or_fault(len, field, mode)?.map(FieldValue::Binary)),
+        Err(_) if len == -1 => Ok(Some(FieldValue::Null)),
+        Err(_) => {
+            mode.soft(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
+            Ok(None)
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 //! Differences from the reference implementation (`AggregationWithHeadersDeserializer`): those of the block.
 
 use crate::cursor::Cursor;
-use crate::error::{Code, Loss, counted};
+use crate::error::{Code, Loss};
 use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::mode::{Mode, Result};
@@ -32,7 +32,7 @@ impl Envelope for Streams {
 
     fn open<'a, M: Mode>(mut cursor: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let block = open_block(&mut cursor, options, mode)?;
-        Ok(Opened { block: Some(block), fields: [FieldValue::Binary(open_payload(&mut cursor, mode))] })
+        Ok(Opened { block: Some(block), fields: [open_payload(&mut cursor, mode)?] })
     }
 
     fn seal<M: Mode>(
@@ -59,11 +59,8 @@ pub(super) fn open_block<'a, M: Mode>(
 }
 
 /// Everything that is left.
-pub(super) fn open_payload<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> &'a [u8] {
-    let at = cursor.at();
-    let payload = cursor.take_rest();
-    mode.label(at, at + payload.len(), "payload", || counted(payload.len(), "byte"));
-    payload
+pub(super) fn open_payload<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<FieldValue<'a>> {
+    cursor.bytes(cursor.remaining(), "payload", mode).map(FieldValue::Binary)
 }
 
 /// Writes the size and the block, with room for `after` bytes more.

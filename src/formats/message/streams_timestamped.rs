@@ -38,7 +38,7 @@ impl Envelope for StreamsTimestamped {
     fn open<'a, M: Mode>(mut cursor: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         let block = open_block(&mut cursor, options, mode)?;
         let fields = match cursor.number_or_fault("timestamp", ByteOrder::Big, mode)? {
-            Some(timestamp) => [FieldValue::Int64(timestamp), FieldValue::Binary(open_payload(&mut cursor, mode))],
+            Some(timestamp) => [FieldValue::Int64(timestamp), open_payload(&mut cursor, mode)?],
             None => [FieldValue::Null, FieldValue::Null],
         };
         Ok(Opened { block: Some(block), fields })
