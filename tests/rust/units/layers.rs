@@ -31,10 +31,7 @@ const DRAFTS: &[&str] = &["kip82_", "message_set_writer"];
 fn layer(path: &str) -> usize {
     let is_in =
         |module: &&str| path == *module || path.strip_prefix(*module).is_some_and(|rest| rest.starts_with("::"));
-    LAYERS
-        .iter()
-        .position(|layer| layer.iter().any(|module| is_in(&module)))
-        .unwrap_or_else(|| panic!("{path}: no layer"))
+    LAYERS.iter().position(|layer| layer.iter().any(is_in)).unwrap_or_else(|| panic!("{path}: no layer"))
 }
 
 /// The path of every module, and its code without comments. Modules that only list others are left out.
