@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::error::{Code, counted};
 use crate::kernel::Span;
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes `len` bytes; fewer is a fault at the place where they should begin.
     #[inline(always)]
-    pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8], Stop> {
+    pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
         if len > self.remaining() {
             let (at, left) = (self.at(), self.remaining());
             return Err(mode.hard(Code::Truncated, Some(at), || too_short(field, len, left)));
@@ -79,9 +79,18 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
+    /// As `take`, for bytes that are labelled with their number.
+    #[inline]
+    pub fn bytes<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
+        let at = self.at();
+        let bytes = self.take(len, field, mode)?;
+        mode.label(at, self.at(), field, || counted(len, "byte"));
+        Ok(bytes)
+    }
+
     /// A cursor over the next `len` bytes, which this one steps over.
     #[inline]
-    pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>, Stop> {
+    pub fn split<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<Cursor<'a>> {
         let at = self.at;
         self.take(len, field, mode)?;
         Ok(Cursor { at, end: at + len, ..*self })
@@ -96,7 +105,7 @@ impl<'a> Cursor<'a> {
 
     /// A zig-zag varint of 32 bits. `lenient` lets bits go that the fifth byte cannot carry.
     #[inline(always)]
-    pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32, Stop> {
+    pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32> {
         let start = self.at();
         // Lengths and counts below 64 take one byte: nearly all of them.
         match self.rest() {
@@ -118,7 +127,7 @@ impl<'a> Cursor<'a> {
     /// be kept in memory through the whole walk.
     #[cold]
     #[inline(never)]
-    fn long_varint<M: Mode>(self, field: &'static str, lenient: bool, mode: &mut M) -> Result<(i32, usize), Stop> {
+    fn long_varint<M: Mode>(self, field: &'static str, lenient: bool, mode: &mut M) -> Result<(i32, usize)> {
         let start = self.at();
         match varint::read(self.rest()) {
             Varint::Read { bits, len, lost } if lenient || !lost => {
@@ -132,7 +141,7 @@ impl<'a> Cursor<'a> {
 
     /// A zig-zag varint of 64 bits.
     #[inline]
-    pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64, Stop> {
+    pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64> {
         let start = self.at();
         match varint::read_64(self.rest()) {
             Varint::Read { bits, len, lost: false } => {
@@ -147,7 +156,7 @@ impl<'a> Cursor<'a> {
 
     /// A varint that says how many bytes follow.
     #[inline(always)]
-    pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize, Stop> {
+    pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize> {
         let start = self.at();
         let value = self.varint(field, lenient, mode)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, mode))
@@ -160,7 +169,7 @@ impl<'a> Cursor<'a> {
         field: &'static str,
         lenient: bool,
         mode: &mut M,
-    ) -> Result<Option<usize>, Stop> {
+    ) -> Result<Option<usize>> {
         let start = self.at();
         match self.varint(field, lenient, mode)? {
             -1 => Ok(None),
@@ -175,12 +184,7 @@ impl<'a> Cursor<'a> {
 
     /// A number of fixed width.
     #[inline]
-    pub fn number<N: Number, M: Mode>(
-        &mut self,
-        field: &'static str,
-        order: ByteOrder,
-        mode: &mut M,
-    ) -> Result<N, Stop> {
+    pub fn number<N: Number, M: Mode>(&mut self, field: &'static str, order: ByteOrder, mode: &mut M) -> Result<N> {
         let at = self.at();
         let value = N::from_bytes(self.take(N::WIDTH, field, mode)?, order);
         mode.label(at, self.at(), field, || value.to_string());
@@ -193,7 +197,7 @@ impl<'a> Cursor<'a> {
         field: &'static str,
         order: ByteOrder,
         mode: &mut M,
-    ) -> Result<Option<N>, Stop> {
+    ) -> Result<Option<N>> {
         let (at, left) = (self.at(), self.remaining());
         if left < N::WIDTH {
             mode.soft(Code::Truncated, Some(at), || too_short(field, N::WIDTH, left))?;
@@ -202,24 +206,24 @@ impl<'a> Cursor<'a> {
         self.number(field, order, mode).map(Some)
     }
 
-    /// As `take`, where what comes after can be read without it.
+    /// As `bytes`, where what comes after can be read without them.
     pub fn take_or_fault<M: Mode>(
         &mut self,
         len: usize,
         field: &'static str,
         mode: &mut M,
-    ) -> Result<Option<&'a [u8]>, Stop> {
+    ) -> Result<Option<&'a [u8]>> {
         let (at, left) = (self.at(), self.remaining());
         if len > left {
             mode.soft(Code::Truncated, Some(at), || too_short(field, len, left))?;
             return Ok(None);
         }
-        self.take(len, field, mode).map(Some)
+        self.bytes(len, field, mode).map(Some)
     }
 
     /// Four bytes, big-endian, that say how many bytes follow.
     #[inline]
-    pub fn length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<usize, Stop> {
+    pub fn length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<usize> {
         let start = self.at();
         let value: i32 = self.number(field, ByteOrder::Big, mode)?;
         usize::try_from(value).map_err(|_| negative(value, start, field, mode))
@@ -227,7 +231,7 @@ impl<'a> Cursor<'a> {
 
     /// Four bytes, big-endian, that say how many bytes follow, or -1 for null.
     #[inline]
-    pub fn nullable_length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<usize>, Stop> {
+    pub fn nullable_length32<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<Option<usize>> {
         let start = self.at();
         match self.number(field, ByteOrder::Big, mode)? {
             -1 => Ok(None),
@@ -236,7 +240,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Notes that bytes are left where none should be.
-    pub fn nothing_after<M: Mode>(&self, last: &'static str, mode: &mut M) -> Result<(), Stop> {
+    pub fn nothing_after<M: Mode>(&self, last: &'static str, mode: &mut M) -> Result {
         match self.remaining() {
             0 => Ok(()),
             left => mode.soft(Code::TrailingBytes, Some(self.at()), || {
@@ -293,44 +297,4 @@ fn negative<M: Mode>(value: i32, at: usize, field: &'static str, mode: &mut M) -
 fn too_short(field: &str, wanted: usize, left: usize) -> String {
     let verb = if left == 1 { "is" } else { "are" };
     format!("{field} takes {} and {left} {verb} left", counted(wanted, "byte"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mode::Exact;
-
-    #[test]
-    fn taking_more_than_is_left_is_truncated_where_it_begins() {
-        let mut mode = Exact::default();
-        let mut cursor = Cursor::new(&[1, 2, 3]);
-        assert_eq!(cursor.take(2, "key", &mut mode), Ok(&[1u8, 2][..]));
-        assert_eq!(cursor.take(2, "key", &mut mode), Err(Stop));
-        let fault = &mode.faults[0];
-        assert_eq!((fault.code, fault.byte), (Code::Truncated, Some(2)));
-        assert_eq!(fault.message, "key takes 2 bytes and 1 is left");
-    }
-
-    #[test]
-    fn a_cursor_over_a_cell_keeps_to_the_cell_and_to_the_buffer() {
-        let buffer: Vec<u8> = (0..40).collect();
-        let over = |cell: Range<usize>| Cursor::within(&buffer, cell);
-        assert_eq!(over(3..7).peek_rest(), &buffer[3..7]);
-        assert_eq!((over(3..7).at(), over(3..7).remaining(), over(3..7).peek(4)), (0, 4, None));
-        // No array has such a cell; nothing is read outside the buffer all the same.
-        for (cell, left) in [(30..99, 10), (50..60, 0), (usize::MAX..usize::MAX, 0), (Range { start: 9, end: 4 }, 0)] {
-            let mut cursor = over(cell.clone());
-            assert_eq!((cursor.remaining(), cursor.peek_rest().len()), (left, left), "{cell:?}");
-            assert!(cursor.take(left + 1, "key", &mut Exact::default()).is_err());
-        }
-    }
-
-    #[test]
-    fn a_split_cursor_cannot_read_past_its_own_end() {
-        let mut mode = Exact::default();
-        let mut cursor = Cursor::new(&[0, 0, 0, 0]);
-        let mut part = cursor.split(2, "block", &mut mode).unwrap();
-        assert!(part.take(3, "key", &mut mode).is_err());
-        assert_eq!(cursor.remaining(), 2);
-    }
 }

@@ -190,6 +190,16 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
+/// The message about a key or value that must not be empty.
+pub fn no_bytes(part: &str) -> String {
+    format!("the {part} has no bytes")
+}
+
+/// The message about a key or value that is longer than its format allows.
+pub fn longer(part: &str, len: usize, most: usize) -> String {
+    format!("{part} of {} is longer than {most}", counted(len, "byte"))
+}
+
 /// The nearest name to a misspelt one, if any is near enough to be meant. Capitals are no distance.
 pub fn suggestion<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = wrong.to_lowercase();
@@ -227,48 +237,4 @@ fn distance(left: &str, right: &str) -> usize {
         }
     }
     rows[left.len()][right.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_located_fault_says_what_then_where() {
-        let fault = Fault {
-            code: Code::NegativeLength,
-            message: "key length -1 is negative".into(),
-            byte: Some(41),
-            header: Some(3),
-            key: None,
-            column: None,
-        };
-        let located = Located { format: "kafka", row: Some(7), fault };
-        assert_eq!(located.to_string(), "kafka: header 3: key length -1 is negative (byte 41, row 7)");
-    }
-
-    #[test]
-    fn a_misspelt_name_gets_the_nearest_one() {
-        let names = ["kafka", "streams", "streams-timestamped"];
-        assert_eq!(suggestion("kafak", names.into_iter()), Some("kafka"));
-        assert_eq!(suggestion("streams-timestmaped", names.into_iter()), Some("streams-timestamped"));
-        assert_eq!(suggestion("KAFKA", names.into_iter()), Some("kafka"));
-        assert_eq!(suggestion("protobuf", names.into_iter()), None);
-    }
-
-    #[test]
-    fn an_unknown_name_is_told_with_the_nearest_one_and_all_there_are() {
-        let said = |what, wrong| unknown_name(what, wrong, ["kafka", "streams"].into_iter()).to_string();
-        assert_eq!(said("format", "KAFKA"), "unknown format 'KAFKA': did you mean 'kafka'? (formats: kafka, streams)");
-        assert_eq!(said("format", "protobuf"), "unknown format 'protobuf' (formats: kafka, streams)");
-        assert_eq!(said("values", "protobuf"), "unknown values 'protobuf' (values: kafka, streams)");
-    }
-
-    #[test]
-    fn code_names_are_distinct() {
-        let mut names: Vec<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), Code::ALL.len());
-    }
 }

@@ -3,24 +3,24 @@
 //! A new format is its file and one row here. Nothing else in the crate matches on a format: an operation is a
 //! [`Visitor`] and is handed the type.
 
-use crate::batch::iggy_batch::IggyBatch;
-use crate::batch::iggy_polled_2023::IggyPolled2023;
-use crate::batch::kip82_messages::Kip82Messages;
-use crate::batch::record_batch::RecordBatch;
-use crate::block::Bare;
-use crate::block::iggy::Iggy;
-use crate::block::iggy_2023::Iggy2023;
-use crate::block::iggy_auto::IggyAuto;
-use crate::block::kafka::Kafka;
-use crate::block::kip82_int::Kip82Int;
-use crate::block::kip82_typed::Kip82Typed;
-use crate::envelope::iggy_message::IggyMessage;
-use crate::envelope::iggy_message_2023::IggyMessage2023;
-use crate::envelope::kip82_message::{Int, Kip82Message, Typed, Wrapped};
-use crate::envelope::kip82_wrapper::Kip82Wrapper;
-use crate::envelope::streams::Streams;
-use crate::envelope::streams_timestamped::StreamsTimestamped;
 use crate::error::{Error, unknown_name};
+use crate::formats::batch::iggy_batch::IggyBatch;
+use crate::formats::batch::iggy_polled_2023::IggyPolled2023;
+use crate::formats::batch::kip82_messages::Kip82Messages;
+use crate::formats::batch::record_batch::RecordBatch;
+use crate::formats::headers::Bare;
+use crate::formats::headers::iggy::Iggy;
+use crate::formats::headers::iggy_2023::Iggy2023;
+use crate::formats::headers::iggy_auto::IggyAuto;
+use crate::formats::headers::kafka::Kafka;
+use crate::formats::headers::kip82_int::Kip82Int;
+use crate::formats::headers::kip82_typed::Kip82Typed;
+use crate::formats::message::iggy_message::IggyMessage;
+use crate::formats::message::iggy_message_2023::IggyMessage2023;
+use crate::formats::message::kip82_message::{Int, Kip82Message, Typed, Wrapped};
+use crate::formats::message::kip82_wrapper::Kip82Wrapper;
+use crate::formats::message::streams::Streams;
+use crate::formats::message::streams_timestamped::StreamsTimestamped;
 use crate::header::KeyForm;
 use crate::kind::Kinds;
 use crate::value::ByteOrder;
@@ -136,25 +136,5 @@ impl Format {
             }
         }
         self.visit(ReadInfo)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_format_is_found_by_its_name() {
-        for format in Format::ALL {
-            assert_eq!(Format::named(format.info().name), Ok(*format));
-        }
-    }
-
-    #[test]
-    fn every_envelope_has_one_headers_field() {
-        for format in Format::ALL {
-            let fields = format.info().fields;
-            assert_eq!(fields.iter().filter(|field| field.of == crate::walk::FieldType::Headers).count(), 1);
-        }
     }
 }

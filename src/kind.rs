@@ -1,16 +1,6 @@
-//! The one table of value types: their name, the codes of the formats that tag values, width, Arrow and Spark type.
+//! The one table of value types: their name, their width, and the codes of the formats that tag values.
 
 use std::borrow::Cow;
-
-use arrow_schema::{DataType, TimeUnit};
-
-/// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dialect {
-    #[default]
-    Arrow,
-    Spark,
-}
 
 macro_rules! scalars {
     ($($variant:ident $name:literal $kip82:expr, $iggy:expr, $width:expr;)*) => {
@@ -75,37 +65,10 @@ scalars! {
     TimestampMs "timestamp_ms" None,    None,     Some(8);
 }
 
-/// The widest integers that a decimal column of 38 digits can hold.
-pub const DECIMAL_PRECISION: u8 = 38;
-
 impl Scalar {
     /// Scalars that a format may tag a value with; the others are only ways to read one.
     pub const fn is_kind(self) -> bool {
         self.kip82().is_some() || self.iggy().is_some()
-    }
-
-    /// The Arrow type of a column of such values.
-    pub fn arrow(self, dialect: Dialect) -> DataType {
-        use Scalar::*;
-        match (self, dialect) {
-            (Bool, _) => DataType::Boolean,
-            (Int8, _) => DataType::Int8,
-            (Int16, _) | (Uint8, Dialect::Spark) => DataType::Int16,
-            (Int32, _) | (Uint16, Dialect::Spark) => DataType::Int32,
-            (Int64, _) | (Uint32, Dialect::Spark) => DataType::Int64,
-            (Uint8, Dialect::Arrow) => DataType::UInt8,
-            (Uint16, Dialect::Arrow) => DataType::UInt16,
-            (Uint32, Dialect::Arrow) => DataType::UInt32,
-            (Uint64, Dialect::Arrow) => DataType::UInt64,
-            (Uint64, Dialect::Spark) => DataType::Decimal128(20, 0),
-            (Int128 | Uint128, _) => DataType::Decimal128(DECIMAL_PRECISION, 0),
-            (Float32, _) => DataType::Float32,
-            (Float64, _) => DataType::Float64,
-            (Char | String | Uuid, _) => DataType::Utf8,
-            (Binary, _) => DataType::Binary,
-            (TimestampMs, Dialect::Arrow) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
-            (TimestampMs, Dialect::Spark) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        }
     }
 }
 
@@ -149,10 +112,8 @@ impl Kind {
     }
 
     /// The kind that `name` gives back.
-    #[inline]
     pub fn parse(name: &str) -> Option<Kind> {
-        // Asked twice for every header of lists with typed keys.
-        by_name(name.as_bytes()).map_or_else(|| Kind::parse_unnamed(name), |scalar| Some(Kind::Named(scalar)))
+        Kind::of_padded(padded(name).0, name.len()).or_else(|| Kind::parse_unnamed(name))
     }
 
     /// The kind whose name some bytes begin with, unless it is a number.
@@ -162,7 +123,9 @@ impl Kind {
             return None;
         }
         let word = u64::from_le_bytes(bytes) & u64::MAX >> (8 * (MAX_NAME_LEN - name_len));
-        by_word(word, name_len).map(Kind::Named)
+        let scalar = BY_NAME[place_of(word)]?;
+        let (bytes, len) = PADDED[scalar as usize];
+        (u64::from_le_bytes(bytes) == word && len == name_len).then_some(Kind::Named(scalar))
     }
 
     #[cold]
@@ -201,25 +164,6 @@ const fn padded(name: &str) -> ([u8; MAX_NAME_LEN], usize) {
     (out, len)
 }
 
-/// The scalar that a kind of this name is.
-#[inline]
-fn by_name(name: &[u8]) -> Option<Scalar> {
-    let (Some(first), Some(last)) = (name.first_chunk(), name.last_chunk()) else { return None };
-    if name.len() > MAX_NAME_LEN {
-        return None;
-    }
-    let word = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (name.len() - 4));
-    by_word(word, name.len())
-}
-
-/// The same of a name with zeros behind it.
-#[inline(always)]
-fn by_word(word: u64, name_len: usize) -> Option<Scalar> {
-    let scalar = BY_NAME[place_of(word)]?;
-    let (bytes, len) = PADDED[scalar as usize];
-    (u64::from_le_bytes(bytes) == word && len == name_len).then_some(scalar)
-}
-
 /// Where a name stands in the table: found by trial, so that no two kinds have the same place.
 const fn place_of(word: u64) -> usize {
     (word.wrapping_mul(0x1e75_963f_6bf1_f411) >> 59) as usize
@@ -231,8 +175,7 @@ const BY_NAME: [Option<Scalar>; 32] = {
     while place < Scalar::ALL.len() {
         let scalar = Scalar::ALL[place];
         if scalar.is_kind() {
-            let (bytes, len) = PADDED[place];
-            assert!(len >= 4, "a name is read as its first and its last four bytes");
+            let (bytes, _) = PADDED[place];
             let slot = &mut table[place_of(u64::from_le_bytes(bytes))];
             assert!(slot.is_none(), "two kinds have the same place");
             *slot = Some(scalar);
@@ -303,116 +246,4 @@ const fn by_code(kip82: bool) -> [Option<Scalar>; CODES] {
         place += 1;
     }
     table
-}
-
-/// The type of an Arrow column as Spark writes it in DDL.
-pub fn ddl(of: &DataType) -> String {
-    match of {
-        DataType::Boolean => "boolean".into(),
-        DataType::Int8 => "tinyint".into(),
-        DataType::Int16 => "smallint".into(),
-        DataType::Int32 => "int".into(),
-        DataType::Int64 => "bigint".into(),
-        DataType::Float32 => "float".into(),
-        DataType::Float64 => "double".into(),
-        DataType::Utf8 => "string".into(),
-        DataType::Binary => "binary".into(),
-        DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
-        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".into(),
-        DataType::List(element) => format!("array<{}>", ddl(element.data_type())),
-        DataType::Struct(fields) => {
-            let fields: Vec<_> =
-                fields.iter().map(|f| format!("{}:{}", quoted(f.name()), ddl(f.data_type()))).collect();
-            format!("struct<{}>", fields.join(","))
-        }
-        // A dialect of Arrow's own: there is nothing in Spark to name.
-        other => format!("void /* {other} */"),
-    }
-}
-
-/// A name as Spark's DDL takes it, whatever it is made of.
-pub fn quoted(name: &str) -> String {
-    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {
-        name.to_string()
-    } else {
-        format!("`{}`", name.replace('`', "``"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kinds_are_named_and_read_back() {
-        for scalar in Scalar::ALL {
-            assert_eq!(Kind::parse(scalar.name()).is_some(), scalar.is_kind(), "{}", scalar.name());
-        }
-        assert_eq!(Kind::parse("kind-200"), Some(Kind::Unnamed(200)));
-        assert_eq!(Kind::Unnamed(200).name(), "kind-200");
-        for wrong in
-            ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-", "", "int", "int9", "int8\0", "strings", "int128s8"]
-        {
-            assert_eq!(Kind::parse(wrong), None, "{wrong}");
-        }
-        assert_eq!(Kind::parse("uuid"), None);
-    }
-
-    #[test]
-    fn a_name_is_found_whatever_lies_behind_it() {
-        for scalar in Scalar::ALL.iter().filter(|scalar| scalar.is_kind()) {
-            let (mut bytes, len) = padded(scalar.name());
-            bytes[len..].fill(b'x');
-            assert_eq!(Kind::of_padded(bytes, len), Some(Kind::Named(*scalar)));
-            assert_eq!(Kind::of_padded(bytes, len - 1), Kind::parse(&scalar.name()[..len - 1]));
-        }
-        for len in [0, 9, usize::MAX] {
-            assert_eq!(Kind::of_padded(*b"kind-200", len), None);
-        }
-        assert_eq!(Kind::of_padded(*b"kind-200", 8), None);
-    }
-
-    #[test]
-    fn ten_kip82_and_fifteen_iggy_codes() {
-        let mut kip82: Vec<_> = Scalar::ALL.iter().filter_map(|s| s.kip82()).collect();
-        let mut iggy: Vec<_> = Scalar::ALL.iter().filter_map(|s| s.iggy()).collect();
-        kip82.sort_unstable();
-        iggy.sort_unstable();
-        assert_eq!(kip82, (0..10).collect::<Vec<_>>());
-        assert_eq!(iggy, (1..=15).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn codes_and_kinds_are_each_others_inverse() {
-        for kinds in [Kinds::Kip82, Kinds::Iggy, Kinds::IggyNamed] {
-            let known: Vec<_> = (0..=u8::MAX).filter_map(|code| kinds.kind(code).map(|kind| (code, kind))).collect();
-            assert_eq!(
-                known.len(),
-                match kinds {
-                    Kinds::Kip82 => 10,
-                    Kinds::Iggy => 255,
-                    _ => 15,
-                }
-            );
-            assert!(known.iter().all(|(code, kind)| kinds.code(*kind) == Some(*code)));
-        }
-        assert_eq!(Kinds::None.kind(4), None);
-    }
-
-    #[test]
-    fn padded_names_are_the_names() {
-        let named = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| Kind::Named(*scalar));
-        for kind in named.chain((16..=u8::MAX).map(Kind::Unnamed)) {
-            let (bytes, len) = kind.padded_name();
-            assert_eq!(&bytes[..len], kind.name().as_bytes());
-        }
-    }
-
-    #[test]
-    fn ddl_quotes_names_that_need_it() {
-        assert_eq!(quoted("tenant"), "tenant");
-        assert_eq!(quoted("señal-📦"), "`señal-📦`");
-        assert_eq!(quoted("a`b"), "`a``b`");
-    }
 }

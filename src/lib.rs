@@ -3,13 +3,11 @@
 pub mod amqp;
 pub mod arrow;
 pub mod ask;
-pub mod batch;
-pub mod block;
 pub mod codec;
 pub mod cursor;
-pub mod envelope;
 pub mod error;
 pub mod format;
+pub mod formats;
 pub mod header;
 pub mod kernel;
 pub mod kind;

@@ -5,21 +5,41 @@
 use std::ffi::OsString;
 
 use crate::error::{Code, Error, Fault, counted};
-use crate::mode::{Exact, Mode, Stop};
+use crate::mode::{Exact, Mode, Result, Stop};
 
-/// The most that is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+macro_rules! limits {
+    ($($(#[$doc:meta])* $field:ident $constant:ident $variable:literal $counts:literal $default:expr;)*) => {
+        /// The most that is read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct Limits { $($(#[$doc])* pub $field: usize),* }
+
+        $(pub const $constant: Limit = Limit { name: stringify!($field), variable: $variable, counts: $counts };)*
+
+        impl Limits {
+            pub const DEFAULT: Limits = Limits { $($field: $default),* };
+
+            /// The defaults, replaced where variables of the environment are set.
+            pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Limits, Error> {
+                Ok(Limits { $($field: $constant.in_variable(get($variable), $default)?),* })
+            }
+        }
+    };
+}
+
+limits! {
     /// Bytes of a cell, before anything in it is looked at.
-    pub cell_bytes: usize,
+    // What one cell of an Arrow column with 32-bit offsets can hold.
+    cell_bytes CELL_BYTES "LETTERHEAD_MAX_CELL_BYTES" "bytes" i32::MAX as usize;
     /// Headers of a message.
-    pub headers: usize,
+    // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
+    headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
     /// Bytes that the records of one batch, or one compressed set, may become.
-    pub decompressed_bytes: usize,
+    decompressed_bytes DECOMPRESSED_BYTES "LETTERHEAD_MAX_DECOMPRESSED_BYTES" "bytes" 64 << 20;
     /// Records of one value that holds many: a batch, or several batches one after another.
-    pub records: usize,
+    // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at once.
+    records RECORDS "LETTERHEAD_MAX_RECORDS" "records" 10_000_000;
     /// Bytes of keys, values, ids and headers of these records together.
-    pub output_bytes: usize,
+    output_bytes OUTPUT_BYTES "LETTERHEAD_MAX_OUTPUT_BYTES" "bytes" 1 << 30;
 }
 
 impl Default for Limits {
@@ -36,21 +56,7 @@ pub struct Limit {
     counts: &'static str,
 }
 
-pub const CELL_BYTES: Limit = Limit { name: "cell_bytes", variable: "LETTERHEAD_MAX_CELL_BYTES", counts: "bytes" };
-pub const HEADERS: Limit = Limit { name: "headers", variable: "LETTERHEAD_MAX_HEADERS", counts: "headers" };
-pub const DECOMPRESSED_BYTES: Limit =
-    Limit { name: "decompressed_bytes", variable: "LETTERHEAD_MAX_DECOMPRESSED_BYTES", counts: "bytes" };
-
-pub const RECORDS: Limit = Limit { name: "records", variable: "LETTERHEAD_MAX_RECORDS", counts: "records" };
-pub const OUTPUT_BYTES: Limit =
-    Limit { name: "output_bytes", variable: "LETTERHEAD_MAX_OUTPUT_BYTES", counts: "bytes" };
-
 impl Limit {
-    /// What to do about a limit that is too low.
-    pub fn hint(&self) -> String {
-        format!("raise {} in limits= or {}", self.name, self.variable)
-    }
-
     fn in_variable(&self, value: Option<OsString>, default: usize) -> Result<usize, Error> {
         let Some(value) = value else { return Ok(default) };
         let text = value.to_string_lossy();
@@ -60,45 +66,23 @@ impl Limit {
             Error::Value(format!("{variable} is '{text}', and a whole number of {counts} is meant"))
         })
     }
+
+    /// The message about a limit that is exceeded, and what to do about it.
+    fn exceeded(&self, what: &str, most: usize) -> String {
+        format!("{what} the limit of {most}: raise {} in limits= or {}", self.name, self.variable)
+    }
 }
 
 impl Limits {
-    pub const DEFAULT: Limits = Limits {
-        // What one cell of an Arrow column with 32-bit offsets can hold.
-        cell_bytes: i32::MAX as usize,
-        // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
-        headers: 1_000_000,
-        decompressed_bytes: 64 << 20,
-        // A log segment of Kafka has 1 GiB unless configured otherwise. At 107 bytes per record both limits are met at once.
-        records: 10_000_000,
-        output_bytes: 1 << 30,
-    };
-
-    /// The defaults with what variables of the environment say.
-    pub fn from_variables(get: impl Fn(&str) -> Option<OsString>) -> Result<Limits, Error> {
-        let Limits { cell_bytes, headers, decompressed_bytes, records, output_bytes } = Limits::DEFAULT;
-        let read = |limit: Limit, default| limit.in_variable(get(limit.variable), default);
-        Ok(Limits {
-            cell_bytes: read(CELL_BYTES, cell_bytes)?,
-            headers: read(HEADERS, headers)?,
-            decompressed_bytes: read(DECOMPRESSED_BYTES, decompressed_bytes)?,
-            records: read(RECORDS, records)?,
-            output_bytes: read(OUTPUT_BYTES, output_bytes)?,
-        })
-    }
-
     /// Refuses a cell for its size.
     #[inline(always)] // Once a row: a compare beside the walk of its headers.
-    pub fn check_cell<M: Mode>(&self, len: usize, mode: &mut M) -> Result<(), Stop> {
-        if len <= self.cell_bytes { Ok(()) } else { Err(self.cell_too_large(len, mode)) }
-    }
-
-    #[cold]
-    fn cell_too_large<M: Mode>(&self, len: usize, mode: &mut M) -> Stop {
-        let most = self.cell_bytes;
-        mode.hard(Code::LimitExceeded, Some(most), || {
-            format!("the cell has {}, over the limit of {most}: {}", counted(len, "byte"), CELL_BYTES.hint())
-        })
+    pub fn check_cell<M: Mode>(&self, len: usize, mode: &mut M) -> Result {
+        if len <= self.cell_bytes {
+            return Ok(());
+        }
+        Err(too_many(mode, self.cell_bytes, CELL_BYTES, self.cell_bytes, || {
+            format!("the cell has {}, over", counted(len, "byte"))
+        }))
     }
 
     /// The same for who has no walk to end.
@@ -110,38 +94,29 @@ impl Limits {
 
     /// Refuses a number of headers that is announced at a place.
     #[inline(always)] // Once a row, as above.
-    pub fn check_count<M: Mode>(&self, count: usize, at: usize, mode: &mut M) -> Result<(), Stop> {
-        if count <= self.headers { Ok(()) } else { Err(self.too_many_announced(count, at, mode)) }
-    }
-
-    #[cold]
-    fn too_many_announced<M: Mode>(&self, count: usize, at: usize, mode: &mut M) -> Stop {
-        let most = self.headers;
-        mode.hard(Code::LimitExceeded, Some(at), || {
-            let count = counted(count, "header");
-            format!("the block announces {count}, over the limit of {most}: {}", HEADERS.hint())
-        })
+    pub fn check_count<M: Mode>(&self, count: usize, at: usize, mode: &mut M) -> Result {
+        if count <= self.headers {
+            return Ok(());
+        }
+        Err(too_many(mode, at, HEADERS, self.headers, || {
+            format!("the block announces {}, over", counted(count, "header"))
+        }))
     }
 
     /// Refuses the header of this number where a block does not announce how many it has.
     #[inline(always)] // Once a header: the number is at hand.
-    pub fn check_header<M: Mode>(&self, index: usize, at: usize, mode: &mut M) -> Result<(), Stop> {
-        if index < self.headers { Ok(()) } else { Err(self.too_many(at, mode)) }
-    }
-
-    #[cold]
-    fn too_many<M: Mode>(&self, at: usize, mode: &mut M) -> Stop {
-        let most = self.headers;
-        mode.hard(Code::LimitExceeded, Some(at), || {
-            format!("the block has more headers than the limit of {most}: {}", HEADERS.hint())
-        })
+    pub fn check_header<M: Mode>(&self, index: usize, at: usize, mode: &mut M) -> Result {
+        if index < self.headers {
+            return Ok(());
+        }
+        Err(too_many(mode, at, HEADERS, self.headers, || "the block has more headers than".into()))
     }
 
     /// Refuses a message of a batch, of so many bytes, if the value has too many records, or they take too many bytes.
     ///
     /// The error names no byte: what is too large is the value as a whole, which may be compressed.
     #[inline] // Once a record.
-    pub fn check_message(&self, bytes: usize, exact: &mut Exact) -> Result<(), Stop> {
+    pub fn check_message(&self, bytes: usize, exact: &mut Exact) -> Result {
         exact.output_bytes = exact.output_bytes.saturating_add(bytes);
         match exact.messages <= self.records && exact.output_bytes <= self.output_bytes {
             true => Ok(()),
@@ -150,35 +125,17 @@ impl Limits {
     }
 
     #[cold]
-    fn value_too_large(&self, exact: &mut Exact) -> Result<(), Stop> {
-        let (what, most, limit) = match exact.messages > self.records {
-            true => ("the value has more records than", self.records, RECORDS),
-            false => ("the records of the value take more bytes than", self.output_bytes, OUTPUT_BYTES),
+    fn value_too_large(&self, exact: &mut Exact) -> Result {
+        let message = match exact.messages > self.records {
+            true => RECORDS.exceeded("the value has more records than", self.records),
+            false => OUTPUT_BYTES.exceeded("the records of the value take more bytes than", self.output_bytes),
         };
         exact.over_limit = true;
-        let message = format!("{what} the limit of {most}: {}", limit.hint());
         exact.column(|| Fault::of_message(Code::LimitExceeded, message)).and(Err(Stop))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_change_the_defaults_and_say_so_when_they_are_malformed() {
-        let with =
-            |name: &str, value: &str| Limits::from_variables(|asked| (asked == name).then(|| OsString::from(value)));
-        assert_eq!(Limits::from_variables(|_| None), Ok(Limits::DEFAULT));
-        assert_eq!(with(CELL_BYTES.variable, "0"), Ok(Limits { cell_bytes: 0, ..Limits::DEFAULT }));
-        assert_eq!(with(HEADERS.variable, "17"), Ok(Limits { headers: 17, ..Limits::DEFAULT }));
-        let decompressed = with(DECOMPRESSED_BYTES.variable, &usize::MAX.to_string());
-        assert_eq!(decompressed, Ok(Limits { decompressed_bytes: usize::MAX, ..Limits::DEFAULT }));
-        assert_eq!(with(RECORDS.variable, "5"), Ok(Limits { records: 5, ..Limits::DEFAULT }));
-        assert_eq!(with(OUTPUT_BYTES.variable, "6"), Ok(Limits { output_bytes: 6, ..Limits::DEFAULT }));
-        for wrong in ["", "-1", "+1", " 1", "1e6", "1 MiB", "18446744073709551616"] {
-            let said = format!("LETTERHEAD_MAX_HEADERS is '{wrong}', and a whole number of headers is meant");
-            assert_eq!(with(HEADERS.variable, wrong), Err(Error::Value(said)));
-        }
-    }
+#[cold]
+fn too_many<M: Mode>(mode: &mut M, at: usize, limit: Limit, most: usize, what: impl FnOnce() -> String) -> Stop {
+    mode.hard(Code::LimitExceeded, Some(at), || limit.exceeded(&what(), most))
 }

@@ -11,6 +11,9 @@ use crate::header::Key;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
+/// The result of a step of a walk.
+pub type Result<T = (), E = Stop> = std::result::Result<T, E>;
+
 /// What a writer does with what its format cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoss {
@@ -26,13 +29,13 @@ pub trait Mode {
     fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
     /// Notes a fault that leaves the rest readable; the fast mode stops all the same.
-    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result<(), Stop>;
+    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
 
     /// As `soft`, for a fault that belongs to an output column rather than to the place of the walk.
-    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result<(), Stop>;
+    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result;
 
     /// Notes something the target cannot carry. What the caller agreed to lose is only reported.
-    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop>;
+    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
     /// The mode as one of the two that work on columns, where a walk is not monomorphised.
     fn either(&mut self) -> Either<'_>;
@@ -71,17 +74,17 @@ impl Mode for Fast {
     }
 
     #[inline]
-    fn soft(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Result<(), Stop> {
+    fn soft(&mut self, _: Code, _: Option<usize>, _: impl FnOnce() -> String) -> Result {
         Err(Stop)
     }
 
     #[inline]
-    fn column(&mut self, _: impl FnOnce() -> Fault) -> Result<(), Stop> {
+    fn column(&mut self, _: impl FnOnce() -> Fault) -> Result {
         Err(Stop)
     }
 
     #[inline]
-    fn loss(&mut self, agreed: bool, _: impl FnOnce() -> Loss) -> Result<(), Stop> {
+    fn loss(&mut self, agreed: bool, _: impl FnOnce() -> Loss) -> Result {
         match self.on_loss {
             OnLoss::Drop => Ok(()),
             OnLoss::Raise if agreed => Ok(()),
@@ -172,13 +175,13 @@ impl Mode for Exact {
     }
 
     #[cold]
-    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result<(), Stop> {
+    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
         self.note(code, byte, message());
         Ok(())
     }
 
     #[cold]
-    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result<(), Stop> {
+    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result {
         let mut fault = fault();
         // A column may miss a header, which has no place.
         fault.byte = fault.byte.map(|byte| self.place.unwrap_or(byte));
@@ -187,7 +190,7 @@ impl Mode for Exact {
     }
 
     #[cold]
-    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop> {
+    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result {
         match self.on_loss {
             OnLoss::Drop => {}
             OnLoss::Raise if agreed => {}
@@ -232,15 +235,15 @@ impl Mode for Labelled {
         self.exact.hard(code, byte, message)
     }
 
-    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result<(), Stop> {
+    fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result {
         self.exact.soft(code, byte, message)
     }
 
-    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result<(), Stop> {
+    fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result {
         self.exact.column(fault)
     }
 
-    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result<(), Stop> {
+    fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result {
         self.exact.loss(agreed, loss)
     }
 
@@ -259,32 +262,5 @@ impl Mode for Labelled {
     fn label(&mut self, start: usize, end: usize, field: &'static str, text: impl FnOnce() -> String) {
         let header = self.exact.header;
         self.labels.push(Label { start, end, field, header, text: text() });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
-        let mut mode = Exact::default();
-        let ended = mode.ended::<()>(Err(Stop), Direction::Decode, "kafka");
-        assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
-        assert_eq!(mode.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
-    }
-
-    #[test]
-    fn a_walk_with_faults_ends_with_the_first_of_them() {
-        for walked in [Ok(()), Err(Stop)] {
-            let mut mode = Exact::default();
-            for code in [Code::BadCrc, Code::Truncated] {
-                assert_eq!(mode.soft(code, Some(3), || "wrong".into()), Ok(()));
-            }
-            let Err(Error::Headers(Direction::Encode, located)) = mode.ended(walked, Direction::Encode, "iggy") else {
-                panic!("a fault was noted");
-            };
-            assert_eq!((located.format, located.fault.code), ("iggy", Code::BadCrc));
-        }
     }
 }

@@ -11,11 +11,12 @@ use std::cmp::Ordering;
 
 use crate::ask::Asked;
 use crate::cursor::Cursor;
+use crate::error::Code;
 use crate::header::{Header, KeyForm};
 use crate::kernel::frame::Frame;
 use crate::kind::Kinds;
 use crate::limits::Limits;
-use crate::mode::{Exact, Labelled, Mode, OnLoss, Stop};
+use crate::mode::{Exact, Labelled, Mode, OnLoss, Result};
 use crate::value::{ByteOrder, Checks};
 
 /// What a reader may be told.
@@ -45,7 +46,7 @@ pub struct WriteOptions {
 
 /// What takes the headers of a message.
 pub trait Sink<'a> {
-    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result<(), Stop>;
+    fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result;
 
     /// The fields of the envelope, in the order of its table; before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
@@ -56,7 +57,7 @@ pub struct Discard;
 
 impl<'a> Sink<'a> for Discard {
     #[inline]
-    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result {
         Ok(())
     }
 }
@@ -115,18 +116,13 @@ pub trait Block: 'static {
     const MOST_WRITTEN: usize = i32::MAX as usize;
 
     /// Hands every header between the cursor and its end to the sink.
-    fn walk<'a, M: Mode, S: Sink<'a>>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-        sink: &mut S,
-    ) -> Result<(), Stop>;
+    fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result;
 
     /// The length of these headers when written; refuses a total that `walk` would reject.
     ///
     /// Headers to write are those that [`crate::op::write::Writer`] let through: keys in the form of this block, values
     /// within `CARRIES`, a value that has a kind as its bits, most significant byte first.
-    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize, Stop>;
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize>;
 
     /// Writes headers that `encoded_len` accepted.
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
@@ -220,6 +216,9 @@ pub struct Opened<'a, F> {
     pub fields: F,
 }
 
+/// The result of opening an envelope.
+pub type Open<'a, E> = Result<Opened<'a, <E as Envelope>::Fields<'a>>>;
+
 /// Whether a sealed message is there at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sealed {
@@ -229,33 +228,28 @@ pub enum Sealed {
 }
 
 /// The bytes of one message: a block and the fields around it. A block alone is the envelope without fields.
-pub trait Envelope: 'static {
+pub trait Envelope: Sized + 'static {
     const NAME: &'static str;
-    const IS: Is;
-    /// Where the layout is specified.
-    const SOURCE: &'static str;
+    const IS: Is = Is::Envelope;
+    /// Where the layout is specified; of messages of a batch, that of the batch is.
+    const SOURCE: &'static str = "";
     /// The layout in one line.
-    const LAYOUT: &'static str;
+    const LAYOUT: &'static str = "";
     /// The fields as a user meets them, the headers among them.
     const FIELDS: &'static [Field];
 
     type Block: Block;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
-    /// Finds the block and the fields of a cell.
-    fn open<'a, M: Mode>(
-        cursor: Cursor<'a>,
-        options: ReadOptions,
-        mode: &mut M,
-    ) -> Result<Opened<'a, Self::Fields<'a>>, Stop>;
+    /// Finds the block and the fields of a cell. Messages that only their batch can find have no cells.
+    fn open<'a, M: Mode>(_: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
+        Err(mode.hard(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
+    }
 
     /// Writes fields around a block. Nothing is written when it fails.
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed, Stop>;
+    fn seal<M: Mode>(_: &[FieldValue<'_>], _: &[Header<'_>], mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed> {
+        Err(mode.hard(Code::NullField, None, || "messages of this format are read, not written".into()))
+    }
 }
 
 /// A mode that remembers faults, so that they can be taken from it.
@@ -291,15 +285,10 @@ pub trait Messages<'a> {
     /// The same, of messages that live for another time.
     type Within<'b>: Messages<'b>;
 
-    fn message<M: Noting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        mode: &mut M,
-    ) -> Result<(), Stop>;
+    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result;
 
     /// A message that broke, in a frame that goes on after it: what is wrong is with the mode.
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop>;
+    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result;
 
     /// Has messages handed over that lie in bytes of their own, which are gone when it returns.
     fn within<'b, R>(&mut self, bytes: &'b [u8], hand: impl FnOnce(&mut Self::Within<'b>) -> R) -> R;
@@ -321,7 +310,7 @@ pub trait Batch {
         options: ReadOptions,
         mode: &mut M,
         each: &mut V,
-    ) -> Result<(), Stop>;
+    ) -> Result;
 }
 
 /// What a format is.
@@ -344,11 +333,7 @@ impl Is {
 
 /// Opens one cell, unless it is too large.
 #[inline]
-pub fn open_cell<'a, E: Envelope, M: Mode>(
-    cell: Cursor<'a>,
-    options: ReadOptions,
-    mode: &mut M,
-) -> Result<Opened<'a, E::Fields<'a>>, Stop> {
+pub fn open_cell<'a, E: Envelope, M: Mode>(cell: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, E> {
     options.limits.check_cell(cell.remaining(), mode)?;
     E::open(cell, options, mode)
 }
@@ -360,7 +345,7 @@ pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
     options: ReadOptions,
     mode: &mut M,
     sink: &mut S,
-) -> Result<Presence, Stop> {
+) -> Result<Presence> {
     let opened = open_cell::<E, M>(cell, options, mode)?;
     sink.fields(opened.fields.as_ref());
     match opened.block {
@@ -378,7 +363,7 @@ pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
     options: ReadOptions,
     mode: &mut M,
     each: &mut V,
-) -> Result<(), Stop> {
+) -> Result {
     if cell.remaining() > options.limits.cell_bytes {
         // What is wrong with a cell is wrong with its first message.
         mode.begin_message();

@@ -284,8 +284,8 @@ fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrow::types::Dialect;
     use crate::kernel::COPY;
-    use crate::kind::Dialect;
     use crate::spelling::Spelling;
     use crate::types::{Coding, Type};
 

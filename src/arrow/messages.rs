@@ -14,13 +14,13 @@ use super::select::{SelectSink, Want};
 use super::sink::RowSink;
 use super::validate::Nothing;
 use super::{Input, Output, Verb, cells_of, check_keys, struct_of};
+use crate::arrow::types::Dialect;
 use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Fault, Located, unknown_name};
 use crate::header::Header;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, Block, ROWS};
-use crate::kind::Dialect;
 use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
 use crate::walk::{

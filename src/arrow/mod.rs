@@ -13,6 +13,7 @@ pub mod run;
 pub mod schema;
 pub mod select;
 pub mod sink;
+pub mod types;
 pub mod validate;
 
 use std::sync::Arc;
@@ -21,11 +22,11 @@ use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, FieldRef};
 
+use crate::arrow::types::Dialect;
 use crate::error::{Direction, Error};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
-use crate::kind::Dialect;
 use crate::mode::OnLoss;
 use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
 use crate::op::inspect::Inspect;

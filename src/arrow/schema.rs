@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
+use crate::arrow::types::Dialect;
 use crate::error::Error;
 use crate::header::KeyForm;
-use crate::kind::{Dialect, Scalar};
+use crate::kind::Scalar;
 use crate::walk::{self, Block, Envelope, FieldType, Is};
 
 pub fn nullable(name: &str, of: DataType) -> FieldRef {

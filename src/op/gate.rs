@@ -3,11 +3,10 @@
 
 use std::borrow::Cow;
 
-use crate::ask::Spelled;
-use crate::error::{Code, Loss, counted};
+use crate::error::{Code, Loss, longer, no_bytes};
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::mode::{Mode, Stop};
+use crate::mode::{Mode, Result};
 use crate::spelling::{Spelling, text_of};
 use crate::value::ByteOrder;
 use crate::walk::Carries;
@@ -36,69 +35,47 @@ pub fn key_for<'a, M: Mode>(
     from: KeyForm,
     header: &Header<'a>,
     mode: &mut M,
-) -> Result<Option<Key<'a>>, Stop> {
-    let lost = |message: String| lost(header.index, &header.key, Code::KeyNotCarried, message);
-    let key = &header.key;
-    match (form, key) {
-        (KeyForm::Text, Key::Int(number)) => {
-            mode.loss(false, || Loss { written: Some("text"), ..lost("the key is int32".into()) })?;
-            Ok(Some(Key::from(number.to_string())))
-        }
+) -> Result<Option<Key<'a>>> {
+    const STRING: Kind = Kind::Named(Scalar::String);
+    const INT32: Kind = Kind::Named(Scalar::Int32);
+    const NO_DECIMAL: (Option<Kind>, &str) = (None, "the key is no decimal int32");
+    let is = |kind: Kind| (Some(kind), "");
+    // The key that is written, and the message about what is lost: the type of the key, and what follows it.
+    let (key, loss) = match (form, &header.key) {
+        (KeyForm::Text, Key::Int(number)) => (Some(Key::from(number.to_string())), Some(is(INT32))),
         // Text, too, is what stands for a kind that the target has not.
         (KeyForm::Text | KeyForm::Typed, Key::Typed(typed)) => match text_of(typed.kind, &typed.bits()) {
-            Some(text) => {
-                if typed.string().is_none() {
-                    let of = || format!("the key is {}", typed.kind.name());
-                    let written = if form == KeyForm::Text { "text" } else { "string" };
-                    mode.loss(false, || Loss { written: Some(written), ..lost(of()) })?;
-                }
-                Ok(Some(Key::from(text)))
-            }
-            None => {
-                mode.loss(false, || lost(format!("the key is {} and has no text form", typed.kind.name())))?;
-                Ok(None)
-            }
+            Some(text) => (Some(Key::from(text)), typed.string().is_none().then(|| is(typed.kind))),
+            None => (None, Some((Some(typed.kind), " and has no text form"))),
         },
         (KeyForm::Int, Key::Text(text)) => match decimal(text.as_bytes()) {
-            Some(number) => {
-                if from == KeyForm::Typed {
-                    mode.loss(false, || string_to_int(lost))?;
-                }
-                Ok(Some(Key::Int(number)))
-            }
-            None => {
-                mode.loss(false, || lost(NO_DECIMAL.into()))?;
-                Ok(None)
-            }
+            // Where keys are typed, text that spells a number is not that number.
+            Some(number) => (Some(Key::Int(number)), (from == KeyForm::Typed).then(|| is(STRING))),
+            None => (None, Some(NO_DECIMAL)),
         },
         (KeyForm::Int, Key::Typed(typed)) => {
-            let kind = typed.kind;
-            let number = text_of(kind, &typed.bits()).and_then(|text| decimal(text.as_bytes()));
-            let plain = kind == Kind::Named(Scalar::Int32);
-            match number.filter(|_| typed.string().is_some() || is_integer(kind)) {
-                Some(number) => {
-                    if !plain {
-                        let of = || format!("the key is {}", kind.name());
-                        mode.loss(false, || Loss { written: Some("int32"), ..lost(of()) })?;
-                    }
-                    Ok(Some(Key::Int(number)))
-                }
-                None => {
-                    mode.loss(false, || lost(NO_DECIMAL.into()))?;
-                    Ok(None)
-                }
+            let is_text_or_integer = typed.string().is_some() || is_integer(typed.kind);
+            let text = text_of(typed.kind, &typed.bits()).filter(|_| is_text_or_integer);
+            match text.and_then(|text| decimal(text.as_bytes())) {
+                Some(number) => (Some(Key::Int(number)), (typed.kind != INT32).then(|| is(typed.kind))),
+                None => (None, Some(NO_DECIMAL)),
             }
         }
-        (_, same) => Ok(Some(same.clone())),
+        (_, same) => (Some(same.clone()), None),
+    };
+    if let Some((kind, rest)) = loss {
+        let written = key.as_ref().map(|_| match form {
+            KeyForm::Text => "text",
+            KeyForm::Typed => "string",
+            KeyForm::Int => "int32",
+        });
+        mode.loss(false, || {
+            let message = kind.map_or_else(|| rest.into(), |kind| format!("the key is {}{rest}", kind.name()));
+            Loss { written, ..lost(header.index, &header.key, Code::KeyNotCarried, message) }
+        })?;
     }
+    Ok(key)
 }
-
-/// Where keys are typed, text that spells a number is not that number.
-fn string_to_int(lost: impl Fn(String) -> Loss) -> Loss {
-    Loss { written: Some("int32"), ..lost("the key is string".into()) }
-}
-
-const NO_DECIMAL: &str = "the key is no decimal int32";
 
 /// The number that is written just so.
 fn decimal(text: &[u8]) -> Option<i32> {
@@ -113,7 +90,7 @@ fn is_integer(kind: Kind) -> bool {
 
 /// Whether the key has a length that the target takes.
 #[inline]
-pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) -> Result<bool, Stop> {
+pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) -> Result<bool> {
     let len = match &header.key {
         Key::Text(text) => text.as_bytes().len(),
         Key::Typed(typed) => typed.byte_len(),
@@ -124,7 +101,7 @@ pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) ->
 
 /// Whether a value of this length is one that the target takes.
 #[inline]
-pub fn value_fits<M: Mode>(carries: Carries, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool, Stop> {
+pub fn value_fits<M: Mode>(carries: Carries, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool> {
     part_fits(carries, "value", Code::EmptyValue, header, len, mode)
 }
 
@@ -142,7 +119,7 @@ fn part_fits<M: Mode>(
     header: &Header<'_>,
     len: usize,
     mode: &mut M,
-) -> Result<bool, Stop> {
+) -> Result<bool> {
     if length_fits(carries, len) {
         return Ok(true);
     }
@@ -157,44 +134,13 @@ fn part_fits<M: Mode>(
     Ok(false)
 }
 
-/// What is wrong with a part that has to have bytes.
-pub fn no_bytes(part: &str) -> String {
-    format!("the {part} has no bytes")
-}
-
-/// What is wrong with a part that is longer than its format allows.
-pub fn longer(part: &str, len: usize, most: usize) -> String {
-    format!("{part} of {} is longer than {most}", counted(len, "byte"))
-}
-
-/// A value under the kinds of the target.
-pub enum Kinded<'a> {
-    /// The target has the kind.
-    Same(Cow<'a, [u8]>),
-    /// It has not, and this is written; `back` gives the kind again.
-    Other { scalar: Scalar, bits: Cow<'a, [u8]>, back: String },
-    /// There is nothing to write.
-    Nothing,
-}
-
-/// The value as a target with kinds can write it. `bits` are big-endian.
-pub fn kind_for(kinds: Kinds, kind: Kind, bits: Cow<'_, [u8]>) -> Kinded<'_> {
-    if kinds.code(kind).is_some() {
-        return Kinded::Same(bits);
-    }
+/// How a target writes a value of a kind that it does not have: the kind it has instead, the bits and the spelling of the
+/// value in them. `bits` are big-endian; `None` if they cannot be written.
+pub fn carrier(kind: Kind, bits: Cow<'_, [u8]>) -> Option<(Scalar, Cow<'_, [u8]>, Spelling)> {
     match kind {
-        Kind::Named(Scalar::Char) => match text_of(kind, &bits) {
-            Some(text) => Kinded::Other {
-                scalar: Scalar::String,
-                bits: Cow::Owned(text.into_bytes()),
-                back: Spelled { kind, spelling: Spelling::Text }.name(),
-            },
-            None => Kinded::Nothing,
-        },
-        kind => Kinded::Other {
-            scalar: Scalar::Binary,
-            bits,
-            back: Spelled { kind, spelling: Spelling::Bytes(ByteOrder::Big) }.name(),
-        },
+        Kind::Named(Scalar::Char) => {
+            text_of(kind, &bits).map(|text| (Scalar::String, Cow::Owned(text.into_bytes()), Spelling::Text))
+        }
+        _ => Some((Scalar::Binary, bits, Spelling::Bytes(ByteOrder::Big))),
     }
 }

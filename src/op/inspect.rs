@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use crate::cursor::Cursor;
 use crate::error::Fault;
 use crate::format::Visitor;
-use crate::mode::{Label, Labelled, Stop};
+use crate::mode::{Label, Labelled, Result};
 use crate::walk::{
     Batch, Block, Discard, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch, walk_cell,
 };
@@ -57,12 +57,7 @@ impl<B> Walked<B> {
 impl<'a, B: Batch> Messages<'a> for Walked<B> {
     type Within<'b> = Self;
 
-    fn message<M: Noting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        mode: &mut M,
-    ) -> Result<(), Stop> {
+    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result {
         self.0.limits.check_message(message_len(fields, block), mode.noted())?;
         if let Some(cursor) = block {
             // A block that breaks does not hide the message after it.
@@ -72,7 +67,7 @@ impl<'a, B: Batch> Messages<'a> for Walked<B> {
         Ok(())
     }
 
-    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
+    fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result {
         mode.enter_header(None);
         self.0.limits.check_message(0, mode.noted())
     }
@@ -100,48 +95,4 @@ fn without_gaps(mut labels: Vec<Label>, len: usize) -> Vec<Label> {
         whole.push(gap(at, len));
     }
     whole
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::format::Format;
-
-    fn inspect(cell: &[u8], format: &str) -> Inspection {
-        Format::named(format).unwrap().visit(Inspect { cell, options: ReadOptions::default() })
-    }
-
-    #[test]
-    fn every_byte_has_one_label_even_where_the_bytes_are_bad() {
-        let cell = [0x0c, 0x02, 0x06, 0x6b, 0x65, 0x79, 0x01, 0, 0, 0, 0, 0, 0, 0, 9, 0xaa];
-        for format in Format::ALL {
-            for len in 0..=cell.len() {
-                let found = format.visit(Inspect { cell: &cell[..len], options: ReadOptions::default() });
-                let mut at = 0;
-                for label in &found.labels {
-                    assert_eq!(label.start, at);
-                    at = label.end;
-                }
-                assert_eq!(at, len);
-            }
-        }
-    }
-
-    #[test]
-    fn fields_carry_their_meaning() {
-        let found = inspect(&[0x02, 0x06, 0x6b, 0x65, 0x79, 0x02, 0x61], "kafka");
-        let fields: Vec<_> = found.labels.iter().map(|label| (label.field, label.text.as_str())).collect();
-        assert_eq!(
-            fields,
-            [("header count", "1"), ("key length", "3"), ("key", "\"key\""), ("value length", "1"), ("value", "\"a\"")]
-        );
-        assert!(found.faults.is_empty());
-    }
-
-    #[test]
-    fn bytes_after_a_break_are_not_read() {
-        let found = inspect(&[0x02, 0x07, 0x6b], "kafka");
-        assert_eq!(found.labels.last().unwrap().field, "not read");
-        assert_eq!(found.faults[0].byte, Some(1));
-    }
 }

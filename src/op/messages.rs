@@ -8,7 +8,7 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::mode::{Exact, Stop};
+use crate::mode::{Exact, Result, Stop};
 use crate::walk::{Batch, Block, Envelope, FieldValue, Messages, Noting, ReadOptions, message_len, walk_batch};
 
 /// Takes messages as they are read; what it is given does not outlive the call.
@@ -54,12 +54,7 @@ struct Each<'t, B, T> {
 impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
     type Within<'b> = Self;
 
-    fn message<M: Noting>(
-        &mut self,
-        fields: &[FieldValue<'a>],
-        block: Option<Cursor<'a>>,
-        mode: &mut M,
-    ) -> Result<(), Stop> {
+    fn message<M: Noting>(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &mut M) -> Result {
         self.options.limits.check_message(message_len(fields, block), mode.noted())?;
         if !self.take.parses_headers() && mode.noted().faults.is_empty() {
             self.take.take_unparsed(block.map(|cursor| cursor.peek_rest()), fields);
@@ -77,7 +72,7 @@ impl<'a, B: Batch, T: Take> Messages<'a> for Each<'_, B, T> {
         Ok(())
     }
 
-    fn unreadable<M: Noting>(&mut self, _mode: &mut M) -> Result<(), Stop> {
+    fn unreadable<M: Noting>(&mut self, _mode: &mut M) -> Result {
         Err(Stop)
     }
 

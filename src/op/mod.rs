@@ -1,12 +1,10 @@
 //! Operations on one message.
 
+pub mod batch;
 pub mod convert;
 pub mod gate;
 pub mod inspect;
-pub mod message_set;
 pub mod messages;
-pub mod record_batch;
-pub mod record_batches;
 pub mod values;
 pub mod write;
 

@@ -4,7 +4,7 @@ use crate::cursor::Cursor;
 use crate::error::{Direction, Error};
 use crate::format::Visitor;
 use crate::header::Header;
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
 use crate::walk::{Batch, Envelope, FieldValue, Opened, Presence, ReadOptions, Sink, walk_cell};
 
 /// The headers and fields of one message.
@@ -89,7 +89,7 @@ impl MessageSink<'_> {
 
 impl<'a> Sink<'a> for MessageSink<'a> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result {
         self.headers.push(header);
         Ok(())
     }
@@ -107,7 +107,7 @@ pub struct CountSink {
 
 impl<'a> Sink<'a> for CountSink {
     #[inline]
-    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, _header: Header<'a>, _mode: &mut M) -> Result {
         self.count += 1;
         Ok(())
     }
@@ -121,7 +121,7 @@ pub struct LastSink<'w, 'a> {
 
 impl<'a> Sink<'a> for LastSink<'_, 'a> {
     #[inline]
-    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, header: Header<'a>, _mode: &mut M) -> Result {
         if header.key.is_text(self.wanted) {
             self.found = Some(header);
         }

@@ -11,7 +11,7 @@ use crate::ask::{Asked, Spelled};
 use crate::error::{Code, Direction, Error, Loss};
 use crate::header::{Header, Key, KeyForm, Text, WantedKey};
 use crate::kind::{Kind, Scalar};
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
 use crate::spelling::{Spelling, is_other_nan, typed, untyped};
 use crate::value::{ByteOrder, Checks, Misfit, bits_of};
 use crate::walk::{Batch, Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
@@ -106,7 +106,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
     }
 
     /// Writes the message behind what `out` holds. Nothing is written when it fails.
-    pub fn seal<M: Mode>(&mut self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed, Stop> {
+    pub fn seal<M: Mode>(&mut self, headers: Presence, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
         if headers == Presence::Absent && self.options.refuse_null_headers {
             let refused = || "the list of headers is null, and null_headers=\"raise\" refuses that".into();
             return Err(mode.hard(Code::NullNotCarried, None, refused));
@@ -146,36 +146,23 @@ impl<'a, E: Envelope> Writer<'a, E> {
         source: &Key<'a>,
         bytes: &'a [u8],
         mode: &mut M,
-    ) -> Result<Option<Cow<'a, [u8]>>, Stop> {
+    ) -> Result<Option<Cow<'a, [u8]>>> {
         let (index, key) = (header.index, header.key.clone());
         let lost = |code, message: String| gate::lost(index, &key, code, message);
         let bits = match header.kind {
             Some(kind) => bits_of(kind, bytes, self.origin.order),
             None => Cow::Borrowed(bytes),
         };
-        // A kind that is lost can only be given back to bits that are a value of it.
-        if let Some(kind) = header.kind
-            && !E::Block::KINDS.are_carried()
-            && matches!(self.options.kinds, Asked::Spelled(_))
-            && let Err(misfit) = Checks::Value.check(kind, &bits)
-        {
-            return self.misfit(index, &key, *misfit, mode);
-        }
         if !E::Block::KINDS.are_carried() {
             let Some(kind) = header.kind.take() else { return Ok(Some(bits)) };
             let Asked::Spelled(spelling) = self.options.kinds else {
-                mode.loss(false, || {
-                    let how = "pass kinds=\"be\", \"le\" or \"text\" (--kinds be)";
-                    let name = kind.name();
-                    lost(Code::KindNotCarried, format!("{} carries no kinds: {how} to write {name} values", E::NAME))
-                })?;
-                return Ok(None);
+                let how = "pass kinds=\"be\", \"le\" or \"text\" (--kinds be)";
+                let what = || format!("{} carries no kinds: {how} to write {} values", E::NAME, kind.name());
+                return mode.loss(false, || lost(Code::KindNotCarried, what())).map(|()| None);
             };
-            let written = match &bits {
-                Cow::Borrowed(bits) => untyped(kind, bits, spelling),
-                Cow::Owned(bits) => untyped(kind, bits, spelling).map(|written| Cow::Owned(written.into_owned())),
-            };
-            let written = match written {
+            // A kind that is lost can only be given back to bits that are a value of it.
+            let is_value = Checks::Value.check(kind, &bits);
+            let written = match is_value.and_then(|()| respelled(&bits, |bits| untyped(kind, bits, spelling))) {
                 Ok(written) => written,
                 Err(misfit) => return self.misfit(index, &key, *misfit, mode),
             };
@@ -197,62 +184,46 @@ impl<'a, E: Envelope> Writer<'a, E> {
             (Some(asked), None | Some(Kind::Named(Scalar::Binary | Scalar::String)))
                 if header.kind != Some(asked.kind) =>
             {
-                let made = match &bits {
-                    Cow::Borrowed(bits) => typed(asked.kind, bits, asked.spelling),
-                    Cow::Owned(bits) => {
-                        typed(asked.kind, bits, asked.spelling).map(|made| Cow::Owned(made.into_owned()))
-                    }
-                };
-                match made {
+                match respelled(&bits, |bits| typed(asked.kind, bits, asked.spelling)) {
                     Ok(made) => (asked.kind, made),
-                    Err(misfit) => {
-                        mode.loss(false, || lost(misfit.code, misfit.message.clone()))?;
-                        return Ok(None);
-                    }
+                    Err(misfit) => return mode.loss(false, || lost(misfit.code, misfit.message)).map(|()| None),
                 }
             }
             (Some(asked), Some(kind)) if kind != asked.kind => {
-                mode.loss(false, || {
-                    let (has, name) = (kind.name(), asked.kind.name());
-                    lost(Code::WrongKind, format!("the value is {has} and {name} was asked for"))
-                })?;
-                return Ok(None);
+                let what = || format!("the value is {} and {} was asked for", kind.name(), asked.kind.name());
+                return mode.loss(false, || lost(Code::WrongKind, what())).map(|()| None);
             }
             (_, Some(kind)) => (kind, bits),
             (_, None) if self.options.kinds == Asked::Binary => (Kind::Named(Scalar::Binary), bits),
             (_, None) => {
-                mode.loss(false, || {
-                    let how =
-                        "pass kinds={\"retry\": \"int32\"} (--kind retry=int32) or kinds=\"binary\" (--kinds binary)";
-                    lost(Code::UnknownKind, format!("{} values need a kind: {how}", E::NAME))
-                })?;
-                return Ok(None);
+                let how = "pass kinds={\"retry\": \"int32\"} (--kind retry=int32) or kinds=\"binary\" (--kinds binary)";
+                let what = || format!("{} values need a kind: {how}", E::NAME);
+                return mode.loss(false, || lost(Code::UnknownKind, what())).map(|()| None);
             }
         };
-        if E::Block::KINDS.code(kind).is_none()
-            && let Err(misfit) = Checks::Value.check(kind, &bits)
-        {
-            return self.misfit(index, &key, *misfit, mode);
-        }
-        let (kind, bits, back, is_lost) = match gate::kind_for(E::Block::KINDS, kind, bits) {
-            gate::Kinded::Same(bits) => (kind, bits, None, false),
-            gate::Kinded::Other { scalar, bits, back } => {
+        let (kind, bits, back) = match E::Block::KINDS.code(kind) {
+            Some(_) => (kind, bits, None),
+            None => {
+                if let Err(misfit) = Checks::Value.check(kind, &bits) {
+                    return self.misfit(index, &key, *misfit, mode);
+                }
+                let Some((scalar, bits, spelling)) = gate::carrier(kind, bits) else {
+                    return mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into())).map(|()| None);
+                };
+                let back = Spelled { kind, spelling }.name();
                 mode.loss(false, || Loss {
                     kind: Some(back.clone()),
                     written: Some(scalar.name()),
                     ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
                 })?;
-                (Kind::Named(scalar), bits, Some(back), true)
-            }
-            gate::Kinded::Nothing => {
-                mode.loss(false, || lost(Code::OutOfRange, gate::HALF_PAIR.into()))?;
-                return Ok(None);
+                (Kind::Named(scalar), bits, Some(back))
             }
         };
         if let Err(misfit) = E::Block::CARRIES.checks.check(kind, &bits) {
             return self.misfit(index, &key, *misfit, mode);
         }
         if gate::length_fits(E::Block::CARRIES, bits.len()) {
+            let is_lost = back.is_some();
             self.remember(&key, || back.unwrap_or_else(|| kind.name().into_owned()), is_lost);
         }
         header.kind = Some(kind);
@@ -261,12 +232,23 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
     /// Bits that are no value of their kind.
     #[cold]
-    fn misfit<T, M: Mode>(&self, index: usize, key: &Key<'a>, misfit: Misfit, mode: &mut M) -> Result<Option<T>, Stop> {
+    fn misfit<T, M: Mode>(&self, index: usize, key: &Key<'a>, misfit: Misfit, mode: &mut M) -> Result<Option<T>> {
         match self.origin.direction {
             Direction::Convert => mode.loss(false, || gate::lost(index, key, misfit.code, misfit.message))?,
             _ => mode.soft(misfit.code, None, || misfit.message)?,
         }
         Ok(None)
+    }
+}
+
+/// Bits in another spelling, borrowed where they were.
+fn respelled<'a>(
+    bits: &Cow<'a, [u8]>,
+    spell: impl for<'b> Fn(&'b [u8]) -> Result<Cow<'b, [u8]>, Box<Misfit>>,
+) -> Result<Cow<'a, [u8]>, Box<Misfit>> {
+    match bits {
+        Cow::Borrowed(bits) => spell(bits),
+        Cow::Owned(bits) => spell(bits).map(|written| Cow::Owned(written.into_owned())),
     }
 }
 
@@ -329,7 +311,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
     /// A header that the target may not be able to carry as it is.
     #[inline(never)]
-    fn gated<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn gated<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result {
         let source = match gate::is_key_of(E::Block::KEYS, E::Block::KINDS, &header.key) {
             true => None,
             false => {
@@ -381,7 +363,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
 
 impl<'a, E: Envelope> Sink<'a> for Writer<'a, E> {
     #[inline]
-    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result<(), Stop> {
+    fn header<M: Mode>(&mut self, mut header: Header<'a>, mode: &mut M) -> Result {
         if E::Block::KEYS == KeyForm::Text
             && let Key::Typed(typed) = header.key
             && let Some(Ok(text)) = typed.string().map(Text::new)
@@ -416,7 +398,7 @@ pub struct EncodeMessage<'a> {
 }
 
 impl EncodeMessage<'_> {
-    fn write<E: Envelope, M: Mode>(&self, mode: &mut M) -> Result<Result<Option<Vec<u8>>, Stop>, Error> {
+    fn write<E: Envelope, M: Mode>(&self, mode: &mut M) -> Result<Result<Option<Vec<u8>>>, Error> {
         let mut writer = Writer::<E>::new(self.options.clone(), Origin::GIVEN)?;
         let presence = if self.headers.is_some() { Presence::Whole } else { Presence::Absent };
         writer.fields(&self.fields);

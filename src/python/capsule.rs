@@ -15,10 +15,10 @@ use pyo3_arrow::input::AnyArray;
 use super::gate::released;
 use crate::arrow::amqp::{self, ReadAmqp};
 use crate::arrow::run::MAX_OFFSET;
+use crate::arrow::types::{ddl, quoted};
 use crate::arrow::{Apply, Input, TypeOf, Verb};
 use crate::error::{Code, Direction, Error, Fault, Located};
 use crate::format::Format;
-use crate::kind::{ddl, quoted};
 
 /// An Arrow array on its way to any library that takes one.
 #[pyclass(frozen, module = "letterhead._native")]

@@ -10,10 +10,10 @@ use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::OnError;
 use crate::arrow::select::{Repeat, Want};
+use crate::arrow::types::Dialect;
 use crate::arrow::{Convert, Decode, Encode, Select, Validate};
 use crate::error::Error;
 use crate::format::Format;
-use crate::kind::Dialect;
 use crate::types::Type;
 use crate::walk::ReadOptions;
 

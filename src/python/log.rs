@@ -9,12 +9,14 @@ use super::errors::to_exception;
 use super::gate::{held, released_if_long};
 use super::given::{GivenKinds, GivenMessage, argument, named, write_options};
 use crate::codec::Codec;
-use crate::envelope::kip82_message::{Int, Typed, Wrapped};
 use crate::error::Error;
 use crate::format::Format;
-use crate::op::record_batches::heads;
+use crate::formats::batch::log_index::heads;
+use crate::formats::batch::message_set_writer::MessageSetBuilder;
+use crate::formats::batch::record_batch_writer::RecordBatchBuilder;
+use crate::formats::message::kip82_message::{Int, Typed, Wrapped};
+use crate::op::batch::write;
 use crate::op::write::EncodeMessage;
-use crate::op::{message_set, record_batch};
 
 /// `(position, size, base_offset, last_offset, magic, attributes, max_timestamp, producer_id, count)`
 type Head = (usize, usize, i64, i64, i8, i16, i64, i64, i32);
@@ -28,7 +30,7 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
     }
     let (log, len) = (data.buf_ptr().cast::<u8>(), data.item_count());
     let found = held(|| heads(len, start, most.unwrap_or(usize::MAX), |at, header| copy(log, len, at, header)))?;
-    let told = |head: &crate::op::record_batches::Head| {
+    let told = |head: &crate::formats::batch::log_index::Head| {
         let offsets = (head.base_offset, head.last_offset);
         let (max, producer) = (head.max_timestamp, head.producer_id);
         (head.position, head.size, offsets.0, offsets.1, head.magic, head.attributes, max, producer, head.count)
@@ -63,10 +65,10 @@ pub fn batch<'py>(
             messages.push(EncodeMessage { headers, fields, options: options.clone() });
         }
         match format {
-            Format::RecordBatch => record_batch::write(messages, codec),
-            Format::Kip82Messages => message_set::write::<Typed>(messages, codec),
-            Format::Kip82MessagesInt => message_set::write::<Int>(messages, codec),
-            Format::Kip82MessagesWrapper => message_set::write::<Wrapped>(messages, codec),
+            Format::RecordBatch => write::<RecordBatchBuilder>(messages, codec),
+            Format::Kip82Messages => write::<MessageSetBuilder<Typed>>(messages, codec),
+            Format::Kip82MessagesInt => write::<MessageSetBuilder<Int>>(messages, codec),
+            Format::Kip82MessagesWrapper => write::<MessageSetBuilder<Wrapped>>(messages, codec),
             _ => Err(Error::Value(format!("{} is read only", info.name))),
         }
     })?;

@@ -13,11 +13,11 @@ use super::given::{GivenKinds, GivenMessage, TextHeaders, argument, read_options
 use super::made::{fields_dict, headers_object, headers_of, wanted_object};
 use super::packed::Packed;
 use super::scalar::to_object;
+use crate::arrow::types::Dialect;
 use crate::arrow::{Apply, Input, Select};
 use crate::error::{Direction, Error, Located};
 use crate::format::{Format, Info};
 use crate::header::Header;
-use crate::kind::Dialect;
 use crate::op::convert::convert_message;
 use crate::op::inspect::{Inspect, Inspection};
 use crate::op::messages::{ReadMessages, Take};

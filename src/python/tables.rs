@@ -5,9 +5,10 @@ use pyo3::types::PyDict;
 
 use super::given::given_limits;
 use crate::arrow::schema;
+use crate::arrow::types::{Dialect, ddl};
 use crate::error::Code;
 use crate::format::{Format, Visitor};
-use crate::kind::{Dialect, Scalar, ddl};
+use crate::kind::Scalar;
 use crate::limits::Limits;
 use crate::walk::{Batch, Envelope};
 

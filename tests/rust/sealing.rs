@@ -2,9 +2,9 @@
 
 use std::hash::Hasher;
 
-use letterhead::batch::record_batch::crc32c;
-use letterhead::envelope::kip82_message::crc32;
 use letterhead::format::Format;
+use letterhead::formats::checksum::crc32;
+use letterhead::formats::checksum::crc32c;
 use twox_hash::XxHash3_64;
 
 /// Makes sizes and checksums hold for a cell of this format, where it has any.

@@ -3,10 +3,10 @@
 
 use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::run::{MAX_OFFSET, OnError};
+use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Apply, Decode, Input, Select, Validate, Verb};
 use letterhead::error::{Code, Error};
 use letterhead::format::Format;
-use letterhead::kind::Dialect;
 
 use super::cells::{BEHIND, Layout};
 use super::wants::{type_of, wants};

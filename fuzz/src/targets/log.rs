@@ -1,8 +1,8 @@
 //! A log of record batches: where batches stand is found without a look at their records, and holds when they are read.
 
-use letterhead::batch::record_batch::RecordBatch;
 use letterhead::format::Format;
-use letterhead::op::record_batches::{Heads, heads};
+use letterhead::formats::batch::log_index::{Heads, heads};
+use letterhead::formats::batch::record_batch::RecordBatch;
 use letterhead::walk::Batch;
 
 use super::seal::seal_record_batches;

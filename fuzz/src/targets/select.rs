@@ -5,9 +5,9 @@ use arrow_array::{Array, ArrayRef};
 use letterhead::arrow::messages::Messages;
 use letterhead::arrow::run::OnError;
 use letterhead::arrow::select::Want;
+use letterhead::arrow::types::Dialect;
 use letterhead::arrow::{Decode, Select, Verb};
 use letterhead::format::Format;
-use letterhead::kind::Dialect;
 use letterhead::walk::{Is, ReadOptions};
 
 use super::cells::{BEHIND, Layout};

@@ -1,9 +1,9 @@
 //! Rows of stores that keep headers, as reads and writes of a store see them: opened with the headers left in their bytes,
 //! and sealed again.
 
-use letterhead::envelope::streams::Streams;
-use letterhead::envelope::streams_timestamped::StreamsTimestamped;
 use letterhead::format::Format;
+use letterhead::formats::message::streams::Streams;
+use letterhead::formats::message::streams_timestamped::StreamsTimestamped;
 use letterhead::op::values::open_message;
 use letterhead::walk::{Envelope, FieldValue, WriteOptions};
 

@@ -35,6 +35,9 @@ from reference.walk import Fields, Opened, Refused
 FRAME_LEN = 12
 """Offset and size, which the size does not count."""
 
+MAGIC_WITHIN = 4
+"""Position of the magic in a message: after its checksum."""
+
 ATTRIBUTES_WITHIN = 5
 """Where the attributes stand in a message: after its checksum and its magic."""
 
@@ -93,8 +96,9 @@ class MessageSet:
                 yield unreadable(cursor, end)
                 return
             try:
+                _check_magic(message, outer)
                 fields, block, _ = self.layout.read(wrapped(offset + base), message)
-                _check_inside(cursor, fields, outer)
+                _check_inside(cursor, fields)
             except Broken as end:
                 yield unreadable(cursor, end)
             else:
@@ -186,10 +190,15 @@ def _decompress(cursor: Cursor, codec: int, outer: Fields, attributes_at: int, v
     return Cursor(data, options=cursor.options, place=value_at, faults=cursor.faults)
 
 
-def _check_inside(cursor: Cursor, fields: Fields, outer: Fields) -> None:
-    if fields["magic"] != outer["magic"]:
-        message = f"magic {fields['magic']} inside a set of magic {outer['magic']}"
-        raise cursor.hard("bad_magic", message, cursor.at)
+def _check_magic(message: Cursor, outer: Fields) -> None:
+    if message.left <= MAGIC_WITHIN:
+        return
+    magic = int.from_bytes(message.cell[message.at + MAGIC_WITHIN :][:1], "big", signed=True)
+    if magic != outer["magic"]:
+        raise message.hard("bad_magic", f"magic {magic} inside a set of magic {outer['magic']}", message.at)
+
+
+def _check_inside(cursor: Cursor, fields: Fields) -> None:
     if fields["attributes"] & CODEC_BITS:
         raise cursor.hard("bad_attributes", "a compressed set inside a compressed set", cursor.at)
 

@@ -2,9 +2,9 @@
 
 use std::hash::Hasher;
 
-use letterhead::envelope::kip82_message::crc32;
 use letterhead::error::Code;
 use letterhead::format::Format::{IggyBatch, IggyPolled2023};
+use letterhead::formats::checksum::crc32;
 use twox_hash::XxHash3_64;
 
 use crate::common::{STRICT, faults, read};

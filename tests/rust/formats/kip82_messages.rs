@@ -1,8 +1,8 @@
 //! `kip82-wrapper` and the three messages of the drafts.
 
-use letterhead::envelope::kip82_message::crc32;
 use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Message, Kip82MessageInt, Kip82MessageWrapper, Kip82Wrapper};
+use letterhead::formats::checksum::crc32;
 
 use crate::common::{STRICT, faults};
 use crate::{first_fault, rejected, rejected_at, run};

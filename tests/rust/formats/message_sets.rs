@@ -1,9 +1,9 @@
 //! `kip82-messages` and its two sisters.
 
 use letterhead::codec::{Codec, compress};
-use letterhead::envelope::kip82_message::crc32;
 use letterhead::error::Code;
 use letterhead::format::Format::{self, Kip82Messages, Kip82MessagesInt, Kip82MessagesWrapper};
+use letterhead::formats::checksum::crc32;
 
 use crate::common::{LENIENT, STRICT, faults, read};
 use crate::kip82_messages::sealed;

@@ -2,8 +2,8 @@
 
 use letterhead::ask::Asked;
 use letterhead::codec::{Codec, compress};
-use letterhead::envelope::kip82_message::crc32;
 use letterhead::format::Format;
+use letterhead::formats::checksum::crc32;
 use letterhead::kind::{Kind, Kinds, Scalar};
 use letterhead::mode::OnLoss;
 use letterhead::spelling::Spelling;

@@ -84,7 +84,7 @@ fn headers_of_a_compressed_message_are_refused_by_readers_as_by_writers() {
     cell.extend([0xff; 4]);
     cell.extend([0, 0, 0, 8, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
     cell[11] = cell.len() as u8 - 12;
-    let crc = letterhead::envelope::kip82_message::crc32(&cell[16..]);
+    let crc = letterhead::formats::checksum::crc32(&cell[16..]);
     cell[12..16].copy_from_slice(&crc.to_be_bytes());
     let codes: Vec<_> = faults(Format::Kip82MessageInt, &cell, STRICT).iter().map(|fault| fault.code).collect();
     assert_eq!(codes, [Code::BadAttributes]);

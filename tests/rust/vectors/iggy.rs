@@ -1,8 +1,9 @@
 //! The lines that the crates of Apache Iggy made of headers.
 
+use letterhead::arrow::types::Dialect;
 use letterhead::error::{Code, Fault};
 use letterhead::format::Format;
-use letterhead::kind::{Dialect, Kind, Scalar};
+use letterhead::kind::{Kind, Scalar};
 use letterhead::spelling::Spelling;
 use letterhead::types::{Coding, Type};
 use letterhead::value::ByteOrder;

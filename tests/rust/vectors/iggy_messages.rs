@@ -1,8 +1,8 @@
 //! The messages that the crates of Apache Iggy made, and what went over the wire between real clients and servers.
 
-use letterhead::envelope::kip82_message::crc32;
 use letterhead::error::Code;
 use letterhead::format::Format;
+use letterhead::formats::checksum::crc32;
 use letterhead::walk::WriteOptions;
 use serde_json::Value;
 

@@ -1,0 +1,131 @@
+//! The Arrow types of values: the type of a column for each value type, and values that fit it.
+
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::amqp;
+use crate::error::Code;
+use crate::kind::Scalar;
+use crate::spelling::{Spelling, read_text};
+use crate::types::{Coding, Type};
+use crate::value::{Misfit, Value, misfit, read_bytes};
+
+/// Which engine a typed column is for. Spark has no unsigned and no 128-bit integers, and counts microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    #[default]
+    Arrow,
+    Spark,
+}
+
+/// The widest integers that a decimal column of 38 digits can hold.
+pub const DECIMAL_PRECISION: u8 = 38;
+
+impl Scalar {
+    /// The Arrow type of a column of such values.
+    pub fn arrow(self, dialect: Dialect) -> DataType {
+        use Scalar::*;
+        match (self, dialect) {
+            (Bool, _) => DataType::Boolean,
+            (Int8, _) => DataType::Int8,
+            (Int16, _) | (Uint8, Dialect::Spark) => DataType::Int16,
+            (Int32, _) | (Uint16, Dialect::Spark) => DataType::Int32,
+            (Int64, _) | (Uint32, Dialect::Spark) => DataType::Int64,
+            (Uint8, Dialect::Arrow) => DataType::UInt8,
+            (Uint16, Dialect::Arrow) => DataType::UInt16,
+            (Uint32, Dialect::Arrow) => DataType::UInt32,
+            (Uint64, Dialect::Arrow) => DataType::UInt64,
+            (Uint64, Dialect::Spark) => DataType::Decimal128(20, 0),
+            (Int128 | Uint128, _) => DataType::Decimal128(DECIMAL_PRECISION, 0),
+            (Float32, _) => DataType::Float32,
+            (Float64, _) => DataType::Float64,
+            (Char | String | Uuid, _) => DataType::Utf8,
+            (Binary, _) => DataType::Binary,
+            (TimestampMs, Dialect::Arrow) => DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())),
+            (TimestampMs, Dialect::Spark) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+        }
+    }
+}
+
+impl Type {
+    /// Reads the bytes of a value; `None` is a null of AMQP. The message of a misfit is built only when there is one.
+    #[inline]
+    pub fn read<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<Misfit>> {
+        let value = match self.coding {
+            Coding::Spelled(Spelling::Bytes(order)) => read_bytes(self.scalar, order, bytes)?,
+            Coding::Spelled(Spelling::Text) => read_text(self.scalar, bytes)?,
+            Coding::Amqp => return self.read_amqp(bytes, dialect),
+        };
+        self.fit(value, dialect).map(Some)
+    }
+
+    fn read_amqp<'a>(self, bytes: &'a [u8], dialect: Dialect) -> Result<Option<Value<'a>>, Box<Misfit>> {
+        match amqp::read(self.scalar, bytes)? {
+            Some(value) => self.fit(value, dialect).map(Some).map_err(|misfit| misfit.behind(1)),
+            None => Ok(None),
+        }
+    }
+
+    /// Checks an integer against the column it goes into.
+    #[inline]
+    fn fit(self, value: Value<'_>, dialect: Dialect) -> Result<Value<'_>, Box<Misfit>> {
+        match value {
+            Value::Wide(number) if number.unsigned_abs() >= 10u128.pow(u32::from(DECIMAL_PRECISION)) => {
+                Err(misfit(Code::OutOfRange, || "the number has more than 38 digits".into()))
+            }
+            Value::Int(millis) if self.scalar == Scalar::TimestampMs && dialect == Dialect::Spark => {
+                match millis.checked_mul(1000) {
+                    Some(micros) => Ok(Value::Int(micros)),
+                    None => Err(misfit(Code::OutOfRange, || "the time does not fit 64 bits of microseconds".into())),
+                }
+            }
+            value => Ok(value),
+        }
+    }
+}
+
+/// The type of an Arrow column as Spark writes it in DDL.
+pub fn ddl(of: &DataType) -> String {
+    match of {
+        DataType::Boolean => "boolean".into(),
+        DataType::Int8 => "tinyint".into(),
+        DataType::Int16 => "smallint".into(),
+        DataType::Int32 => "int".into(),
+        DataType::Int64 => "bigint".into(),
+        DataType::Float32 => "float".into(),
+        DataType::Float64 => "double".into(),
+        DataType::Utf8 => "string".into(),
+        DataType::Binary => "binary".into(),
+        DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
+        DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => "timestamp".into(),
+        DataType::List(element) => format!("array<{}>", ddl(element.data_type())),
+        DataType::Struct(fields) => {
+            let fields: Vec<_> =
+                fields.iter().map(|f| format!("{}:{}", quoted(f.name()), ddl(f.data_type()))).collect();
+            format!("struct<{}>", fields.join(","))
+        }
+        // A dialect of Arrow's own: there is nothing in Spark to name.
+        other => format!("void /* {other} */"),
+    }
+}
+
+/// A name as Spark's DDL takes it, whatever it is made of.
+pub fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if plain && !name.starts_with(|c: char| c.is_ascii_digit()) && !name.is_empty() {
+        name.to_string()
+    } else {
+        format!("`{}`", name.replace('`', "``"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ddl_quotes_names_that_need_it() {
+        assert_eq!(quoted("tenant"), "tenant");
+        assert_eq!(quoted("señal-📦"), "`señal-📦`");
+        assert_eq!(quoted("a`b"), "`a``b`");
+    }
+}

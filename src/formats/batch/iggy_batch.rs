@@ -1,0 +1,274 @@
+//! `iggy-batch`: the messages of Apache Iggy 0.11, as a client sends them and as a poll gives them.
+//!
+//! ```text
+//!   batch header, 256 bytes
+//!    0 ┌──────────────────┬─────────────────┬────────────────────┬──────────────────────┐
+//!      │ u64 partition_id │ u64 base_offset │ u64 base_timestamp │ u64 origin_timestamp │
+//!   32 ├──────────────────┼─────────────────┴──┬───────────┬─────┴────────────────────────┤
+//!      │ u64 batch_length │ u64 batch_checksum │ u32 count │ 0 or, at 52, a producer; 0 … │
+//!      └──────────────────┴────────────────────┴───────────┴──────────────────────────────┘
+//!   frame, 48 bytes, then its payload and its headers
+//!    0 ┌──────────────┬──────────────────────────────────────┐
+//!      │ u64 checksum │ u128 id                              │
+//!   24 ├──────────────┴───┬─────────────────────┬────────────┤
+//!      │ u32 offset_delta │ u32 timestamp_delta │ u32 headers_len │ u32 payload_len │ u64 0 │
+//!   48 ├─────────┬────────┴───┬─────────────────┴────────────┘
+//!      │ payload │ iggy block │
+//!      └─────────┴────────────┘
+//! ```
+//!
+//! Little-endian, times in microseconds. The length counts the header. A frame's checksum is XXH3-64 of the rest of the
+//! frame, payload and headers; a batch's of its header up to the length, its count, its producer where there is one, and
+//! the checksums of its frames. The server stamps a batch once: `base_timestamp` is that of all its messages. A poll gives
+//! `u32 partition, u64 current_offset, u32 count` before its batches, later releases 24 bytes more: the first batch begins
+//! where a checksum holds, or at least a length and zeros are right.
+//!
+//! Differences from the reference implementation (`iggy_binary_protocol` 0.11.1): those of the block.
+
+use std::hash::Hasher;
+
+use twox_hash::XxHash3_64;
+
+use crate::cursor::Cursor;
+use crate::error::{Code, counted};
+use crate::formats::checksum::mismatch;
+use crate::formats::headers::iggy::Iggy;
+use crate::formats::message::iggy_message::open_parts;
+use crate::formats::message::signed;
+use crate::mode::{Mode, Result, Stop};
+use crate::value::ByteOrder::Little;
+use crate::walk::{Batch, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role};
+
+pub struct IggyBatch;
+
+/// One message of a batch.
+pub struct Frame;
+
+const HEADER_LEN: usize = 256;
+const FRAME_LEN: usize = 48;
+/// What a poll may have before its batches.
+const PREFIXES: [usize; 3] = [0, 16, 40];
+
+// Places in a batch header.
+const LENGTH: usize = 32;
+const CHECKSUM: usize = 40;
+const COUNT: usize = 48;
+const PRODUCER: usize = 52;
+const RESERVED: usize = 72;
+
+impl Batch for IggyBatch {
+    const NAME: &'static str = "iggy-batch";
+    const SOURCE: &'static str = "Apache Iggy 0.11: batch as sent and as polled";
+    const LAYOUT: &'static str = "[polled prefix], then 256-byte batch headers, each with its 48-byte frames";
+    type Message = Frame;
+
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        mut cursor: Cursor<'a>,
+        _: ReadOptions,
+        mode: &mut M,
+        each: &mut V,
+    ) -> Result {
+        let prefix = prefix_len(cursor.peek_rest());
+        cursor.bytes(prefix, "polled prefix", mode)?;
+        while cursor.remaining() > 0 {
+            read_batch(&mut cursor, mode, each)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the first batch begins; 0 where none can be found, so that what is wrong is said of the first bytes.
+fn prefix_len(cell: &[u8]) -> usize {
+    if PREFIXES.contains(&cell.len()) && cell.get(12..16).is_none_or(|count| count == [0; 4]) {
+        return cell.len(); // A poll that found nothing.
+    }
+    let begins =
+        |looks_right: fn(&[u8]) -> bool| PREFIXES.into_iter().find(|at| cell.get(*at..).is_some_and(looks_right));
+    begins(checksum_holds).or_else(|| begins(is_plausible)).unwrap_or(0)
+}
+
+/// The bytes of the batch that these begin with, where a batch could stand.
+fn plausible(bytes: &[u8]) -> Option<&[u8]> {
+    let len = usize::try_from(number(bytes, LENGTH)?).ok().filter(|len| *len >= HEADER_LEN)?;
+    let batch = bytes.get(..len)?;
+    batch[RESERVED..HEADER_LEN].iter().all(|byte| *byte == 0).then_some(batch)
+}
+
+fn is_plausible(bytes: &[u8]) -> bool {
+    plausible(bytes).is_some()
+}
+
+fn checksum_holds(bytes: &[u8]) -> bool {
+    let holds = |batch| Some(batch_checksum(batch)? == number(batch, CHECKSUM)?);
+    plausible(bytes).and_then(holds).unwrap_or(false)
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at + 8)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The checksum of a batch whose frames can be told apart.
+fn batch_checksum(batch: &[u8]) -> Option<u64> {
+    let mut hasher = XxHash3_64::new();
+    hasher.write(batch.get(..CHECKSUM)?);
+    hasher.write(batch.get(COUNT..PRODUCER)?);
+    if *batch.get(PRODUCER)? == 1 {
+        // Its flag, id, epoch and sequence, without the zeros between them.
+        for part in [52..53, 56..66, 68..72] {
+            hasher.write(batch.get(part)?);
+        }
+    }
+    let mut frames = batch.get(HEADER_LEN..)?;
+    while !frames.is_empty() {
+        hasher.write(frames.get(..8)?);
+        let len = |at: usize| frames.get(at..at + 4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes) as usize);
+        frames = frames.get(FRAME_LEN.checked_add(len(32)?)?.checked_add(len(36)?)?..)?;
+    }
+    Some(hasher.finish())
+}
+
+/// What the frames of a batch count from.
+struct Base {
+    offset: u64,
+    timestamp: u64,
+    origin: u64,
+}
+
+fn read_batch<'a, M: Noting, V: Messages<'a>>(cursor: &mut Cursor<'a>, mode: &mut M, each: &mut V) -> Result {
+    // What is wrong with the batch is wrong with its first message.
+    mode.begin_message();
+    let (base, count, count_at, mut frames) = open_batch(cursor, mode)?;
+    let mut found = 0;
+    while frames.remaining() > 0 {
+        if found > 0 {
+            mode.begin_message();
+        }
+        let opened = open_frame(&mut frames, &base, mode)?;
+        each.message(&opened.fields, opened.block, mode)?;
+        found += 1;
+    }
+    if found != count {
+        if found > 0 {
+            mode.begin_message();
+        }
+        mode.soft(Code::CountTooLarge, Some(count_at), || {
+            format!("the batch announces {} and has {found}", counted(count as usize, "message"))
+        })?;
+        each.unreadable(mode)?;
+        return Err(Stop);
+    }
+    if found == 0 {
+        match mode.noted().faults.is_empty() {
+            true => mode.noted().messages -= 1,
+            false => each.unreadable(mode)?,
+        }
+    }
+    Ok(())
+}
+
+/// The header of a batch: what its frames count from, how many there are and where that stands, and they.
+fn open_batch<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(Base, u32, usize, Cursor<'a>)> {
+    let whole = cursor.peek_rest();
+    let mut header = cursor.split(HEADER_LEN, "batch header", mode)?;
+    header.number::<u64, _>("partition id", Little, mode)?;
+    let base = Base {
+        offset: header.number("base offset", Little, mode)?,
+        timestamp: header.number("base timestamp", Little, mode)?,
+        origin: header.number("origin timestamp", Little, mode)?,
+    };
+    let len_at = header.at();
+    let len: u64 = header.number("batch length", Little, mode)?;
+    let checksum_at = header.at();
+    let checksum: u64 = header.number("batch checksum", Little, mode)?;
+    let count_at = header.at();
+    let count = header.number("message count", Little, mode)?;
+    check_zeros(&mut header, mode)?;
+    let sized = usize::try_from(len).unwrap_or(usize::MAX);
+    if sized < HEADER_LEN {
+        let given = counted(sized, "byte");
+        return Err(mode
+            .hard(Code::WrongSize, Some(len_at), || format!("batch of {given} where its header takes {HEADER_LEN}")));
+    }
+    if sized > whole.len() {
+        return Err(mode.hard(Code::Truncated, Some(len_at), || {
+            let verb = if whole.len() == 1 { "is" } else { "are" };
+            format!("the batch takes {len} bytes and {} {verb} left", whole.len())
+        }));
+    }
+    let frames = cursor.split(sized - HEADER_LEN, "frames", mode)?;
+    match batch_checksum(&whole[..sized]) {
+        Some(made) if made != checksum => {
+            mode.soft(Code::BadCrc, Some(checksum_at), || mismatch(checksum, made))?;
+        }
+        _ => {}
+    }
+    Ok((base, count, count_at, frames))
+}
+
+/// The rest of a batch header: a producer or nothing, then nothing.
+fn check_zeros<M: Mode>(header: &mut Cursor<'_>, mode: &mut M) -> Result {
+    let producer_at = header.at();
+    let flag: u8 = header.number("producer flag", Little, mode)?;
+    let producer = header.bytes(RESERVED - PRODUCER - 1, "producer", mode)?;
+    let is_set = |bytes: &[u8]| bytes.iter().any(|byte| *byte != 0);
+    let not_zero = || "the reserved bytes are not 0".to_string();
+    match flag {
+        // Between flag and id, and between epoch and sequence.
+        1 if is_set(&producer[..3]) || is_set(&producer[13..15]) => {
+            mode.soft(Code::BadAttributes, Some(producer_at), not_zero)?;
+        }
+        0 if is_set(producer) => mode.soft(Code::BadAttributes, Some(producer_at), not_zero)?,
+        0 | 1 => {}
+        _ => mode.soft(Code::BadAttributes, Some(producer_at), || format!("producer flag {flag} is unknown"))?,
+    }
+    let reserved_at = header.at();
+    if is_set(header.bytes(header.remaining(), "reserved", mode)?) {
+        mode.soft(Code::BadAttributes, Some(reserved_at), not_zero)?;
+    }
+    Ok(())
+}
+
+fn open_frame<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    base: &Base,
+    mode: &mut M,
+) -> Result<Opened<'a, [FieldValue<'a>; 6]>> {
+    let at = cursor.at();
+    let whole = cursor.peek_rest();
+    let checksum: u64 = cursor.number("checksum", Little, mode)?;
+    let id: u128 = cursor.number("id", Little, mode)?;
+    let offset: u32 = cursor.number("offset delta", Little, mode)?;
+    let timestamp: u32 = cursor.number("timestamp delta", Little, mode)?;
+    let (payload, block) = open_parts(cursor, mode)?;
+    let made = XxHash3_64::oneshot(&whole[8..cursor.at() - at]);
+    if made != checksum {
+        mode.soft(Code::BadCrc, Some(at), || mismatch(checksum, made))?;
+    }
+    let from = |base: u64, delta: u32| base.saturating_add(delta.into());
+    let fields = [
+        signed(from(base.offset, offset), "offset", at, mode)?,
+        // The server appends a batch at one time; the frames differ in when they were made.
+        signed(base.timestamp, "timestamp", at, mode)?,
+        signed(from(base.origin, timestamp), "origin timestamp", at, mode)?,
+        FieldValue::Id(id.to_be_bytes()),
+        FieldValue::Uint64(checksum),
+        FieldValue::Binary(payload),
+    ];
+    Ok(Opened { block: Some(block), fields })
+}
+
+impl Envelope for Frame {
+    const NAME: &'static str = IggyBatch::NAME;
+    const FIELDS: &'static [Field] = &[
+        Field::new("offset", FieldType::Natural, Role::Offset),
+        Field::new("timestamp", FieldType::Natural, Role::Micros),
+        Field::new("origin_timestamp", FieldType::Natural, Role::Origin),
+        Field::new("id", FieldType::Id, Role::Id),
+        Field::new("checksum", FieldType::Uint64, Role::Derived),
+        Field::HEADERS,
+        Field::new("payload", FieldType::Binary, Role::Payload),
+    ];
+
+    type Block = Iggy;
+    type Fields<'a> = [FieldValue<'a>; 6];
+}

@@ -1,0 +1,155 @@
+//! `iggy-polled-2023`: messages as servers of Apache Iggy 0.0.30 to 0.6 give them to who polls.
+//!
+//! ```text
+//!   era A  ┌────────────┬───────────────┬─────────┬─────────────────────────────────────────────────────────┐
+//!          │ u64 offset │ u64 timestamp │ u128 id │ u32 headers_len, iggy-2023 block, u32 payload_len, payload │
+//!          └────────────┴───────────────┴─────────┴─────────────────────────────────────────────────────────┘
+//!   era B  ┌────────────┬──────────┬───────────────┬─────────┬──────────────┬─ ─
+//!          │ u64 offset │ u8 state │ u64 timestamp │ u128 id │ u32 checksum │ headers and payload as above
+//!          └────────────┴──────────┴───────────────┴─────────┴──────────────┴─ ─
+//! ```
+//!
+//! Little-endian, times in microseconds, repeated to the end. Era A is the document of 2023, era B (0.0.40 and later) adds
+//! a state and the CRC-32 of the payload. A cell is in the era whose messages, with known states, fill it to its end; of
+//! one that both fill, the checksums decide, of one that neither fills, the first message.
+//!
+//! Differences from the reference implementation (`iggy` 0.6.210): those of the block.
+
+use crate::cursor::Cursor;
+use crate::error::Code;
+use crate::formats::checksum::{crc32, mismatch};
+use crate::formats::headers::iggy_2023::Iggy2023;
+use crate::formats::message::iggy_message_2023::open_body;
+use crate::formats::message::signed;
+use crate::mode::{Exact, Mode, Result, Stop};
+use crate::value::ByteOrder::Little;
+use crate::walk::{Batch, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role};
+
+pub struct IggyPolled2023;
+
+/// One message as polled.
+pub struct PolledMessage;
+
+const STATES: [(u8, &str); 4] = [(1, "available"), (10, "unavailable"), (20, "poisoned"), (30, "marked_for_deletion")];
+
+impl Batch for IggyPolled2023 {
+    const NAME: &'static str = "iggy-polled-2023";
+    const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.6: messages as polled";
+    const LAYOUT: &'static str = "u64 offset, [u8 state], u64 timestamp, u128 id, [u32 checksum], u32 headers_len, \
+                                  iggy-2023 block, u32 payload_len, payload; repeated to the end";
+    type Message = PolledMessage;
+
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        mut cursor: Cursor<'a>,
+        _: ReadOptions,
+        mode: &mut M,
+        each: &mut V,
+    ) -> Result {
+        let with_state = has_state(cursor);
+        while cursor.remaining() > 0 {
+            mode.begin_message();
+            let (opened, whole) = open_polled(&mut cursor, with_state, mode)?;
+            each.message(&opened.fields, opened.block, mode)?;
+            if !whole {
+                // Where the next message begins is not known.
+                return Err(Stop);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the messages are those of era B.
+fn has_state(cursor: Cursor<'_>) -> bool {
+    let (with_state, without) = (Filled::by(cursor, true), Filled::by(cursor, false));
+    match (with_state.to_the_end, without.to_the_end) {
+        (true, true) => with_state.checksums_hold,
+        (fills, false) => fills || with_state.messages > 0,
+        (false, true) => false,
+    }
+}
+
+/// How far the messages of an era fill a cell.
+struct Filled {
+    messages: usize,
+    to_the_end: bool,
+    checksums_hold: bool,
+}
+
+impl Filled {
+    fn by(mut cursor: Cursor<'_>, with_state: bool) -> Filled {
+        let mut mode = Exact::default();
+        let mut filled = Filled { messages: 0, to_the_end: false, checksums_hold: true };
+        while cursor.remaining() > 0 {
+            let opened = open_polled(&mut cursor, with_state, &mut mode);
+            let known = |fields: &[FieldValue<'_>; 6]| !with_state || fields[STATE] != FieldValue::Null;
+            match opened {
+                Ok((opened, true)) if known(&opened.fields) => filled.messages += 1,
+                _ => return filled,
+            }
+            filled.checksums_hold &= !mode.faults.iter().any(|fault| fault.code == Code::BadCrc);
+            mode.faults.clear();
+        }
+        filled.to_the_end = true;
+        filled
+    }
+}
+
+/// The place of the state among the fields.
+const STATE: usize = 1;
+
+/// One message, and whether its payload was there.
+fn open_polled<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    with_state: bool,
+    mode: &mut M,
+) -> Result<(Opened<'a, [FieldValue<'a>; 6]>, bool)> {
+    let at = cursor.at();
+    let offset = cursor.number("offset", Little, mode)?;
+    let offset = signed(offset, "offset", at, mode)?;
+    let state = if with_state { open_state(cursor, mode)? } else { FieldValue::Null };
+    let at = cursor.at();
+    let timestamp = cursor.number("timestamp", Little, mode)?;
+    let timestamp = signed(timestamp, "timestamp", at, mode)?;
+    let id: u128 = cursor.number("id", Little, mode)?;
+    let crc_at = cursor.at();
+    let crc: Option<u32> = if with_state { Some(cursor.number("checksum", Little, mode)?) } else { None };
+    let (block, payload, whole) = open_body(cursor, mode)?;
+    if let (Some(crc), FieldValue::Binary(payload)) = (crc, payload) {
+        let made = crc32(payload);
+        if made != crc {
+            mode.soft(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+        }
+    }
+    let checksum = crc.map_or(FieldValue::Null, |crc| FieldValue::Int64(crc.into()));
+    let fields = [offset, state, timestamp, FieldValue::Id(id.to_be_bytes()), checksum, payload];
+    Ok((Opened { block: Some(block), fields }, whole))
+}
+
+fn open_state<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<FieldValue<'a>> {
+    let at = cursor.at();
+    let code: u8 = cursor.number("state", Little, mode)?;
+    match STATES.iter().find(|(known, _)| *known == code) {
+        Some((_, name)) => Ok(FieldValue::Text(name)),
+        None => {
+            mode.soft(Code::BadAttributes, Some(at), || format!("state {code} is unknown"))?;
+            Ok(FieldValue::Null)
+        }
+    }
+}
+
+impl Envelope for PolledMessage {
+    const NAME: &'static str = IggyPolled2023::NAME;
+    const FIELDS: &'static [Field] = &[
+        Field::new("offset", FieldType::Natural, Role::Offset),
+        Field::new("state", FieldType::Text, Role::State),
+        Field::new("timestamp", FieldType::Natural, Role::Micros),
+        Field::new("id", FieldType::Id, Role::Id),
+        Field::new("checksum", FieldType::Int64, Role::Derived),
+        Field::HEADERS,
+        Field::new("payload", FieldType::Binary, Role::Payload),
+    ];
+
+    type Block = Iggy2023;
+    type Fields<'a> = [FieldValue<'a>; 6];
+}

@@ -1,0 +1,53 @@
+//! `kip82-messages`, `kip82-messages-int`, `kip82-messages-wrapper`: sets of the messages of the KIP-82 drafts, as
+//! `message_set` describes them.
+//!
+//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1, magic 0 and 1): a message that is cut
+//! off at the end is a fault, which `lenient` lets go.
+
+use std::marker::PhantomData;
+
+use super::message_set::{SetLayout, is_cut_off, read_framed};
+use crate::cursor::Cursor;
+use crate::formats::message::kip82_message::{Kip82Message, Layout, open_message};
+use crate::formats::message::legacy::{Fields, Framed, Message, open_frame};
+use crate::mode::{Mode, Result};
+use crate::walk::{Batch, Messages, Noting, ReadOptions};
+
+/// A set of messages in one of the layouts.
+pub struct Kip82Messages<L>(PhantomData<L>);
+
+impl<L: Layout> SetLayout for L {
+    type Handed<'a> = Fields<'a>;
+
+    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
+        open_message::<L, M>(frame, mode)
+    }
+
+    fn handed<'a>(fields: Fields<'a>, _set: Option<u8>) -> Fields<'a> {
+        fields
+    }
+}
+
+impl<L: Layout> Batch for Kip82Messages<L> {
+    const NAME: &'static str = L::SET_NAME;
+    const SOURCE: &'static str = L::SET_SOURCE;
+    const LAYOUT: &'static str = L::SET_LAYOUT;
+    type Message = Kip82Message<L>;
+
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        mut cursor: Cursor<'a>,
+        options: ReadOptions,
+        mode: &mut M,
+        each: &mut V,
+    ) -> Result {
+        while cursor.remaining() > 0 {
+            if options.lenient && is_cut_off(&cursor) {
+                return Ok(());
+            }
+            mode.begin_message();
+            let frame = open_frame(&mut cursor, mode)?;
+            read_framed::<L, M, V>(frame, options.limits, mode, each)?;
+        }
+        Ok(())
+    }
+}

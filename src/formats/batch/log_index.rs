@@ -1,0 +1,103 @@
+//! record batches: where each of them stands in a log, and what its header says, without a look at its records.
+
+use crate::cursor::Number;
+use crate::formats::batch::record_batch::{HEADER_LEN, MAGIC};
+use crate::formats::message::legacy::FRAME_LEN;
+use crate::value::ByteOrder::Big;
+
+/// A batch in a log; of the older formats, a message, which may be a compressed set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    pub position: usize,
+    /// Bytes, the frame among them.
+    pub size: usize,
+    pub base_offset: i64,
+    /// Of a compressed set of an older format too: its frame states the last one.
+    pub last_offset: i64,
+    pub magic: i8,
+    pub attributes: i16,
+    /// Milliseconds since the epoch; -1 where there is none.
+    pub max_timestamp: i64,
+    /// -1 where there is none.
+    pub producer_id: i64,
+    /// Records; -1 where only their bytes tell.
+    pub count: i32,
+}
+
+/// Whole batches, and the first byte that belongs to none of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Heads {
+    pub heads: Vec<Head>,
+    pub end: usize,
+}
+
+// Places in a batch; those of the older formats are of their own.
+const MAGIC_AT: usize = 16;
+const ATTRIBUTES: usize = 21;
+const LAST_OFFSET_DELTA: usize = 23;
+const MAX_TIMESTAMP: usize = 35;
+const PRODUCER_ID: usize = 43;
+const COUNT: usize = 57;
+const OLD_ATTRIBUTES: usize = 17;
+const OLD_TIMESTAMP: usize = 18;
+/// Checksum, magic, attributes and two lengths; then also a timestamp.
+const OLD_LEN: [usize; 2] = [FRAME_LEN + 14, FRAME_LEN + 22];
+
+/// Finds the whole batches of a log of `len` bytes from `start` on, until they take `most`. No checksum is looked at.
+///
+/// `copy` gives the bytes from a place on that are in the log, as many as are asked for.
+pub fn heads(len: usize, start: usize, most: usize, copy: impl Fn(usize, &mut [u8])) -> Heads {
+    let start = start.min(len);
+    let mut found = Heads { heads: Vec::new(), end: start };
+    let mut header = [0; HEADER_LEN];
+    while found.end - start < most {
+        let header = &mut header[..HEADER_LEN.min(len - found.end)];
+        copy(found.end, header);
+        let Some(head) = head(header, found.end, len - found.end) else { break };
+        found.end += head.size;
+        found.heads.push(head);
+    }
+    found
+}
+
+/// The batch that begins with these bytes and ends before `left` more are over.
+fn head(header: &[u8], position: usize, left: usize) -> Option<Head> {
+    let size = FRAME_LEN.checked_add(usize::try_from(number::<i32>(header, 8)?).ok()?)?;
+    let magic = number::<i8>(header, MAGIC_AT)?;
+    let least = match magic {
+        0 | 1 => OLD_LEN[magic as usize],
+        MAGIC => HEADER_LEN,
+        _ => return None,
+    };
+    if !(least..=left).contains(&size) {
+        return None;
+    }
+    let base_offset = number(header, 0)?;
+    let old = Head {
+        position,
+        size,
+        base_offset,
+        last_offset: base_offset,
+        magic,
+        attributes: i16::from(number::<u8>(header, OLD_ATTRIBUTES)?),
+        max_timestamp: -1,
+        producer_id: -1,
+        count: -1,
+    };
+    match magic {
+        0 => Some(old),
+        1 => Some(Head { max_timestamp: number(header, OLD_TIMESTAMP)?, ..old }),
+        _ => Some(Head {
+            last_offset: base_offset.wrapping_add(number::<i32>(header, LAST_OFFSET_DELTA)?.into()),
+            attributes: number(header, ATTRIBUTES)?,
+            max_timestamp: number(header, MAX_TIMESTAMP)?,
+            producer_id: number(header, PRODUCER_ID)?,
+            count: number(header, COUNT)?,
+            ..old
+        }),
+    }
+}
+
+fn number<N: Number>(bytes: &[u8], at: usize) -> Option<N> {
+    Some(N::from_bytes(bytes.get(at..at + N::WIDTH)?, Big))
+}

@@ -1,0 +1,122 @@
+//! Writes a message set of the KIP-82 drafts or of Kafka's formats 0 and 1: messages one after another, or one compressed
+//! message that holds them.
+
+use std::marker::PhantomData;
+
+use super::Builder;
+use super::kip82_messages::Kip82Messages;
+use crate::codec::{Codec, compress, compress_legacy};
+use crate::error::{Code, Fault};
+use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
+use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
+use crate::formats::message::number_or;
+use crate::mode::{Exact, OnLoss};
+use crate::walk::{Envelope, FieldValue};
+
+/// What the messages of a compressed set have in common, by their fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Common {
+    magic: i64,
+    /// With log append time, the timestamp of every message.
+    appended: Option<i64>,
+}
+
+impl Common {
+    fn of(fields: &[FieldValue<'_>]) -> Common {
+        let magic = number_or(fields[MAGIC], kip82_message::MAGIC.into());
+        let appended = magic > 0 && number_or(fields[ATTRIBUTES], 0) as u8 & LOG_APPEND_BIT != 0;
+        Common { magic, appended: appended.then(|| timestamp_of(fields)) }
+    }
+}
+
+fn timestamp_of(fields: &[FieldValue<'_>]) -> i64 {
+    number_or(fields[TIMESTAMP], -1)
+}
+
+/// A set as it is written.
+pub struct MessageSetBuilder<L> {
+    codec: Codec,
+    common: Common,
+    first_offset: i64,
+    last_offset: Option<i64>,
+    largest_timestamp: i64,
+    messages: Vec<u8>,
+    layout: PhantomData<L>,
+}
+
+impl<L: Layout> Builder for MessageSetBuilder<L> {
+    type Batch = Kip82Messages<L>;
+    // Zstandard came with record batches.
+    const CODECS: &'static [Codec] = &[Codec::None, Codec::Gzip, Codec::Snappy, Codec::Lz4];
+
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault> {
+        Ok(MessageSetBuilder {
+            codec,
+            common: Common::of(first),
+            first_offset: number_or(first[OFFSET], 0),
+            last_offset: None,
+            largest_timestamp: timestamp_of(first),
+            messages: Vec::new(),
+            layout: PhantomData,
+        })
+    }
+
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault> {
+        let refuse = |code, message: String| Err(Fault::of_message(code, message));
+        let next = self.last_offset.map_or(self.first_offset, |last| last.wrapping_add(1));
+        let offset = number_or(fields[OFFSET], next);
+        if let Some(last) = self.last_offset.filter(|last| offset <= *last) {
+            return refuse(Code::OutOfRange, format!("offset {offset} is not after {last}"));
+        }
+        if number_or(fields[ATTRIBUTES], 0) as u8 & CODEC_BITS != 0 {
+            return refuse(Code::BadAttributes, "a compressed set is no message of a set: give its messages".into());
+        }
+        let mut written = offset;
+        if self.codec != Codec::None {
+            let Common { magic, appended } = Common::of(fields);
+            if magic != self.common.magic {
+                let message = format!("magic {magic} inside a set of magic {}", self.common.magic);
+                return refuse(Code::BadMagic, message);
+            }
+            if appended != self.common.appended {
+                let message = "a compressed set has one timestamp type, and with log append time one timestamp";
+                return refuse(Code::FieldNotCarried, message.into());
+            }
+            if magic > 0 {
+                written = offset.wrapping_sub(self.first_offset);
+            }
+        }
+        self.largest_timestamp = self.largest_timestamp.max(timestamp_of(fields));
+        fields[OFFSET] = FieldValue::Int64(written);
+        self.last_offset = Some(offset);
+        Ok(())
+    }
+
+    fn push(&mut self, message: &[u8]) {
+        self.messages.extend_from_slice(message);
+    }
+
+    fn finish(self) -> Result<Vec<u8>, Fault> {
+        let Common { magic, appended } = self.common;
+        let compressed = match (self.codec, magic) {
+            (Codec::None, _) => return Ok(self.messages),
+            (codec, 0) => compress_legacy(codec, &self.messages),
+            (codec, _) => compress(codec, &self.messages),
+        };
+        let value = compressed.map_err(|fault| Fault::of_message(Code::BadCompression, fault.to_string()))?;
+        let bits = self.codec as i64 | if appended.is_some() { LOG_APPEND_BIT.into() } else { 0 };
+        let fields = [
+            FieldValue::Int64(self.last_offset.unwrap_or(self.first_offset)),
+            FieldValue::Null,
+            FieldValue::Int64(magic),
+            FieldValue::Int64(bits),
+            FieldValue::Int64(appended.unwrap_or(self.largest_timestamp)),
+            FieldValue::Null,
+            FieldValue::Binary(&value),
+            FieldValue::Null,
+        ];
+        let (mut mode, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
+        let _ = Kip82Message::<L>::seal(&fields, &[], &mut mode, &mut out);
+        mode.faults.pop().map_or(Ok(out), Err)
+    }
+}

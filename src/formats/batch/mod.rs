@@ -1,0 +1,32 @@
+//! Formats of many messages: batches and message sets.
+
+pub mod iggy_batch;
+pub mod iggy_polled_2023;
+pub mod kip82_messages;
+pub mod log_index;
+mod message_set;
+pub mod message_set_writer;
+pub mod record_batch;
+pub mod record_batch_writer;
+
+use crate::codec::Codec;
+use crate::error::Fault;
+use crate::walk::{Batch, FieldValue};
+
+/// A batch as it is written, message by message.
+pub trait Builder: Sized {
+    type Batch: Batch;
+    const CODECS: &'static [Codec];
+
+    /// Begins a batch whose first message, yet to be placed, has these fields.
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault>;
+
+    /// Checks a message against those before it, and replaces its offset and time by those that are written. A message
+    /// without an offset gets the next one.
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault>;
+
+    /// Adds the bytes of the message that was placed.
+    fn push(&mut self, message: &[u8]);
+
+    fn finish(self) -> Result<Vec<u8>, Fault>;
+}

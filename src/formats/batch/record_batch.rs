@@ -1,0 +1,373 @@
+//! `record-batch`: record batches of Kafka, as a log segment holds them and as Produce and Fetch carry them.
+//!
+//! ```text
+//!   ┌─────────────────┬──────────────┬──────────────────┬──────────────┬─────────┬────────────────┐
+//!   │ int64 base      │ int32 length │ int32 leader     │ int8 magic 2 │ u32 crc │ int16          │
+//!   │ offset          │              │ epoch            │              │         │ attributes     │
+//!   ├─────────────────┴──────┬───────┴──────────┬───────┴──────────────┴──┬──────┴────────────────┤
+//!   │ int32 last offset delta│ int64 base       │ int64 largest           │ int64 producer id     │
+//!   │                        │ timestamp        │ timestamp               │                       │
+//!   ├────────────────────────┼──────────────────┼─────────────┬───────────┴───────────────────────┘
+//!   │ int16 producer epoch   │ int32 base       │ int32 count │ records, in a codec
+//!   │                        │ sequence         │             │
+//!   └────────────────────────┴──────────────────┴─────────────┘
+//!   record  varint length, int8 attributes, varint64 timestamp delta, varint offset delta,
+//!           varint key length or -1, key, varint value length or -1, value, kafka block
+//! ```
+//!
+//! Big-endian; the length counts from the leader epoch, the CRC-32C covers attributes to the end, and the codec all
+//! records together. Attribute bits 0–2 are the codec, 3 the type of the timestamp, 4 a transaction, 5 a control batch,
+//! 6 a delete horizon in the place of the base timestamp. With log append time the largest timestamp is that of all.
+//! Message formats 0 and 1, in which older brokers kept messages, are read too.
+//!
+//! Differences from the reference implementation (`MemoryRecords` of Kafka 4.3.1): a batch that is cut off at the end is
+//! a fault, which `lenient` lets go; a batch whose checksum does not hold gives no record; records are as strict as the
+//! block, and a header count is never missing.
+
+use super::message_set::{SetLayout, bad_compression, in_place_of, is_cut_off, read_framed, unknown_codec};
+use crate::codec::{Codec, decompress};
+use crate::cursor::Cursor;
+use crate::error::{Code, counted};
+use crate::formats::checksum::{crc32c, mismatch};
+use crate::formats::headers::kafka::Kafka;
+use crate::formats::message::legacy::{
+    self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_frame, open_message, unknown_magic,
+};
+use crate::formats::message::{bytes_of, number_or};
+use crate::header::Header;
+use crate::kernel::Padded;
+use crate::limits::Limits;
+use crate::mode::{Mode, Result, Stop};
+use crate::value::ByteOrder::Big;
+use crate::varint;
+use crate::walk::{
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role, Sealed,
+};
+
+pub struct RecordBatch;
+
+/// One record of a batch.
+pub struct Record;
+
+pub const MAGIC: i8 = 2;
+pub const TRANSACTIONAL_BIT: i16 = 0x10;
+pub const CONTROL_BIT: i16 = 0x20;
+
+/// What stands for nobody and nothing: no producer, no epoch, no sequence.
+pub const NONE: i64 = -1;
+
+/// A batch before its records.
+pub const HEADER_LEN: usize = 61;
+
+// Places of fields, in the order of the table without its headers.
+pub const OFFSET: usize = 0;
+pub const TIMESTAMP: usize = 1;
+pub const TIMESTAMP_TYPE: usize = 2;
+const KEY: usize = 3;
+const VALUE: usize = 4;
+pub const PRODUCER_ID: usize = 5;
+pub const PRODUCER_EPOCH: usize = 6;
+pub const SEQUENCE: usize = 7;
+pub const TRANSACTIONAL: usize = 8;
+pub const CONTROL: usize = 9;
+
+/// Fields but the headers, in the order of the table.
+type Fields<'a> = [FieldValue<'a>; 10];
+
+impl Batch for RecordBatch {
+    const NAME: &'static str = "record-batch";
+    const SOURCE: &'static str = "Apache Kafka 4.3.1: record batches, message formats 0, 1 and 2";
+    const LAYOUT: &'static str =
+        "61-byte batch headers, each with its records, compressed together; older message sets";
+    type Message = Record;
+
+    fn messages<'a, M: Noting, V: Messages<'a>>(
+        mut cursor: Cursor<'a>,
+        options: ReadOptions,
+        mode: &mut M,
+        each: &mut V,
+    ) -> Result {
+        while cursor.remaining() > 0 {
+            if options.lenient && is_cut_off(&cursor) {
+                return Ok(());
+            }
+            // What is wrong with a batch is wrong with its first record.
+            mode.begin_message();
+            let frame = open_frame(&mut cursor, mode)?;
+            match frame.message.peek(MAGIC_WITHIN).map(|magic| magic as i8) {
+                Some(0 | 1) => read_framed::<Old, M, V>(frame, options.limits, mode, each)?,
+                Some(MAGIC) => read_batch(frame, options.limits, mode, each)?,
+                Some(other) => {
+                    let at = frame.message.at() + MAGIC_WITHIN;
+                    mode.soft(Code::BadMagic, Some(at), || unknown_magic(other))?;
+                    each.unreadable(mode)?;
+                }
+                None => {
+                    let (at, size) = (frame.message.at(), frame.message.remaining());
+                    let message = || format!("a batch of {} has no magic", counted(size, "byte"));
+                    mode.soft(Code::WrongSize, Some(at), message)?;
+                    each.unreadable(mode)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the records of a batch count from, and have in common.
+struct Header2 {
+    base_offset: i64,
+    base_timestamp: i64,
+    /// With log append time, that of every record.
+    appended: Option<i64>,
+    producer_id: i64,
+    producer_epoch: i64,
+    base_sequence: i32,
+    attributes: i16,
+    count: i32,
+    count_at: usize,
+}
+
+fn read_batch<'a, M: Noting, V: Messages<'a>>(frame: Framed<'a>, limits: Limits, mode: &mut M, each: &mut V) -> Result {
+    let read = match open_batch(frame, mode) {
+        Err(Stop) => Err(Stop),
+        Ok((header, records, attributes_at)) => match header.attributes as u8 & CODEC_BITS {
+            0 => return read_records(&header, records, mode, each),
+            codec => {
+                decompressed(codec, records, limits, attributes_at, mode).map(|content| (header, records, content))
+            }
+        },
+    };
+    match read {
+        Err(Stop) => each.unreadable(mode),
+        Ok((header, records, content)) => {
+            let content = Padded::new(content);
+            each.within(content.buffer(), |each| {
+                in_place_of(mode, records.at(), |mode| {
+                    read_records(&header, Cursor::within(content.buffer(), content.range()), mode, each)
+                })
+            })
+        }
+    }
+}
+
+/// The header of a batch whose checksum holds, its records, and where its attributes stand.
+fn open_batch<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<(Header2, Cursor<'a>, usize)> {
+    let Framed { offset: base_offset, message: mut batch } = frame;
+    let _: i32 = batch.number("leader epoch", Big, mode)?;
+    let _: i8 = batch.number("magic", Big, mode)?;
+    let crc_at = batch.at();
+    let crc: u32 = batch.number("crc", Big, mode)?;
+    let made = crc32c(batch.peek_rest());
+    if made != crc {
+        // Nothing in it can be believed.
+        return Err(mode.hard(Code::BadCrc, Some(crc_at), || mismatch(crc, made)));
+    }
+    let attributes_at = batch.at();
+    let attributes: i16 = batch.number("attributes", Big, mode)?;
+    let _: i32 = batch.number("last offset delta", Big, mode)?;
+    let base_timestamp: i64 = batch.number("base timestamp", Big, mode)?;
+    let largest_timestamp: i64 = batch.number("largest timestamp", Big, mode)?;
+    let producer_id: i64 = batch.number("producer id", Big, mode)?;
+    let producer_epoch: i16 = batch.number("producer epoch", Big, mode)?;
+    let base_sequence: i32 = batch.number("base sequence", Big, mode)?;
+    let count_at = batch.at();
+    let count: i32 = batch.number("record count", Big, mode)?;
+    if count < 0 {
+        return Err(mode.hard(Code::NegativeCount, Some(count_at), || format!("record count {count} is negative")));
+    }
+    let header = Header2 {
+        base_offset,
+        base_timestamp,
+        appended: (attributes as u8 & LOG_APPEND_BIT != 0).then_some(largest_timestamp),
+        producer_id,
+        producer_epoch: producer_epoch.into(),
+        base_sequence,
+        attributes,
+        count,
+        count_at,
+    };
+    Ok((header, batch, attributes_at))
+}
+
+fn decompressed<M: Mode>(codec: u8, records: Cursor<'_>, limits: Limits, at: usize, mode: &mut M) -> Result<Vec<u8>> {
+    let Some(codec) = Codec::from_attributes(codec) else { return Err(unknown_codec(codec, at, mode)) };
+    let bytes = records.peek_rest();
+    mode.label(records.at(), records.at() + bytes.len(), "records", || codec.name().into());
+    decompress(codec, bytes, false, limits.decompressed_bytes)
+        .map_err(|fault| bad_compression(fault, records.at(), mode))
+}
+
+/// Hands over the records of a batch. One that breaks hides no other; a length that breaks hides those after it.
+fn read_records<'a, M: Noting, V: Messages<'a>>(
+    batch: &Header2,
+    mut records: Cursor<'a>,
+    mode: &mut M,
+    each: &mut V,
+) -> Result {
+    let mut found = 0;
+    let mut next_message = |mode: &mut M| {
+        if found > 0 {
+            mode.begin_message();
+        }
+        found += 1;
+    };
+    for index in 0..batch.count {
+        next_message(mode);
+        if records.remaining() == 0 {
+            let message = || format!("the batch announces {} and has {index}", counted(batch.count as usize, "record"));
+            mode.soft(Code::CountTooLarge, Some(batch.count_at), message)?;
+            return each.unreadable(mode);
+        }
+        let framed = records.length("record length", false, mode).and_then(|len| records.split(len, "record", mode));
+        let Ok(record) = framed else { return each.unreadable(mode) };
+        match open_record(batch, record, mode) {
+            Ok(opened) => each.message(&opened.fields, opened.block, mode)?,
+            Err(Stop) => each.unreadable(mode)?,
+        }
+    }
+    match records.remaining() {
+        0 if batch.count == 0 => mode.noted().messages -= 1,
+        0 => {}
+        left => {
+            next_message(mode);
+            let message = || format!("{} left after the last record", counted(left, "byte"));
+            mode.soft(Code::TrailingBytes, Some(records.at()), message)?;
+            each.unreadable(mode)?;
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn open_record<'a, M: Mode>(batch: &Header2, mut record: Cursor<'a>, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
+    // Kafka has given the attributes of a record no meaning yet.
+    let _: i8 = record.number("record attributes", Big, mode)?;
+    let timestamp_delta = record.varlong("timestamp delta", mode)?;
+    let offset_delta = record.varint("offset delta", false, mode)?;
+    let key = nullable_run(&mut record, "key length", "key", mode)?;
+    let value = nullable_run(&mut record, "value length", "value", mode)?;
+    if record.remaining() == 0 {
+        return Err(mode.hard(Code::Truncated, Some(record.at()), || "the record ends before its header count".into()));
+    }
+    let sequence = match batch.base_sequence {
+        base if base < 0 => NONE,
+        // It goes round from the largest to 0.
+        base => (i64::from(base) + i64::from(offset_delta)) & i64::from(i32::MAX),
+    };
+    let fields = [
+        FieldValue::Int64(batch.base_offset.wrapping_add(offset_delta.into())),
+        FieldValue::Int64(batch.appended.unwrap_or(batch.base_timestamp.wrapping_add(timestamp_delta))),
+        FieldValue::Int64(batch.appended.is_some().into()),
+        key,
+        value,
+        some(batch.producer_id),
+        some(batch.producer_epoch),
+        some(sequence),
+        FieldValue::Bool(batch.attributes & TRANSACTIONAL_BIT != 0),
+        FieldValue::Bool(batch.attributes & CONTROL_BIT != 0),
+    ];
+    Ok(Opened { block: Some(record), fields })
+}
+
+/// `varint length or -1, bytes`
+#[inline]
+fn nullable_run<'a, M: Mode>(
+    record: &mut Cursor<'a>,
+    length: &'static str,
+    field: &'static str,
+    mode: &mut M,
+) -> Result<FieldValue<'a>> {
+    let Some(len) = record.nullable_length(length, false, mode)? else { return Ok(FieldValue::Null) };
+    record.bytes(len, field, mode).map(FieldValue::Binary)
+}
+
+fn some(number: i64) -> FieldValue<'static> {
+    if number == NONE { FieldValue::Null } else { FieldValue::Int64(number) }
+}
+
+/// Messages of formats 0 and 1 as records.
+struct Old;
+
+impl SetLayout for Old {
+    type Handed<'a> = Fields<'a>;
+
+    fn open<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
+        open_message(frame, mode)
+    }
+
+    fn handed<'a>(fields: legacy::Fields<'a>, set: Option<u8>) -> Fields<'a> {
+        // The time of a compressed set is of the set's type.
+        let attributes = set.unwrap_or(number_or(fields[legacy::ATTRIBUTES], 0) as u8);
+        let timestamp = fields[legacy::TIMESTAMP];
+        let timestamp_type = match timestamp {
+            FieldValue::Null => FieldValue::Null,
+            _ => FieldValue::Int64((attributes & LOG_APPEND_BIT != 0).into()),
+        };
+        let (key, value) = (fields[legacy::KEY], fields[legacy::VALUE]);
+        let (none, no) = (FieldValue::Null, FieldValue::Bool(false));
+        [fields[legacy::OFFSET], timestamp, timestamp_type, key, value, none, none, none, no, no]
+    }
+}
+
+impl Envelope for Record {
+    const NAME: &'static str = RecordBatch::NAME;
+    const FIELDS: &'static [Field] = &[
+        Field::new("offset", FieldType::Int64, Role::Offset),
+        Field::new("timestamp", FieldType::Int64, Role::Millis),
+        Field::new("timestamp_type", FieldType::Int8, Role::Derived),
+        Field::new("key", FieldType::Binary, Role::Key),
+        Field::new("value", FieldType::Binary, Role::Payload),
+        Field::HEADERS,
+        Field::new("producer_id", FieldType::Int64, Role::Derived),
+        Field::new("producer_epoch", FieldType::Int64, Role::Derived),
+        Field::new("sequence", FieldType::Int64, Role::Derived),
+        Field::new("transactional", FieldType::Bool, Role::Derived),
+        Field::new("control", FieldType::Bool, Role::Derived),
+    ];
+
+    type Block = Kafka;
+    type Fields<'a> = Fields<'a>;
+
+    fn seal<M: Mode>(
+        fields: &[FieldValue<'_>],
+        headers: &[Header<'_>],
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
+        let offset = number_or(fields[OFFSET], 0);
+        let Ok(offset_delta) = i32::try_from(offset) else {
+            return Err(mode.hard(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
+        };
+        let block = match Kafka::encoded_len(headers, mode)? {
+            // Here a count is never left out.
+            0 => 1,
+            len => len,
+        };
+        let (key, value) = (bytes_of(fields[KEY]), bytes_of(fields[VALUE]));
+        let mut head = vec![0];
+        varint::write(varint::zigzag_64(number_or(fields[TIMESTAMP], 0)), &mut head);
+        varint::write(varint::zigzag(offset_delta), &mut head);
+        let run_len = |run: Option<&[u8]>| run.map_or(1, |run| varint::count_len(run.len()) + run.len());
+        let len = head.len() + run_len(key) + run_len(value) + block;
+        if len > i32::MAX as usize {
+            return Err(mode.hard(Code::TooLarge, None, || format!("the record takes {len} bytes, more than 2 GiB")));
+        }
+        varint::write_count(len, out);
+        out.extend_from_slice(&head);
+        for run in [key, value] {
+            match run {
+                None => varint::write(varint::zigzag(-1), out),
+                Some(run) => {
+                    varint::write_count(run.len(), out);
+                    out.extend_from_slice(run);
+                }
+            }
+        }
+        match headers {
+            [] => out.push(0),
+            _ => Kafka::encode_into(headers, out),
+        }
+        Ok(Sealed::Written)
+    }
+}

@@ -1,0 +1,141 @@
+//! Writes a record batch, as a producer does.
+
+use super::Builder;
+use super::record_batch::{
+    CONTROL, CONTROL_BIT, HEADER_LEN, MAGIC, NONE, OFFSET, PRODUCER_EPOCH, PRODUCER_ID, RecordBatch, SEQUENCE,
+    TIMESTAMP, TIMESTAMP_TYPE, TRANSACTIONAL, TRANSACTIONAL_BIT,
+};
+use crate::codec::{Codec, compress};
+use crate::error::{Code, Fault};
+use crate::formats::checksum::crc32c;
+use crate::formats::message::legacy::{FRAME_LEN, LOG_APPEND_BIT};
+use crate::formats::message::number_or;
+use crate::walk::FieldValue;
+
+/// What all records of a batch have in common, by their fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Common {
+    appended: bool,
+    producer_id: i64,
+    producer_epoch: i16,
+    transactional: bool,
+    control: bool,
+}
+
+impl Common {
+    fn of(fields: &[FieldValue<'_>]) -> Option<Common> {
+        let flag = |field| field == FieldValue::Bool(true);
+        Some(Common {
+            appended: number_or(fields[TIMESTAMP_TYPE], 0) == 1,
+            producer_id: number_or(fields[PRODUCER_ID], NONE),
+            producer_epoch: i16::try_from(number_or(fields[PRODUCER_EPOCH], NONE)).ok()?,
+            transactional: flag(fields[TRANSACTIONAL]),
+            control: flag(fields[CONTROL]),
+        })
+    }
+}
+
+/// A record batch as it is written.
+pub struct RecordBatchBuilder {
+    codec: Codec,
+    common: Common,
+    base_offset: i64,
+    last_offset: i64,
+    base_timestamp: i64,
+    largest_timestamp: i64,
+    base_sequence: i64,
+    count: i32,
+    records: Vec<u8>,
+}
+
+impl Builder for RecordBatchBuilder {
+    type Batch = RecordBatch;
+    const CODECS: &'static [Codec] = &Codec::ALL;
+
+    fn new(first: &[FieldValue<'_>], codec: Codec) -> Result<Self, Fault> {
+        let out_of_range = |what: &str| Fault::of_message(Code::OutOfRange, what);
+        let sequence = number_or(first[SEQUENCE], NONE);
+        if i32::try_from(sequence).is_err() {
+            return Err(out_of_range("the sequence does not fit 32 bits"));
+        }
+        let timestamp = number_or(first[TIMESTAMP], NONE);
+        Ok(RecordBatchBuilder {
+            codec,
+            common: Common::of(first).ok_or_else(|| out_of_range("the producer epoch does not fit 16 bits"))?,
+            base_offset: number_or(first[OFFSET], 0),
+            last_offset: number_or(first[OFFSET], 0).wrapping_sub(1),
+            base_timestamp: timestamp,
+            largest_timestamp: timestamp,
+            base_sequence: sequence,
+            count: 0,
+            records: Vec::new(),
+        })
+    }
+
+    fn place(&mut self, fields: &mut [FieldValue<'_>]) -> Result<(), Fault> {
+        let refuse = |code, message: String| Err(Fault::of_message(code, message));
+        let offset = number_or(fields[OFFSET], self.last_offset.wrapping_add(1));
+        if offset <= self.last_offset || offset < self.base_offset {
+            return refuse(Code::OutOfRange, format!("offset {offset} is not after {}", self.last_offset));
+        }
+        let delta = offset.wrapping_sub(self.base_offset);
+        let sequence = match self.base_sequence {
+            NONE => NONE,
+            base => (base + delta) & i64::from(i32::MAX),
+        };
+        if Common::of(fields) != Some(self.common) || number_or(fields[SEQUENCE], sequence) != sequence {
+            let what = "timestamp type, producer, sequence or flags are not those of the batch's first record";
+            return refuse(Code::FieldNotCarried, what.into());
+        }
+        let timestamp = number_or(fields[TIMESTAMP], NONE);
+        if self.common.appended && timestamp != self.base_timestamp {
+            return refuse(Code::FieldNotCarried, "with log append time all records have one timestamp".into());
+        }
+        self.largest_timestamp = self.largest_timestamp.max(timestamp);
+        fields[OFFSET] = FieldValue::Int64(delta);
+        fields[TIMESTAMP] = FieldValue::Int64(timestamp.wrapping_sub(self.base_timestamp));
+        self.last_offset = offset;
+        self.count += 1;
+        Ok(())
+    }
+
+    fn push(&mut self, message: &[u8]) {
+        self.records.extend_from_slice(message);
+    }
+
+    fn finish(self) -> Result<Vec<u8>, Fault> {
+        let records = compress(self.codec, &self.records)
+            .map_err(|fault| Fault::of_message(Code::BadCompression, fault.to_string()))?;
+        let len = HEADER_LEN - FRAME_LEN + records.len();
+        let Ok(length) = i32::try_from(len) else {
+            let what = format!("the batch takes {len} bytes, more than 2 GiB");
+            return Err(Fault::of_message(Code::TooLarge, what));
+        };
+        let codec = self.codec as i16;
+        let Common { appended, producer_id, producer_epoch, transactional, control } = self.common;
+        let bit = |is: bool, bit: i16| if is { bit } else { 0 };
+        let attributes = codec
+            | bit(appended, LOG_APPEND_BIT.into())
+            | bit(transactional, TRANSACTIONAL_BIT)
+            | bit(control, CONTROL_BIT);
+        let mut covered = Vec::with_capacity(len);
+        covered.extend_from_slice(&attributes.to_be_bytes());
+        covered.extend_from_slice(&(self.last_offset.wrapping_sub(self.base_offset) as i32).to_be_bytes());
+        covered.extend_from_slice(&self.base_timestamp.to_be_bytes());
+        covered.extend_from_slice(&self.largest_timestamp.to_be_bytes());
+        covered.extend_from_slice(&producer_id.to_be_bytes());
+        covered.extend_from_slice(&producer_epoch.to_be_bytes());
+        covered.extend_from_slice(&(self.base_sequence as i32).to_be_bytes());
+        covered.extend_from_slice(&self.count.to_be_bytes());
+        covered.extend_from_slice(&records);
+        let mut out = Vec::with_capacity(FRAME_LEN + len);
+        out.extend_from_slice(&self.base_offset.to_be_bytes());
+        out.extend_from_slice(&length.to_be_bytes());
+        // The broker that appends a batch says in which epoch it leads.
+        out.extend_from_slice(&(NONE as i32).to_be_bytes());
+        out.extend_from_slice(&MAGIC.to_be_bytes());
+        out.extend_from_slice(&crc32c(&covered).to_be_bytes());
+        out.extend_from_slice(&covered);
+        Ok(out)
+    }
+}

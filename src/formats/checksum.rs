@@ -1,0 +1,19 @@
+//! The checksums of these formats, and the message about one that does not match.
+
+use std::fmt::LowerHex;
+
+/// CRC-32, of Kafka's message formats 0 and 1 and of payloads in Iggy.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32IsoHdlc, bytes) as u32
+}
+
+/// CRC-32C, of record batches.
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, bytes) as u32
+}
+
+/// The message about a checksum that is not the one computed.
+pub(super) fn mismatch<T: LowerHex>(given: T, made: T) -> String {
+    let digits = 2 * size_of::<T>();
+    format!("the checksum is {given:0digits$x} and the bytes give {made:0digits$x}")
+}

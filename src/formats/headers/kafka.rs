@@ -1,0 +1,168 @@
+//! `kafka`: the headers of a Kafka record (KIP-82 as shipped, message format 2) and the `headers_bytes` of KIP-1271.
+//!
+//! ```text
+//!   block    ┌────────────────┬────────┬────────┬ ─ ─
+//!            │ varint count   │ header │ header │
+//!            └────────────────┴────────┴────────┴ ─ ─
+//!   header   ┌────────────────┬───────────┬──────────────────────────┬───────┐
+//!            │ varint key_len │ key UTF-8 │ varint value_len, -1=null│ value │
+//!            └────────────────┴───────────┴──────────────────────────┴───────┘
+//! ```
+//!
+//! All varints are zig-zag. No headers are written as zero bytes; a single count of 0 is read as well.
+//!
+//! Differences from the reference implementation (`HeadersDeserializer` of Kafka Streams 4.3.1), which `lenient` undoes:
+//! a negative count and bytes after the last header are faults instead of being ignored, and a key that is not UTF-8 is
+//! a fault instead of being replaced.
+
+use crate::cursor::Cursor;
+use crate::error::{Code, counted};
+use crate::header::{Header, KeyForm};
+use crate::kernel::frame::Varint;
+use crate::kind::Kinds;
+use crate::mode::{Mode, Result};
+use crate::value::ByteOrder;
+use crate::varint;
+use crate::walk::{Block, Carries, ReadOptions, Sink};
+
+use super::{check_len, check_total, read_nullable, read_text_key, text_of_key};
+
+pub struct Kafka;
+
+/// The length of a value that is null.
+const NULL: u8 = varint::zigzag(-1) as u8;
+
+/// A key length and a value length: the least that a header takes.
+const MIN_HEADER_LEN: usize = 2;
+
+impl Block for Kafka {
+    const NAME: &'static str = "kafka";
+    const SOURCE: &'static str = "KIP-82 as shipped (record format 2), KIP-1271 headers_bytes";
+    const LAYOUT: &'static str =
+        "varint count, then varint key_len, key UTF-8, varint value_len or -1, value; zig-zag varints";
+    const KEYS: KeyForm = KeyForm::Text;
+    const KINDS: Kinds = Kinds::None;
+    const ORDER: ByteOrder = ByteOrder::Big;
+    const CARRIES: Carries = Carries::ALL;
+
+    type Frame = Varint;
+
+    #[inline]
+    fn walk<'a, M: Mode, S: Sink<'a>>(
+        mut cursor: Cursor<'a>,
+        options: ReadOptions,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result {
+        if cursor.remaining() == 0 {
+            return Ok(());
+        }
+        let at = cursor.at();
+        let count = cursor.varint("header count", options.lenient, mode)?;
+        if options.lenient && count <= 0 {
+            return Ok(());
+        }
+        let count = usize::try_from(count)
+            .map_err(|_| mode.hard(Code::NegativeCount, Some(at), || format!("header count {count} is negative")))?;
+        let left = cursor.remaining();
+        if count > left / MIN_HEADER_LEN {
+            return Err(mode.hard(Code::CountTooLarge, Some(at), || {
+                let (count, left) = (counted(count, "header"), counted(left, "byte"));
+                format!("the block announces {count} and has {left} for them")
+            }));
+        }
+        options.limits.check_count(count, at, mode)?;
+        for index in 0..count {
+            mode.enter_header(Some(index));
+            if let Some(header) = read_header(&mut cursor, index, options.lenient, mode)? {
+                sink.header(header, mode)?;
+            }
+        }
+        mode.enter_header(None);
+        if cursor.remaining() != 0 && !options.lenient {
+            return Err(mode.hard(Code::TrailingBytes, Some(cursor.at()), || {
+                format!("{} left after the last header", counted(cursor.remaining(), "byte"))
+            }));
+        }
+        Ok(())
+    }
+
+    fn encoded_len<M: Mode>(headers: &[Header<'_>], mode: &mut M) -> Result<usize> {
+        if headers.is_empty() {
+            return Ok(0);
+        }
+        let mut len = varint::count_len(headers.len());
+        for (index, header) in headers.iter().enumerate() {
+            mode.enter_header(Some(index));
+            let key = text_of_key(header);
+            for (field, part) in [("key", Some(key)), ("value", header.value)] {
+                let part_len = part.map_or(0, <[u8]>::len);
+                check_len(field, part_len, mode)?;
+                len += part_len + part.map_or(1, |part| varint::count_len(part.len()));
+            }
+        }
+        mode.enter_header(None);
+        check_total(len, mode)
+    }
+
+    fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>) {
+        if headers.is_empty() {
+            return;
+        }
+        varint::write_count(headers.len(), out);
+        for header in headers {
+            let key = text_of_key(header);
+            varint::write_count(key.len(), out);
+            out.extend_from_slice(key);
+            match header.value {
+                Some(value) => {
+                    varint::write_count(value.len(), out);
+                    out.extend_from_slice(value);
+                }
+                None => out.push(NULL),
+            }
+        }
+    }
+}
+
+/// One header; `None` when its key could not be read and the walk goes on.
+#[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
+fn read_header<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    index: usize,
+    lenient: bool,
+    mode: &mut M,
+) -> Result<Option<Header<'a>>> {
+    let key_len = cursor.length("key length", lenient, mode)?;
+    // What Java makes of a key that is no text, it reads on with.
+    let instead = lenient.then_some(replace_as_java as fn(&[u8]) -> String);
+    let key = read_text_key(cursor, key_len, instead, mode)?;
+    let value_len = cursor.nullable_length("value length", lenient, mode)?;
+    let at = cursor.at();
+    let value = read_nullable(cursor, value_len, mode)?;
+    Ok(key.map(|key| Header { index, key, kind: None, value, at: Some(at) }))
+}
+
+/// Decodes as Java's `String(bytes, UTF_8)` does: U+FFFD for every malformed run, where the three bytes of an encoded
+/// surrogate are one run and not three.
+fn replace_as_java(mut bytes: &[u8]) -> String {
+    let mut out = String::new();
+    loop {
+        let error = match std::str::from_utf8(bytes) {
+            Ok(text) => {
+                out.push_str(text);
+                return out;
+            }
+            Err(error) => error,
+        };
+        let (valid, bad) = bytes.split_at(error.valid_up_to());
+        out.push_str(&String::from_utf8_lossy(valid));
+        out.push(char::REPLACEMENT_CHARACTER);
+        let skipped = match bad {
+            [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => 3,
+            [0xed, 0xa0..=0xbf, ..] => 2,
+            _ => error.error_len().unwrap_or(bad.len()),
+        };
+        bytes = &bad[skipped..];
+    }
+}

@@ -1,0 +1,155 @@
+//! One file per block. A block alone is the envelope without fields.
+
+pub mod iggy;
+pub mod iggy_2023;
+pub mod iggy_auto;
+mod iggy_parts;
+pub mod kafka;
+pub mod kip82_int;
+pub mod kip82_typed;
+
+use std::marker::PhantomData;
+
+use crate::cursor::Cursor;
+use crate::error::{Code, counted};
+use crate::header::{Header, Key, Text};
+use crate::kind::Kind;
+use crate::mode::{Mode, Result};
+use crate::spelling::text_of;
+use crate::value::{ByteOrder, bits_of};
+use crate::walk::{Block, Envelope, Field, FieldValue, Is, Open, Opened, ReadOptions, Sealed, Sink};
+
+/// The envelope of a block that stands alone.
+pub struct Bare<B>(PhantomData<B>);
+
+impl<B: Block> Envelope for Bare<B> {
+    const NAME: &'static str = B::NAME;
+    const IS: Is = Is::Block;
+    const SOURCE: &'static str = B::SOURCE;
+    const LAYOUT: &'static str = B::LAYOUT;
+    const FIELDS: &'static [Field] = &[Field::HEADERS];
+
+    type Block = B;
+    type Fields<'a> = [FieldValue<'a>; 0];
+
+    fn open<'a, M: Mode>(cursor: Cursor<'a>, _: ReadOptions, _: &mut M) -> Open<'a, Self> {
+        Ok(Opened { block: Some(cursor), fields: [] })
+    }
+
+    fn seal<M: Mode>(
+        _fields: &[FieldValue<'_>],
+        headers: &[Header<'_>],
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
+        out.reserve(B::encoded_len(headers, mode)?);
+        B::encode_into(headers, out);
+        Ok(Sealed::Written)
+    }
+}
+
+/// Hands over the headers up to the cursor's end, of a format that does not say how many there are. `read` returns
+/// `None` for a header that cannot be read and hides no other.
+#[inline(always)]
+fn walk_to_end<'a, M: Mode, S: Sink<'a>>(
+    mut cursor: Cursor<'a>,
+    options: ReadOptions,
+    mode: &mut M,
+    sink: &mut S,
+    read: impl Fn(&mut Cursor<'a>, usize, &mut M) -> Result<Option<Header<'a>>>,
+) -> Result {
+    let mut index = 0;
+    while cursor.remaining() > 0 {
+        mode.enter_header(Some(index));
+        options.limits.check_header(index, cursor.at(), mode)?;
+        if let Some(header) = read(&mut cursor, index, mode)? {
+            sink.header(header, mode)?;
+        }
+        index += 1;
+    }
+    mode.enter_header(None);
+    Ok(())
+}
+
+/// The bytes of a text key. A writer hands over keys of the block's form only.
+fn text_of_key<'h>(header: &'h Header<'_>) -> &'h [u8] {
+    match &header.key {
+        Key::Text(text) => text.as_bytes(),
+        Key::Int(_) | Key::Typed(..) => unreachable!("the gate hands over keys of this block's form"),
+    }
+}
+
+/// A key of text; `None` when it is none. `instead` says what such a key is taken for, where that is not a fault.
+#[inline(always)]
+fn read_text_key<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    len: usize,
+    instead: Option<fn(&[u8]) -> String>,
+    mode: &mut M,
+) -> Result<Option<Key<'a>>> {
+    let at = cursor.at();
+    let bytes = cursor.take(len, "key", mode)?;
+    let key = match (Text::new(bytes), instead) {
+        (Ok(text), _) => Some(Key::Text(text)),
+        (Err(_), Some(instead)) => Some(Key::from(instead(bytes))),
+        (Err(error), None) => {
+            mode.soft(Code::KeyNotUtf8, Some(at + error.valid_up_to()), || "the key is not UTF-8".into())?;
+            None
+        }
+    };
+    mode.label(at, cursor.at(), "key", || {
+        key.as_ref().map_or_else(String::new, |key| format!("{:?}", key.to_string()))
+    });
+    if let Some(key) = &key {
+        mode.name_header(key);
+    }
+    Ok(key)
+}
+
+/// A value of so many bytes, or null.
+#[inline(always)]
+fn read_nullable<'a, M: Mode>(cursor: &mut Cursor<'a>, len: Option<usize>, mode: &mut M) -> Result<Option<&'a [u8]>> {
+    let Some(len) = len else { return Ok(None) };
+    let at = cursor.at();
+    let value = cursor.take(len, "value", mode)?;
+    mode.label(at, cursor.at(), "value", || describe(value));
+    Ok(Some(value))
+}
+
+/// The longest run that a signed 32-bit length can state.
+const MAX_LEN: usize = i32::MAX as usize;
+
+fn check_len<M: Mode>(field: &str, len: usize, mode: &mut M) -> Result {
+    match len <= MAX_LEN {
+        true => Ok(()),
+        false => Err(mode.hard(Code::TooLong, None, || format!("{field} of {len} bytes is too long"))),
+    }
+}
+
+fn check_total<M: Mode>(len: usize, mode: &mut M) -> Result<usize> {
+    match len <= MAX_LEN {
+        true => Ok(len),
+        false => Err(mode.hard(Code::TooLarge, None, || format!("the headers take {len} bytes, more than 2 GiB"))),
+    }
+}
+
+/// What a value looks like, for a person: its text where it is printable, else its length.
+fn describe(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) if !text.chars().any(char::is_control) => format!("{text:?}"),
+        _ => counted(value.len(), "byte"),
+    }
+}
+
+/// What a value that has a kind looks like, for a person.
+fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
+    match (kind.width(), text_of(kind, &bits_of(kind, value, order))) {
+        (Some(_), Some(text)) => text,
+        _ => describe(value),
+    }
+}
+
+#[cold]
+fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result {
+    mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
+}

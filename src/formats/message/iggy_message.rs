@@ -1,0 +1,104 @@
+//! `iggy-message`: one message of Apache Iggy 0.8.3 to 0.10, and what later releases give as the bytes of a message.
+//!
+//! ```text
+//!    0 ┌──────────────┬──────────────────────────────┐
+//!      │ u64 checksum │ u128 id                      │
+//!   24 ├──────────────┼───────────────┬──────────────┴───────┐
+//!      │ u64 offset   │ u64 timestamp │ u64 origin_timestamp │
+//!   48 ├──────────────┴──┬────────────┴────┬───────┬─────────┤
+//!      │ u32 headers_len │ u32 payload_len │ u64 0 │
+//!   64 ├─────────────────┴─────┬───────────┴───────┘
+//!      │ payload               │ iggy block │
+//!      └───────────────────────┴────────────┘
+//! ```
+//!
+//! Little-endian, times in microseconds. The checksum is handed on as it is: releases differ in what it covers.
+//! Differences from the reference implementation (`IggyMessage`): those of the block.
+
+use super::{id_of, payload_of, signed, unsigned};
+use crate::cursor::Cursor;
+use crate::error::Code;
+use crate::formats::headers::iggy::Iggy;
+use crate::header::Header;
+use crate::mode::{Mode, Result};
+use crate::value::ByteOrder;
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
+
+pub struct IggyMessage;
+
+const HEADER_LEN: usize = 64;
+
+impl Envelope for IggyMessage {
+    const NAME: &'static str = "iggy-message";
+    const SOURCE: &'static str = "Apache Iggy 0.8.3 to 0.10: 64-byte message header";
+    const LAYOUT: &'static str = "u64 checksum, u128 id, u64 offset, u64 timestamp, u64 origin_timestamp, \
+                                  u32 headers_len, u32 payload_len, u64 0, payload, iggy block; little-endian";
+    const FIELDS: &'static [Field] = &[
+        Field::new("checksum", FieldType::Uint64, Role::Derived),
+        Field::new("id", FieldType::Id, Role::Id),
+        Field::new("offset", FieldType::Natural, Role::Offset),
+        Field::new("timestamp", FieldType::Natural, Role::Micros),
+        Field::new("origin_timestamp", FieldType::Natural, Role::Origin),
+        Field::HEADERS,
+        Field::new("payload", FieldType::Binary, Role::Payload),
+    ];
+
+    type Block = Iggy;
+    type Fields<'a> = [FieldValue<'a>; 6];
+
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
+        let checksum = cursor.number("checksum", ByteOrder::Little, mode)?;
+        let id: u128 = cursor.number("id", ByteOrder::Little, mode)?;
+        let mut numbers = [FieldValue::Null; 3];
+        for (number, field) in numbers.iter_mut().zip(["offset", "timestamp", "origin timestamp"]) {
+            let at = cursor.at();
+            let value = cursor.number(field, ByteOrder::Little, mode)?;
+            *number = signed(value, field, at, mode)?;
+        }
+        let (payload, block) = open_parts(&mut cursor, mode)?;
+        cursor.nothing_after("headers", mode)?;
+        let [offset, timestamp, origin] = numbers;
+        let id = FieldValue::Id(id.to_be_bytes());
+        let fields = [FieldValue::Uint64(checksum), id, offset, timestamp, origin, FieldValue::Binary(payload)];
+        Ok(Opened { block: Some(block), fields })
+    }
+
+    fn seal<M: Mode>(
+        fields: &[FieldValue<'_>],
+        headers: &[Header<'_>],
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
+        let checksum = unsigned(fields[0], "checksum", mode)?;
+        let mut id = id_of(fields[1], mode)?;
+        let offset = unsigned(fields[2], "offset", mode)?;
+        let timestamp = unsigned(fields[3], "timestamp", mode)?;
+        let origin = unsigned(fields[4], "origin timestamp", mode)?;
+        let payload = payload_of(fields[5], mode)?;
+        let len = Iggy::encoded_len(headers, mode)?;
+        out.reserve(HEADER_LEN + payload.len() + len);
+        id.reverse();
+        out.extend_from_slice(&checksum.to_le_bytes());
+        out.extend_from_slice(&id);
+        for number in [offset, timestamp, origin] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&(len as u32).to_le_bytes());
+        out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+        out.extend_from_slice(&[0; 8]);
+        out.extend_from_slice(payload);
+        Iggy::encode_into(headers, out);
+        Ok(Sealed::Written)
+    }
+}
+
+/// The lengths of headers and payload, the reserved bytes, and both parts.
+pub fn open_parts<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<(&'a [u8], Cursor<'a>)> {
+    let headers_len = cursor.number::<u32, _>("headers length", ByteOrder::Little, mode)? as usize;
+    let payload_len = cursor.number::<u32, _>("payload length", ByteOrder::Little, mode)? as usize;
+    let at = cursor.at();
+    if cursor.number::<u64, _>("reserved", ByteOrder::Little, mode)? != 0 {
+        mode.soft(Code::BadAttributes, Some(at), || "the reserved bytes are not 0".into())?;
+    }
+    Ok((cursor.bytes(payload_len, "payload", mode)?, cursor.split(headers_len, "headers block", mode)?))
+}

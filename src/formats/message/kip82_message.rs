@@ -1,0 +1,249 @@
+//! `kip82-message`, `kip82-message-int`, `kip82-message-wrapper`: one message as the KIP-82 drafts put it into a log.
+//!
+//! ```text
+//!   ┌──────────────┬────────────┬────────┬────────────┬─────────────────┬─────────────────┬─────┬───────────┬───────┐
+//!   │ int64 offset │ int32 size │ u32 crc│ int8 magic │ int8 attributes │ int64 timestamp │ key │ [headers] │ value │
+//!   └──────────────┴────────────┴────────┴────────────┴─────────────────┴─────────────────┴─────┴───────────┴───────┘
+//!                                ◀──────────────────────────── size ─────────────────────────────────────────────▶
+//! ```
+//!
+//! Big-endian; key and value behind an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
+//! timestamp, and neither 0 nor 1 has headers. Attribute bits 0–2 are the codec, bit 3 the type of the timestamp. Bit 4
+//! says in the first two layouts that headers follow the key behind an int32 length; in the third, whose value is a
+//! `kip82-wrapper`, that the message deletes its key. The drafts exclude each other: each layout has a name of its own.
+//!
+//! There is no reference implementation of magic 2; 0 and 1 are Kafka's.
+
+use std::marker::PhantomData;
+
+use super::kip82_wrapper::{open_wrapper, seal_wrapper};
+use super::legacy::{
+    self, ATTRIBUTES, Body, CODEC_BITS, FRAME_LEN, Fields, Framed, Head, KEY, LOG_APPEND_BIT, Message, OFFSET,
+    TIMESTAMP, TOMBSTONE, VALUE, open_body, open_frame, undefined_bits, unknown_magic,
+};
+use super::{bytes_of, number_or, write_nullable};
+use crate::cursor::Cursor;
+use crate::error::{Code, Loss};
+use crate::formats::checksum::crc32;
+use crate::formats::headers::kip82_int::Kip82Int;
+use crate::formats::headers::kip82_typed::Kip82Typed;
+use crate::header::Header;
+use crate::mode::{Mode, Result};
+use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Opened, ReadOptions, Role, Sealed};
+
+/// What the three layouts differ in.
+pub trait Layout: 'static {
+    const NAME: &'static str;
+    const SOURCE: &'static str;
+    const LAYOUT: &'static str;
+    // Of a set of such messages.
+    const SET_NAME: &'static str;
+    const SET_SOURCE: &'static str;
+    const SET_LAYOUT: &'static str;
+    /// The value is a wrapper, in which the headers are.
+    const WRAPPED: bool;
+    type Block: Block;
+}
+
+macro_rules! layouts {
+    ($($layout:ident $name:literal $set:literal $source:literal $parts:literal, $wrapped:literal, $block:ty;)*) => {$(
+        pub struct $layout;
+
+        impl Layout for $layout {
+            const NAME: &'static str = $name;
+            const SOURCE: &'static str = concat!($source, ": message format 2");
+            const LAYOUT: &'static str = concat!(
+                "int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, ", $parts
+            );
+            const SET_NAME: &'static str = $set;
+            const SET_SOURCE: &'static str = concat!($source, ": message set");
+            const SET_LAYOUT: &'static str =
+                concat!($name, ", repeated to the end; a compressed one holds a set of its own");
+            const WRAPPED: bool = $wrapped;
+            type Block = $block;
+        }
+    )*};
+}
+
+layouts! {
+    Typed "kip82-message" "kip82-messages" "KIP-82 draft, typed string keys" "[kip82-typed block], value", false, Kip82Typed;
+    Int "kip82-message-int" "kip82-messages-int" "KIP-82 draft, integer keys" "[kip82-int block], value", false, Kip82Int;
+    Wrapped "kip82-message-wrapper" "kip82-messages-wrapper" "KIP-82 alternative, value message wrapper" "kip82-wrapper", true, Kip82Int;
+}
+
+/// A message in one of the layouts.
+pub struct Kip82Message<L>(PhantomData<L>);
+
+/// The message format of the drafts.
+pub const MAGIC: i8 = 2;
+
+/// "Headers follow", or "tombstone".
+const BIT_4: u8 = 0x10;
+
+const CRC_LEN: usize = 4;
+
+/// In the wrapper layout a tombstone is told apart from a null value.
+const WRAPPED_FIELDS: &[Field] = &fields(Role::Tombstone);
+const PLAIN_FIELDS: &[Field] = &fields(Role::Deletes);
+
+const fn fields(tombstone: Role) -> [Field; 9] {
+    [
+        Field::new("offset", FieldType::Int64, Role::Offset),
+        Field::new("crc", FieldType::Int64, Role::Derived),
+        Field::new("magic", FieldType::Int8, Role::Magic),
+        Field::new("attributes", FieldType::Int8, Role::Attributes),
+        Field::new("timestamp", FieldType::Int64, Role::Millis),
+        Field::new("key", FieldType::Binary, Role::Key),
+        Field::HEADERS,
+        Field::new("value", FieldType::Binary, Role::Payload),
+        Field::new("tombstone", FieldType::Bool, tombstone),
+    ]
+}
+
+impl<L: Layout> Envelope for Kip82Message<L> {
+    const NAME: &'static str = L::NAME;
+    const SOURCE: &'static str = L::SOURCE;
+    const LAYOUT: &'static str = L::LAYOUT;
+    const FIELDS: &'static [Field] = if L::WRAPPED { WRAPPED_FIELDS } else { PLAIN_FIELDS };
+
+    type Block = L::Block;
+    type Fields<'a> = Fields<'a>;
+
+    fn open<'a, M: Mode>(mut cursor: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
+        let frame = open_frame(&mut cursor, mode)?;
+        let message = open_message::<L, M>(frame, mode);
+        cursor.nothing_after("message", mode)?;
+        Ok(message?.opened)
+    }
+
+    fn seal<M: Mode>(
+        fields: &[FieldValue<'_>],
+        headers: &[Header<'_>],
+        mode: &mut M,
+        out: &mut Vec<u8>,
+    ) -> Result<Sealed> {
+        let start = out.len();
+        seal_message::<L, M>(fields, headers, mode, out).inspect_err(|_| out.truncate(start))?;
+        Ok(Sealed::Written)
+    }
+}
+
+/// Opens the message in a frame.
+pub fn open_message<'a, L: Layout, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
+    let head = Head::open(frame, Some((MAGIC, CODEC_BITS | LOG_APPEND_BIT | BIT_4)), mode)?;
+    if head.magic != MAGIC {
+        return head.finish(mode, open_body);
+    }
+    let (is_set, bit_4) = (head.bits() & CODEC_BITS != 0, head.bits() & BIT_4 != 0);
+    if L::WRAPPED {
+        let mut message = head.finish(mode, if is_set { open_body } else { open_wrapped })?;
+        message.opened.fields[TOMBSTONE] = FieldValue::Bool(bit_4);
+        return Ok(message);
+    }
+    if is_set && bit_4 {
+        mode.soft(Code::BadAttributes, Some(head.attributes_at), || HEADERS_OF_A_SET.into())?;
+    }
+    head.finish(mode, |rest, mode| {
+        let block = if bit_4 { open_headers(rest, mode)? } else { rest.nothing() };
+        Ok(Body { block: Some(block), ..open_body(rest, mode)? })
+    })
+}
+
+const HEADERS_OF_A_SET: &str = "a compressed set has no headers of its own";
+
+/// The block after the key.
+fn open_headers<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Cursor<'a>> {
+    let at = message.at();
+    let len = message.length32("headers length", mode)?;
+    if len == 0 {
+        let message = || "bit 4 says that headers follow, and they have no bytes".into();
+        mode.soft(Code::BadAttributes, Some(at), message)?;
+    }
+    message.split(len, "headers block", mode)
+}
+
+/// The value that is a wrapper or null, which ends the message.
+fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>> {
+    let len = message.nullable_length32("value length", mode)?;
+    let value_at = Some(message.at());
+    let (block, value) = match len {
+        None => (None, FieldValue::Null),
+        Some(len) => {
+            let (block, value) = open_wrapper(message.split(len, "value", mode)?, mode)?;
+            (Some(block), value)
+        }
+    };
+    message.nothing_after("value", mode)?;
+    Ok(Body { block, value: Some(value), value_at })
+}
+
+fn seal_message<L: Layout, M: Mode>(
+    fields: &[FieldValue<'_>],
+    headers: &[Header<'_>],
+    mode: &mut M,
+    out: &mut Vec<u8>,
+) -> Result {
+    let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
+    if !(0..=i64::from(MAGIC)).contains(&magic) {
+        return Err(mode.hard(Code::BadMagic, None, || unknown_magic(magic)));
+    }
+    let magic = magic as i8;
+    let tombstone = fields[TOMBSTONE] == FieldValue::Bool(true);
+    let undefined = match magic {
+        0 => !(CODEC_BITS | BIT_4),
+        _ => !(CODEC_BITS | LOG_APPEND_BIT | BIT_4),
+    };
+    let mut bits = number_or(fields[ATTRIBUTES], 0) as u8;
+    if bits & undefined != 0 {
+        return Err(mode.hard(Code::BadAttributes, None, || undefined_bits(bits & undefined)));
+    }
+    let headers = match (magic, headers.is_empty()) {
+        (_, true) | (MAGIC, _) => headers,
+        _ => {
+            mode.loss(false, || Loss::of_message(Code::FieldNotCarried, format!("magic {magic} has no headers")))?;
+            &[]
+        }
+    };
+    if bits & CODEC_BITS != 0 && !headers.is_empty() {
+        return Err(mode.hard(Code::BadAttributes, None, || HEADERS_OF_A_SET.into()));
+    }
+    let marked = if L::WRAPPED { tombstone } else { !headers.is_empty() };
+    bits = (bits & !BIT_4) | if marked && magic == MAGIC { BIT_4 } else { 0 };
+
+    out.extend_from_slice(&number_or(fields[OFFSET], 0).to_be_bytes());
+    let size_at = out.len();
+    out.extend_from_slice(&[0; FRAME_LEN - 8 + CRC_LEN]);
+    let covered_at = out.len();
+    out.extend_from_slice(&magic.to_be_bytes());
+    out.push(bits);
+    if magic > 0 {
+        out.extend_from_slice(&number_or(fields[TIMESTAMP], -1).to_be_bytes());
+    }
+    write_nullable(bytes_of(fields[KEY]), out);
+    match (L::WRAPPED && magic == MAGIC && bits & CODEC_BITS == 0, fields[VALUE]) {
+        (true, FieldValue::Null) if headers.is_empty() => write_nullable(None, out),
+        (true, value) => {
+            let len_at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            seal_wrapper(value, headers, mode, out)?;
+            let len = (out.len() - len_at - 4) as i32;
+            out[len_at..len_at + 4].copy_from_slice(&len.to_be_bytes());
+        }
+        (false, value) => {
+            if !headers.is_empty() {
+                let len = L::Block::encoded_len(headers, mode)?;
+                out.extend_from_slice(&(len as i32).to_be_bytes());
+                L::Block::encode_into(headers, out);
+            }
+            write_nullable(bytes_of(value), out);
+        }
+    }
+    let size = out.len() - size_at - 4;
+    let Ok(size) = i32::try_from(size) else {
+        return Err(mode.hard(Code::TooLarge, None, || format!("the message takes {size} bytes, more than 2 GiB")));
+    };
+    let crc = crc32(&out[covered_at..]);
+    out[size_at..size_at + 4].copy_from_slice(&size.to_be_bytes());
+    out[size_at + 4..covered_at].copy_from_slice(&crc.to_be_bytes());
+    Ok(())
+}

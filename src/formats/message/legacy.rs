@@ -1,0 +1,163 @@
+//! Messages of Kafka's formats 0 and 1, which came before record batches. The drafts of KIP-82 extend them.
+//!
+//! ```text
+//!   ┌──────────────┬────────────┬─────────┬────────────┬─────────────────┬─────────────────┬─────┬───────┐
+//!   │ int64 offset │ int32 size │ u32 crc │ int8 magic │ int8 attributes │ int64 timestamp │ key │ value │
+//!   └──────────────┴────────────┴─────────┴────────────┴─────────────────┴─────────────────┴─────┴───────┘
+//!                                ◀────────────────────────────── size ──────────────────────────────▶
+//! ```
+//!
+//! Big-endian; key and value behind an int32 length, -1 for null; the CRC-32 covers magic to the end. Magic 0 has no
+//! timestamp. Attribute bits 0–2 are the codec, bit 3 (from magic 1 on) the type of the timestamp.
+
+use super::nullable_bytes;
+use crate::cursor::Cursor;
+use crate::error::Code;
+use crate::formats::checksum::{crc32, mismatch};
+use crate::mode::{Mode, Result};
+use crate::value::ByteOrder::Big;
+use crate::walk::{FieldValue, Opened};
+
+pub const CODEC_BITS: u8 = 0x07;
+pub const LOG_APPEND_BIT: u8 = 0x08;
+
+/// Offset and size, which the size does not count.
+pub const FRAME_LEN: usize = 12;
+
+/// The position of the magic in a message after its frame; a record batch has it in the same place.
+pub const MAGIC_WITHIN: usize = 4;
+pub const ATTRIBUTES_WITHIN: usize = 5;
+
+// Positions of fields. After the value comes whether it is null.
+pub const OFFSET: usize = 0;
+pub const MAGIC: usize = 2;
+pub const ATTRIBUTES: usize = 3;
+pub const TIMESTAMP: usize = 4;
+pub const KEY: usize = 5;
+pub const VALUE: usize = 6;
+pub const TOMBSTONE: usize = 7;
+
+/// Offset, checksum, magic, attributes, timestamp, key, value, and whether the value is null.
+pub type Fields<'a> = [FieldValue<'a>; 8];
+
+/// A message without its frame, and the offset in the frame.
+pub struct Framed<'a> {
+    pub offset: i64,
+    pub message: Cursor<'a>,
+}
+
+/// Reads the frame at the cursor, and moves the cursor behind the message in it.
+pub fn open_frame<'a, M: Mode>(cursor: &mut Cursor<'a>, mode: &mut M) -> Result<Framed<'a>> {
+    let offset = cursor.number("offset", Big, mode)?;
+    let size = cursor.length32("message size", mode)?;
+    Ok(Framed { offset, message: cursor.split(size, "message", mode)? })
+}
+
+/// A message, and where its value begins in the cell; `None` if the message ends in the length of the value.
+pub struct Message<'a> {
+    pub opened: Opened<'a, Fields<'a>>,
+    pub value_at: Option<usize>,
+}
+
+/// Opens a message of format 0 or 1.
+pub fn open_message<'a, M: Mode>(frame: Framed<'a>, mode: &mut M) -> Result<Message<'a>> {
+    Head::open(frame, None, mode)?.finish(mode, open_body)
+}
+
+/// A message up to its attributes, and the bytes that follow them.
+pub(super) struct Head<'a> {
+    offset: i64,
+    crc: u32,
+    pub magic: i8,
+    attributes: i8,
+    pub attributes_at: usize,
+    rest: Cursor<'a>,
+}
+
+impl<'a> Head<'a> {
+    /// Reads a head. `later` is the magic of another format and the attribute bits that it defines.
+    pub fn open<M: Mode>(frame: Framed<'a>, later: Option<(i8, u8)>, mode: &mut M) -> Result<Head<'a>> {
+        let Framed { offset, message: mut rest } = frame;
+        let crc_at = rest.at();
+        let crc: u32 = rest.number("crc", Big, mode)?;
+        let covered = rest.peek_rest();
+        let magic_at = rest.at();
+        let magic: i8 = rest.number("magic", Big, mode)?;
+        let defined = match (magic, later) {
+            (0, _) => CODEC_BITS,
+            (1, _) => CODEC_BITS | LOG_APPEND_BIT,
+            (_, Some((later, bits))) if later == magic => bits,
+            _ => return Err(mode.hard(Code::BadMagic, Some(magic_at), || unknown_magic(magic))),
+        };
+        let made = crc32(covered);
+        if made != crc {
+            mode.soft(Code::BadCrc, Some(crc_at), || mismatch(crc, made))?;
+        }
+        let attributes_at = rest.at();
+        let attributes: i8 = rest.number("attributes", Big, mode)?;
+        let undefined = attributes as u8 & !defined;
+        if undefined != 0 {
+            mode.soft(Code::BadAttributes, Some(attributes_at), || undefined_bits(undefined))?;
+        }
+        Ok(Head { offset, crc, magic, attributes, attributes_at, rest })
+    }
+
+    pub fn bits(&self) -> u8 {
+        self.attributes as u8
+    }
+
+    /// Reads timestamp and key, and leaves what comes after the key to `body`.
+    pub fn finish<M: Mode>(
+        mut self,
+        mode: &mut M,
+        body: impl FnOnce(&mut Cursor<'a>, &mut M) -> Result<Body<'a>>,
+    ) -> Result<Message<'a>> {
+        let timestamp = match self.magic {
+            0 => FieldValue::Null,
+            _ => FieldValue::Int64(self.rest.number("timestamp", Big, mode)?),
+        };
+        let key = match self.rest.nullable_length32("key length", mode)? {
+            None => FieldValue::Null,
+            Some(len) => FieldValue::Binary(self.rest.bytes(len, "key", mode)?),
+        };
+        let Body { block, value, value_at } = body(&mut self.rest, mode)?;
+        let fields = [
+            FieldValue::Int64(self.offset),
+            FieldValue::Int64(self.crc.into()),
+            FieldValue::Int64(self.magic.into()),
+            FieldValue::Int64(self.attributes.into()),
+            timestamp,
+            key,
+            value.unwrap_or(FieldValue::Null),
+            // A value that could not be read may be null or not.
+            value.map_or(FieldValue::Null, |value| FieldValue::Bool(value == FieldValue::Null)),
+        ];
+        Ok(Message { opened: Opened { block, fields }, value_at })
+    }
+}
+
+/// What comes after the key; `value` is `None` if it could not be read.
+pub(super) struct Body<'a> {
+    pub block: Option<Cursor<'a>>,
+    pub value: Option<FieldValue<'a>>,
+    pub value_at: Option<usize>,
+}
+
+/// Reads a value, which ends the message.
+pub(super) fn open_body<'a, M: Mode>(rest: &mut Cursor<'a>, mode: &mut M) -> Result<Body<'a>> {
+    const LENGTH_LEN: usize = 4;
+    let value_at = (rest.remaining() >= LENGTH_LEN).then(|| rest.at() + LENGTH_LEN);
+    let value = nullable_bytes(rest, "value length", "value", mode)?;
+    if value.is_some() {
+        rest.nothing_after("value", mode)?;
+    }
+    Ok(Body { block: None, value, value_at })
+}
+
+pub fn unknown_magic(magic: impl Into<i64>) -> String {
+    format!("magic {} is unknown: 0, 1 and 2 are known", magic.into())
+}
+
+pub(super) fn undefined_bits(bits: u8) -> String {
+    format!("attribute bits 0x{bits:02x} are not defined")
+}

@@ -1,0 +1,99 @@
+//! One file per envelope.
+
+pub mod iggy_message;
+pub mod iggy_message_2023;
+pub mod kip82_message;
+pub mod kip82_wrapper;
+pub mod legacy;
+pub mod streams;
+pub mod streams_timestamped;
+
+use crate::cursor::Cursor;
+use crate::error::{Code, Loss, counted};
+use crate::mode::{Mode, Result};
+use crate::value::ByteOrder::Big;
+use crate::walk::FieldValue;
+
+/// The number in a field, or what stands for null.
+pub fn number_or(field: FieldValue<'_>, null: i64) -> i64 {
+    match field {
+        FieldValue::Int64(number) => number,
+        _ => null,
+    }
+}
+
+/// The bytes in a field, unless it is null.
+pub fn bytes_of(field: FieldValue<'_>) -> Option<&[u8]> {
+    if let FieldValue::Binary(bytes) = field { Some(bytes) } else { None }
+}
+
+/// A number that the format has no sign for; null is 0.
+fn unsigned<M: Mode>(field: FieldValue<'_>, name: &str, mode: &mut M) -> Result<u64> {
+    match field {
+        FieldValue::Uint64(number) => Ok(number),
+        FieldValue::Int64(number) => u64::try_from(number)
+            .map_err(|_| mode.hard(Code::OutOfRange, None, || format!("{name} {number} is negative"))),
+        _ => Ok(0),
+    }
+}
+
+/// An id, most significant byte first; null is 0.
+fn id_of<M: Mode>(field: FieldValue<'_>, mode: &mut M) -> Result<[u8; 16]> {
+    match field {
+        FieldValue::Id(id) => Ok(id),
+        FieldValue::Binary(bytes) => bytes.try_into().map_err(|_| {
+            let given = counted(bytes.len(), "byte");
+            mode.hard(Code::WrongSize, None, || format!("id of {given} where 16 are needed"))
+        }),
+        _ => Ok([0; 16]),
+    }
+}
+
+/// A payload where the format has no null for it.
+fn payload_of<'a, M: Mode>(field: FieldValue<'a>, mode: &mut M) -> Result<&'a [u8]> {
+    match field {
+        FieldValue::Binary(payload) => Ok(payload),
+        _ => {
+            let lost = || Loss::of_message(Code::NullNotCarried, "the payload is null");
+            mode.loss(false, || Loss { written: Some("empty"), ..lost() })?;
+            Ok(&[])
+        }
+    }
+}
+
+/// A number of 64 bits without a sign, as the column of signed ones that it goes into.
+pub fn signed<M: Mode>(number: u64, field: &'static str, at: usize, mode: &mut M) -> Result<FieldValue<'static>> {
+    match i64::try_from(number) {
+        Ok(number) => Ok(FieldValue::Int64(number)),
+        Err(_) => {
+            mode.soft(Code::OutOfRange, Some(at), || format!("{field} does not fit int64"))?;
+            Ok(FieldValue::Null)
+        }
+    }
+}
+
+/// `int32 length or -1, bytes` after the block: `None` and a noted fault when they cannot be read.
+fn nullable_bytes<'a, M: Mode>(
+    cursor: &mut Cursor<'a>,
+    length: &'static str,
+    field: &'static str,
+    mode: &mut M,
+) -> Result<Option<FieldValue<'a>>> {
+    let at = cursor.at();
+    let Some(len) = cursor.number_or_fault::<i32, _>(length, Big, mode)? else { return Ok(None) };
+    match usize::try_from(len) {
+        Ok(len) => Ok(cursor.take_or_fault(len, field, mode)?.map(FieldValue::Binary)),
+        Err(_) if len == -1 => Ok(Some(FieldValue::Null)),
+        Err(_) => {
+            mode.soft(Code::NegativeLength, Some(at), || format!("{length} {len} is negative"))?;
+            Ok(None)
+        }
+    }
+}
+
+/// Writes what [`nullable_bytes`] reads.
+fn write_nullable(bytes: Option<&[u8]>, out: &mut Vec<u8>) {
+    let len = bytes.map_or(-1, |bytes| bytes.len() as i32);
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(bytes.unwrap_or_default());
+}

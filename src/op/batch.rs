@@ -1,0 +1,30 @@
+//! Encodes messages as one batch.
+
+use crate::codec::Codec;
+use crate::error::{Direction, Error, Fault, Located};
+use crate::format::Visitor;
+use crate::formats::batch::Builder;
+use crate::op::write::EncodeMessage;
+use crate::walk::Batch;
+
+/// Writes messages as one batch, or returns the first error with the index of its message.
+pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Result<Vec<u8>, Error> {
+    let name = B::Batch::NAME;
+    if !B::CODECS.contains(&codec) {
+        let known: Vec<_> = B::CODECS.iter().map(|codec| codec.name()).collect();
+        let (codec, known) = (codec.name(), known.join(", "));
+        return Err(Error::Value(format!("{name} has no codec {codec}: choose one of {known}")));
+    }
+    let Some(first) = messages.first() else {
+        return Err(Error::Value(format!("{name} has one message at least, and none was given")));
+    };
+    let refused =
+        |fault: Fault| Error::Headers(Direction::Encode, Box::new(Located { format: name, row: None, fault }));
+    let mut batch = B::new(&first.fields, codec).map_err(refused)?;
+    for (row, mut message) in messages.into_iter().enumerate() {
+        let placed = batch.place(&mut message.fields).map_err(refused);
+        let bytes = placed.and_then(|()| message.visit::<<B::Batch as Batch>::Message>());
+        batch.push(&bytes.map_err(|error| error.in_row(row))?.unwrap_or_default());
+    }
+    batch.finish().map_err(refused)
+}

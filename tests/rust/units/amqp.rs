@@ -1,0 +1,76 @@
+//! Primitives of AMQP 1.0.
+
+use letterhead::amqp::{has, read};
+use letterhead::error::Code;
+use letterhead::kind::Scalar;
+use letterhead::value::{Misfit, Value};
+
+fn reads(scalar: Scalar, bytes: &[u8]) -> Option<Value<'_>> {
+    read(scalar, bytes).unwrap()
+}
+
+fn fails(scalar: Scalar, bytes: &[u8]) -> (Code, usize, String) {
+    let Misfit { code, within, message } = *read(scalar, bytes).unwrap_err();
+    (code, within, message)
+}
+
+#[test]
+fn the_code_says_how_a_value_is_written() {
+    assert_eq!(reads(Scalar::Int64, &[0x55, 0xff]), Some(Value::Int(-1)));
+    assert_eq!(reads(Scalar::Int64, &[0x81, 0, 0, 0, 0, 0, 0, 1, 0]), Some(Value::Int(256)));
+    assert_eq!(reads(Scalar::Uint32, &[0x43]), Some(Value::Int(0)));
+    assert_eq!(reads(Scalar::Uint32, &[0x52, 0xff]), Some(Value::Int(255)));
+    assert_eq!(reads(Scalar::Uint64, &[0x44]), Some(Value::Wide(0)));
+    assert_eq!(reads(Scalar::Uint64, &[0x53, 0xff]), Some(Value::Wide(255)));
+    assert_eq!(reads(Scalar::Bool, &[0x41]), Some(Value::Bool(true)));
+    assert_eq!(reads(Scalar::Bool, &[0x42]), Some(Value::Bool(false)));
+    assert_eq!(reads(Scalar::Bool, &[0x56, 1]), Some(Value::Bool(true)));
+    assert_eq!(reads(Scalar::Char, &[0x73, 0, 1, 0xf4, 0xe6]), Some(Value::Text("📦".into())));
+    assert_eq!(reads(Scalar::String, b"\xa1\x02hi"), Some(Value::Text("hi".into())));
+    assert_eq!(reads(Scalar::String, b"\xb3\0\0\0\x02hi"), Some(Value::Text("hi".into())));
+    assert_eq!(reads(Scalar::Binary, b"\xa0\0"), Some(Value::Bytes(b"")));
+}
+
+#[test]
+fn null_is_of_every_type() {
+    for scalar in Scalar::ALL.iter().filter(|scalar| has(**scalar)) {
+        assert_eq!(reads(*scalar, &[0x40]), None);
+    }
+    assert!(!has(Scalar::Int128) && !has(Scalar::Uint128));
+}
+
+#[test]
+fn every_primitive_has_an_end_before_which_it_is_truncated_and_after_which_bytes_trail() {
+    // The code of a primitive, and its payload or its length and its payload.
+    let bodies = [0, 1, 2, 4, 8, 16].map(|width| vec![0; width]);
+    let bodies: Vec<_> = bodies.into_iter().chain([b"\x03abc".to_vec(), b"\0\0\0\x03abc".to_vec()]).collect();
+    let mut codes = 0;
+    for code in 0..=u8::MAX {
+        let wholes = bodies.iter().map(|body| [&[code][..], body].concat());
+        let found = wholes.flat_map(|whole| Scalar::ALL.iter().map(move |scalar| (*scalar, whole.clone())));
+        let Some((scalar, whole)) = found.into_iter().find(|(scalar, whole)| read(*scalar, whole).is_ok()) else {
+            continue;
+        };
+        codes += 1;
+        for cut in 1..whole.len() {
+            let (found, within, _) = fails(scalar, &whole[..cut]);
+            assert_eq!((found, within), (Code::Truncated, 1), "{code:#x} {cut}");
+        }
+        let (found, within, message) = fails(scalar, &[&whole[..], &[0]].concat());
+        assert_eq!((found, within), (Code::TrailingBytes, whole.len()), "{code:#x}");
+        assert!(message.starts_with("1 byte after the "), "{message}");
+    }
+    assert_eq!(codes, 29);
+}
+
+#[test]
+fn what_is_no_value_of_the_type_is_said_and_where() {
+    assert_eq!(fails(Scalar::Int64, &[]).0, Code::Truncated);
+    assert_eq!(fails(Scalar::Int64, &[0xc1, 1, 0]).2, "the value is a map, which is no single value");
+    assert_eq!(fails(Scalar::Int64, &[0x07]).2, "the value is of code 0x07, which AMQP does not have");
+    assert_eq!(fails(Scalar::Int64, &[0x71, 1]).2, "the value is int and int64 was asked for");
+    assert_eq!(fails(Scalar::Bool, &[0x56, 2]), (Code::BadBool, 1, "2 is not a boolean: 0 or 1".into()));
+    assert_eq!(fails(Scalar::String, b"\xa1\x02a\xff").1, 3);
+    assert_eq!(fails(Scalar::Char, &[0x73, 0, 0, 0xd8, 0]).0, Code::OutOfRange);
+    assert_eq!(fails(Scalar::String, b"\xb1\xff\xff\xff\xffa").2, "4294967295 bytes announced and 1 there");
+}

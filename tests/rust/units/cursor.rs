@@ -1,0 +1,41 @@
+//! The checked cursor.
+
+use std::ops::Range;
+
+use letterhead::cursor::Cursor;
+use letterhead::error::Code;
+use letterhead::mode::{Exact, Stop};
+
+#[test]
+fn taking_more_than_is_left_is_truncated_where_it_begins() {
+    let mut mode = Exact::default();
+    let mut cursor = Cursor::new(&[1, 2, 3]);
+    assert_eq!(cursor.take(2, "key", &mut mode), Ok(&[1u8, 2][..]));
+    assert_eq!(cursor.take(2, "key", &mut mode), Err(Stop));
+    let fault = &mode.faults[0];
+    assert_eq!((fault.code, fault.byte), (Code::Truncated, Some(2)));
+    assert_eq!(fault.message, "key takes 2 bytes and 1 is left");
+}
+
+#[test]
+fn a_cursor_over_a_cell_keeps_to_the_cell_and_to_the_buffer() {
+    let buffer: Vec<u8> = (0..40).collect();
+    let over = |cell: Range<usize>| Cursor::within(&buffer, cell);
+    assert_eq!(over(3..7).peek_rest(), &buffer[3..7]);
+    assert_eq!((over(3..7).at(), over(3..7).remaining(), over(3..7).peek(4)), (0, 4, None));
+    // No array has such a cell; nothing is read outside the buffer all the same.
+    for (cell, left) in [(30..99, 10), (50..60, 0), (usize::MAX..usize::MAX, 0), (Range { start: 9, end: 4 }, 0)] {
+        let mut cursor = over(cell.clone());
+        assert_eq!((cursor.remaining(), cursor.peek_rest().len()), (left, left), "{cell:?}");
+        assert!(cursor.take(left + 1, "key", &mut Exact::default()).is_err());
+    }
+}
+
+#[test]
+fn a_split_cursor_cannot_read_past_its_own_end() {
+    let mut mode = Exact::default();
+    let mut cursor = Cursor::new(&[0, 0, 0, 0]);
+    let mut part = cursor.split(2, "block", &mut mode).unwrap();
+    assert!(part.take(3, "key", &mut mode).is_err());
+    assert_eq!(cursor.remaining(), 2);
+}

@@ -1,0 +1,19 @@
+//! The table of formats.
+
+use letterhead::format::Format;
+use letterhead::walk::FieldType;
+
+#[test]
+fn every_format_is_found_by_its_name() {
+    for format in Format::ALL {
+        assert_eq!(Format::named(format.info().name), Ok(*format));
+    }
+}
+
+#[test]
+fn every_envelope_has_one_headers_field() {
+    for format in Format::ALL {
+        let fields = format.info().fields;
+        assert_eq!(fields.iter().filter(|field| field.of == FieldType::Headers).count(), 1);
+    }
+}

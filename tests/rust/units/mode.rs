@@ -1,0 +1,26 @@
+//! Errors of a walk.
+
+use letterhead::error::{Code, Direction, Error};
+use letterhead::mode::{Exact, Mode, Stop};
+
+#[test]
+fn a_walk_that_stops_is_an_error_even_if_no_fault_was_noted() {
+    let mut mode = Exact::default();
+    let ended = mode.ended::<()>(Err(Stop), Direction::Decode, "kafka");
+    assert!(matches!(ended, Err(Error::Internal(_))), "{ended:?}");
+    assert_eq!(mode.ended(Ok(1), Direction::Decode, "kafka"), Ok(1));
+}
+
+#[test]
+fn a_walk_with_faults_ends_with_the_first_of_them() {
+    for walked in [Ok(()), Err(Stop)] {
+        let mut mode = Exact::default();
+        for code in [Code::BadCrc, Code::Truncated] {
+            assert_eq!(mode.soft(code, Some(3), || "wrong".into()), Ok(()));
+        }
+        let Err(Error::Headers(Direction::Encode, located)) = mode.ended(walked, Direction::Encode, "iggy") else {
+            panic!("a fault was noted");
+        };
+        assert_eq!((located.format, located.fault.code), ("iggy", Code::BadCrc));
+    }
+}
