@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, final, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, final, overload
 
 from _typeshed import ReadableBuffer
 
@@ -16,13 +16,8 @@ __all__ = [
     "Stream",
     "buffer_addresses",
     "amqp_column",
-    "convert_column",
-    "decode_column",
-    "encode_column",
-    "messages_column",
+    "apply",
     "schema",
-    "select_column",
-    "validate_column",
     "batch",
     "record_batches",
     "convert",
@@ -59,6 +54,7 @@ _OnLoss: TypeAlias = Literal["raise", "drop", "report"]
 _Kinds: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
+_Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate"]
 
 @final
 class Column:
@@ -92,7 +88,7 @@ class Packed:
 
 @final
 class Schema:
-    """The type that a verb would give."""
+    """The type that an operation returns."""
 
     @property
     def ddl(self) -> str: ...
@@ -104,18 +100,29 @@ def codes() -> list[tuple[str, str]]: ...
 def limits(limits: Limits | None = None) -> list[int]: ...
 def select_types() -> list[str]: ...
 def xxh3_64(data: bytes) -> int: ...
-def schema(
-    verb: Literal["decode", "encode", "convert", "messages", "select", "validate"],
-    format: str,
-    *,
-    target: str | None = None,
-    columns: list[_Spec] | None = None,
-    fields: list[str] | None = None,
-    errors: _OnError = "raise",
-    dialect: _Dialect = "arrow",
-    on_loss: _OnLoss = "raise",
-    text_keys: bool = False,
-) -> Schema: ...
+class _Options(TypedDict, total=False):
+    """The options of the operations on columns."""
+
+    errors: _OnError
+    lenient: bool
+    strict_kinds: bool
+    text_keys: bool
+    limits: Limits | None
+    on_loss: _OnLoss
+    kinds: _Kinds | None
+    null_headers: _NullHeaders
+    canonical: bool
+    dialect: _Dialect
+    threads: int
+    views: bool
+    columns: list[_Spec]
+    fields: list[str] | None
+    target: str
+    max_offset: int
+
+def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> Schema: ...
+def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...
+def amqp_column(column: object, of: str, **options: Unpack[_Options]) -> Column | Stream: ...
 def decode(
     data: bytes, format: str, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
 ) -> Headers | dict[str, Any]: ...
@@ -173,56 +180,6 @@ def split_value(
 def split_value(
     value: bytes, timestamped: Literal[False], cell_bytes: int | None = None, /
 ) -> tuple[bytes, None, int, int]: ...
-def decode_column(
-    column: object,
-    format: str,
-    *,
-    errors: _OnError = "raise",
-    lenient: bool = False,
-    strict_kinds: bool = False,
-    text_keys: bool = False,
-    limits: Limits | None = None,
-    max_offset: int | None = None,
-) -> Column | Stream: ...
-def encode_column(
-    column: object,
-    format: str,
-    *,
-    on_loss: _OnLoss = "raise",
-    kinds: _Kinds | None = None,
-    null_headers: _NullHeaders = "empty",
-    canonical: bool = False,
-    max_offset: int | None = None,
-) -> Column | Stream: ...
-def convert_column(
-    column: object,
-    format: str,
-    target: str,
-    *,
-    on_loss: _OnLoss = "raise",
-    kinds: _Kinds | None = None,
-    null_headers: _NullHeaders = "empty",
-    canonical: bool = False,
-    errors: _OnError = "raise",
-    lenient: bool = False,
-    strict_kinds: bool = False,
-    limits: Limits | None = None,
-    max_offset: int | None = None,
-) -> Column | Stream: ...
-def messages_column(
-    column: object,
-    format: str,
-    *,
-    columns: list[str] | None = None,
-    headers: list[_Spec] = ...,
-    errors: _OnError = "raise",
-    lenient: bool = False,
-    strict_kinds: bool = False,
-    text_keys: bool = False,
-    dialect: _Dialect = "arrow",
-    limits: Limits | None = None,
-    max_offset: int | None = None,
-) -> Column | Stream: ...
 def batch(
     messages: list[dict[str, Any]],
     format: str,
@@ -235,28 +192,4 @@ def batch(
 def record_batches(
     data: ReadableBuffer, start: int = 0, most: int | None = None
 ) -> tuple[list[tuple[int, int, int, int, int, int, int, int, int]], int]: ...
-def select_column(
-    column: object,
-    format: str,
-    columns: list[_Spec],
-    *,
-    errors: _OnError = "raise",
-    lenient: bool = False,
-    strict_kinds: bool = False,
-    dialect: _Dialect = "arrow",
-    limits: Limits | None = None,
-    max_offset: int | None = None,
-) -> Column | Stream: ...
-def amqp_column(
-    column: object, of: str, *, errors: _OnError = "raise", dialect: _Dialect = "arrow", max_offset: int | None = None
-) -> Column | Stream: ...
-def validate_column(
-    column: object,
-    format: str,
-    *,
-    lenient: bool = False,
-    strict_kinds: bool = False,
-    limits: Limits | None = None,
-    max_offset: int | None = None,
-) -> Column | Stream: ...
 def buffer_addresses(column: object) -> list[int]: ...

@@ -98,8 +98,10 @@ def decode(
     >>> lha.decode(cells, "kafka").to_pylist()
     [[{'key': 'key', 'value': b'a'}], None, []]
     """
-    made = _native.decode_column(
-        column, format, errors=errors, lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys, limits=limits
+    made = _native.apply(
+        "decode",
+        column,
+        format, errors=errors, lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys, limits=limits
     )
     return _back(column, made)
 
@@ -159,7 +161,8 @@ def encode(
     >>> [cell.hex() for cell in lha.encode(headers, "kafka").to_pylist()]
     ['02066b65790261', '']
     """
-    made = _native.encode_column(
+    made = _native.apply(
+        "encode",
         column, format, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers, canonical=canonical
     )
     return _back(column, made)
@@ -231,10 +234,11 @@ def convert(
     >>> [cell and lh.decode(cell, "kafka") for cell in made.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
-    made = _native.convert_column(
+    made = _native.apply(
+        "convert",
         column,
         format,
-        target,
+        target=target,
         on_loss=on_loss,
         kinds=plain_kinds(kinds),
         null_headers=null_headers,
@@ -316,11 +320,12 @@ def messages(
     wanted = [] if headers is None else normalise(headers)
     # A field that is asked for twice is given twice.
     check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors)
-    made = _native.messages_column(
+    made = _native.apply(
+        "messages",
         column,
         format,
-        columns=fields,
-        headers=wanted,
+        fields=fields,
+        columns=wanted,
         errors=errors,
         lenient=lenient,
         strict_kinds=strict_kinds,
@@ -390,10 +395,11 @@ def select(
     """
     wanted = normalise(columns)
     check_distinct([name for name, *_ in wanted], errors)
-    made = _native.select_column(
+    made = _native.apply(
+        "select",
         column,
         format,
-        wanted,
+        columns=wanted,
         errors=errors,
         lenient=lenient,
         strict_kinds=strict_kinds,
@@ -507,7 +513,7 @@ def validate(
     (None, 'negative_count')
     """
     return _back(
-        column, _native.validate_column(column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+        column, _native.apply("validate", column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
     )
 
 

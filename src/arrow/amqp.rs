@@ -65,7 +65,7 @@ impl ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: 0 })
         };
-        let Ran { sink, findings, until } = run(&Values(cells), input.from, &plan, make)?;
+        let Ran { sink, findings, until, reach } = run(&Values(cells), input.from, &plan, make)?;
         let values = sink.column.finish();
         let column = match self.on_error {
             OnError::Column => {
@@ -73,7 +73,7 @@ impl ReadAmqp {
             }
             OnError::Raise | OnError::Null => values,
         };
-        Ok(Output { column, until })
+        Ok(Output { column, until, reach })
     }
 }
 

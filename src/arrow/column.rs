@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
+use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_buffer::{NullBuffer, ScalarBuffer};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::binary;
@@ -36,6 +37,26 @@ pub enum Data {
     Float64(Vec<f64>),
     Text(Runs),
     Bytes(Runs),
+}
+
+/// Matches data: one body for vectors of numbers of any type, and arms for everything else.
+macro_rules! match_data {
+    ($data:expr, $numbers:pat => $body:expr, $($rest:tt)*) => {
+        match $data {
+            Data::Int8($numbers) => $body,
+            Data::Int16($numbers) => $body,
+            Data::Int32($numbers) => $body,
+            Data::Int64($numbers) => $body,
+            Data::Uint8($numbers) => $body,
+            Data::Uint16($numbers) => $body,
+            Data::Uint32($numbers) => $body,
+            Data::Uint64($numbers) => $body,
+            Data::Decimal($numbers) => $body,
+            Data::Float32($numbers) => $body,
+            Data::Float64($numbers) => $body,
+            $($rest)*
+        }
+    };
 }
 
 /// A growing column of values of one type.
@@ -70,19 +91,9 @@ impl Column {
 
     /// Makes room for so many values, and so many bytes behind offsets.
     pub fn reserve(&mut self, values: usize, bytes: usize) {
-        match &mut self.data {
+        match_data! { &mut self.data,
+            numbers => numbers.reserve_exact(values),
             Data::Bool(bits) => bits.reserve(values),
-            Data::Int8(numbers) => numbers.reserve_exact(values),
-            Data::Int16(numbers) => numbers.reserve_exact(values),
-            Data::Int32(numbers) => numbers.reserve_exact(values),
-            Data::Int64(numbers) => numbers.reserve_exact(values),
-            Data::Uint8(numbers) => numbers.reserve_exact(values),
-            Data::Uint16(numbers) => numbers.reserve_exact(values),
-            Data::Uint32(numbers) => numbers.reserve_exact(values),
-            Data::Uint64(numbers) => numbers.reserve_exact(values),
-            Data::Decimal(numbers) => numbers.reserve_exact(values),
-            Data::Float32(numbers) => numbers.reserve_exact(values),
-            Data::Float64(numbers) => numbers.reserve_exact(values),
             Data::Text(runs) | Data::Bytes(runs) => runs.reserve(values, bytes),
         }
     }
@@ -216,22 +227,23 @@ impl Column {
         }
     }
 
+    /// Appends an array of this column's type.
+    pub fn extend(&mut self, array: &dyn Array, seen: Seen) {
+        self.valid.extend(array.len(), array.nulls().map(|nulls| (nulls.validity(), nulls.offset())));
+        match_data! { &mut self.data,
+            numbers => extend(numbers, array, seen),
+            Data::Bool(bits) => bits.append_buffer(array.as_boolean().values()),
+            Data::Text(runs) => runs.extend(array.as_string().value_offsets(), array.as_string::<i32>().value_data(), seen),
+            Data::Bytes(runs) => runs.extend(array.as_binary().value_offsets(), array.as_binary::<i32>().value_data(), seen),
+        }
+    }
+
     /// Back to an earlier length.
     pub fn truncate(&mut self, len: usize) {
         self.valid.truncate(len);
-        match &mut self.data {
+        match_data! { &mut self.data,
+            numbers => numbers.truncate(len),
             Data::Bool(bits) => bits.truncate(len),
-            Data::Int8(numbers) => numbers.truncate(len),
-            Data::Int16(numbers) => numbers.truncate(len),
-            Data::Int32(numbers) => numbers.truncate(len),
-            Data::Int64(numbers) => numbers.truncate(len),
-            Data::Uint8(numbers) => numbers.truncate(len),
-            Data::Uint16(numbers) => numbers.truncate(len),
-            Data::Uint32(numbers) => numbers.truncate(len),
-            Data::Uint64(numbers) => numbers.truncate(len),
-            Data::Decimal(numbers) => numbers.truncate(len),
-            Data::Float32(numbers) => numbers.truncate(len),
-            Data::Float64(numbers) => numbers.truncate(len),
             Data::Text(runs) | Data::Bytes(runs) => runs.truncate(len),
         }
     }
@@ -257,7 +269,7 @@ impl Column {
             (Data::Decimal(numbers), of) => primitive::<Decimal128Type>(numbers, nulls, of),
             (Data::Float32(numbers), of) => primitive::<Float32Type>(numbers, nulls, of),
             (Data::Float64(numbers), of) => primitive::<Float64Type>(numbers, nulls, of),
-            // SAFETY: `push` takes text, and `push_found` checks it.
+            // SAFETY: `push` and `extend` take text, and `push_found` checks it.
             (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
             (Data::Bytes(runs), _) => binary::binary(runs, nulls),
         }
@@ -275,6 +287,12 @@ pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
         FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
         FieldValue::Id(id) => Some(Value::Bytes(id)),
     }
+}
+
+/// Appends the values of an array of numbers.
+fn extend<T: ArrowNativeType>(numbers: &mut Vec<T>, array: &dyn Array, seen: Seen) {
+    seen.reserve(numbers, array.len());
+    numbers.extend_from_slice(&array.to_data().buffer(0)[..array.len()]);
 }
 
 fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullBuffer>, of: &DataType) -> ArrayRef {

@@ -34,6 +34,11 @@ impl Findings {
         let losses: usize = losses.iter().map(loss_text_len).sum();
         self.faults.would_pass(faults, max_offset) || self.losses.rows.text_len + losses > max_offset
     }
+
+    /// What `would_pass` compares with an offset.
+    pub fn text_len(&self) -> usize {
+        self.faults.text_len().max(self.losses.rows.text_len)
+    }
 }
 
 /// Where the lists of the rows end, and which rows have one.
@@ -86,6 +91,11 @@ impl FaultColumn {
     /// Whether these would take the column past an offset.
     pub fn would_pass(&self, faults: &[Fault], max_offset: usize) -> bool {
         self.rows.text_len + faults.iter().map(fault_text_len).sum::<usize>() > max_offset
+    }
+
+    /// At least the bytes of each text column.
+    pub fn text_len(&self) -> usize {
+        self.rows.text_len
     }
 
     #[inline]

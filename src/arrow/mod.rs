@@ -7,12 +7,14 @@ pub mod decode;
 pub mod encode;
 pub mod faults;
 pub mod input;
+pub mod join;
 pub mod messages;
 pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod select;
 pub mod sink;
+pub mod threads;
 pub mod types;
 pub mod validate;
 
@@ -71,6 +73,8 @@ impl<'a> Input<'a> {
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
+    /// At least the largest offset that a run compares with `max_offset`; 0 of operations that threads do not share.
+    pub reach: usize,
 }
 
 /// A verb on columns: what it gives, known before any row is read, and the rows themselves.
@@ -151,7 +155,7 @@ impl Verb for Decode {
         let rows = CellRows::<E>::new(cells, self.options);
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
         let make = || Ok(ListSink::<E>::new(self.options.text_keys));
-        let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
+        let Ran { sink, findings, until, reach } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::IS) {
             (OnError::Raise | OnError::Null, Is::Block) => columns.swap_remove(0),
@@ -165,7 +169,7 @@ impl Verb for Decode {
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
             }
         };
-        Ok(Output { column, until })
+        Ok(Output { column, until, reach })
     }
 }
 
@@ -278,7 +282,7 @@ fn write_rows<'a, E: Envelope, R: Rows<'a>>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || CellSink::<E>::new(options.clone(), origin);
-    let Ran { sink, findings, until } = run(rows, input.from, plan, make)?;
+    let Ran { sink, findings, until, reach } = run(rows, input.from, plan, make)?;
     let mut columns = vec![sink.finish()];
     if plan.on_loss == OnLoss::Report {
         columns.push(findings.losses.finish());
@@ -290,7 +294,7 @@ fn write_rows<'a, E: Envelope, R: Rows<'a>>(
         DataType::Struct(fields) => struct_of(fields.iter().cloned().collect(), columns, None, until - input.from),
         _ => columns.swap_remove(0),
     };
-    Ok(Output { column, until })
+    Ok(Output { column, until, reach })
 }
 
 /// Bytes or lists → typed columns.
@@ -322,12 +326,12 @@ impl Select {
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, self.on_error);
         let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types));
-        let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
+        let Ran { sink, findings, until, reach } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
             columns.push(findings.faults.finish());
         }
-        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until })
+        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until, reach })
     }
 }
 
@@ -363,8 +367,8 @@ pub struct Validate {
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column);
-        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
-        Ok(Output { column: findings.faults.finish(), until })
+        let Ran { findings, until, reach, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
+        Ok(Output { column: findings.faults.finish(), until, reach })
     }
 }
 
@@ -385,7 +389,8 @@ impl Verb for Validate {
             let faults = cell.map(|cell| Inspect { cell, options: self.options }.visit_batch::<B>().faults);
             column.push(&faults.unwrap_or_default());
         }
-        Ok(Output { column: column.finish(), until: cells.row_count() })
+        let reach = column.text_len();
+        Ok(Output { column: column.finish(), until: cells.row_count(), reach })
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {

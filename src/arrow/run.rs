@@ -41,6 +41,15 @@ pub struct Ran<S> {
     pub sink: S,
     pub findings: Findings,
     pub until: usize,
+    /// The largest offset that was compared with `max_offset`.
+    pub reach: usize,
+}
+
+impl<'a, S: RowSink<'a>> Ran<S> {
+    fn new(sink: S, findings: Findings, until: usize) -> Self {
+        let reach = sink.max_offset().max(findings.text_len());
+        Ran { sink, findings, until, reach }
+    }
 }
 
 /// Runs from row `from` on into a new sink: blocks of rows through the kernels, and the rows between them one by one.
@@ -78,7 +87,7 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
             if row == from {
                 return Err(too_large(plan, row));
             }
-            return Ok(Ran { sink, findings, until: row });
+            return Ok(Ran::new(sink, findings, row));
         }
         if plan.on_error == OnError::Column {
             findings.faults.push(faults);
@@ -88,7 +97,7 @@ pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
         }
         row += 1;
     }
-    Ok(Ran { sink, findings, until: rows.row_count() })
+    Ok(Ran::new(sink, findings, rows.row_count()))
 }
 
 /// What is said about one row in its columns of faults and losses; nothing about nearly all of them.

@@ -109,6 +109,17 @@ impl Runs {
         self.bytes.reserve_exact(bytes + COPY);
     }
 
+    /// Appends the runs between offsets into bytes; there is at least one offset.
+    pub fn extend(&mut self, offsets: &[i32], bytes: &[u8], seen: Seen) {
+        let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+        let bytes = &bytes[first as usize..last as usize];
+        let base = (self.bytes.len() as i32).wrapping_sub(first);
+        seen.reserve(&mut self.bytes, bytes.len());
+        seen.reserve(&mut self.offsets, offsets.len());
+        self.bytes.extend_from_slice(bytes);
+        self.offsets.extend(offsets[1..].iter().map(|end| end.wrapping_add(base)));
+    }
+
     /// A writer that appends at most `runs` runs of at most `bytes` bytes together.
     #[inline(always)]
     pub fn writer(&mut self, runs: usize, bytes: usize, seen: Seen) -> Writer<'_> {
@@ -375,6 +386,22 @@ impl Validity {
             }
         }
         self.count += places;
+    }
+
+    /// Appends so many places. `valid` has their bits, from a bit of its first byte on; without it, all hold a value.
+    pub fn extend(&mut self, places: usize, valid: Option<(&[u8], usize)>) {
+        let Some((bytes, offset)) = valid else { return self.push_all(places) };
+        let mut place = 0;
+        while place < places {
+            let (byte, bit) = ((offset + place) / 8, (offset + place) % 8);
+            // Eight bytes from the byte of the first bit on, of which up to seven bits belong to places before.
+            let mut word = [0; 8];
+            let part = &bytes[byte..bytes.len().min(byte + 8)];
+            word[..part.len()].copy_from_slice(part);
+            let taken = (64 - bit).min(places - place);
+            self.push_word(u64::from_le_bytes(word) >> bit, taken);
+            place += taken;
+        }
     }
 
     /// Says that a place, of those that room was made for, holds no value.

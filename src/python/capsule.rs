@@ -12,11 +12,11 @@ use pyo3_arrow::error::PyArrowResult;
 use pyo3_arrow::ffi::{ArrayReader, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule};
 use pyo3_arrow::input::AnyArray;
 
+use super::columns::Options;
 use super::gate::released;
 use crate::arrow::amqp::{self, ReadAmqp};
-use crate::arrow::run::MAX_OFFSET;
 use crate::arrow::types::{ddl, quoted};
-use crate::arrow::{Apply, Input, TypeOf, Verb};
+use crate::arrow::{Apply, Input, Output, TypeOf, Verb, threads};
 use crate::error::{Code, Direction, Error, Fault, Located};
 use crate::format::Format;
 
@@ -157,7 +157,7 @@ pub trait Work: Send + Sync {
 
     fn output_type(&self) -> Result<DataType, Error>;
 
-    fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error>;
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error>;
 }
 
 /// A verb on a format.
@@ -176,7 +176,7 @@ impl<V: Verb + Send + Sync> Work for Of<V> {
         self.1.visit(TypeOf(&self.0))
     }
 
-    fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error> {
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         self.1.visit(Apply(&self.0, input))
     }
 }
@@ -194,18 +194,45 @@ impl Work for ReadAmqp {
         Ok(ReadAmqp::output_type(self))
     }
 
-    fn apply(&self, input: Input<'_>) -> Result<crate::arrow::Output, Error> {
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
         ReadAmqp::apply(self, input)
     }
 }
 
-/// Work on the chunks of a stream, each cut where an output column would pass its largest offset.
+/// Work that some threads share, cut where an output column would pass its largest offset.
+struct Shared {
+    work: Box<dyn Work>,
+    threads: usize,
+    max_offset: usize,
+}
+
+impl Shared {
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+        let input = Input { max_offset: self.max_offset, ..input };
+        threads::apply(&|input| self.work.apply(input), input, self.threads)
+    }
+
+    /// The result for a whole array, which cannot be cut.
+    fn apply_whole(&self, array: &ArrayRef) -> Result<ArrayRef, Error> {
+        let output = self.apply(Input::new(array))?;
+        if output.until == array.len() {
+            return Ok(output.column);
+        }
+        let fault = Fault::of_message(
+            Code::TooLarge,
+            "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
+        );
+        let located = Located { format: self.work.name(), row: Some(output.until), fault };
+        Err(Error::Headers(self.work.direction(), Box::new(located)))
+    }
+}
+
+/// Work on the chunks of a stream.
 struct Chunks {
     source: Box<dyn ArrayReader + Send>,
     /// The type of what is made.
     field: FieldRef,
-    work: Box<dyn Work>,
-    max_offset: usize,
+    shared: Shared,
     rows_before: usize,
     /// The chunk at hand and the row to go on with.
     rest: Option<(ArrayRef, usize)>,
@@ -234,8 +261,7 @@ impl Chunks {
                 Some(Err(error)) => return Err(Error::Value(format!("the stream given failed: {error}"))),
             },
         };
-        let input = Input { column: &column, from, rows_before: self.rows_before, max_offset: self.max_offset };
-        let output = self.work.apply(input)?;
+        let output = self.shared.apply(Input { from, rows_before: self.rows_before, ..Input::new(&column) })?;
         if output.until < column.len() {
             self.rest = Some((column, output.until));
         } else {
@@ -273,49 +299,29 @@ pub fn apply<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     work: Box<dyn Work>,
-    max_offset: Option<usize>,
+    options: &Options,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let max_offset = max_offset.unwrap_or(MAX_OFFSET).min(MAX_OFFSET);
+    let shared = Shared { work, threads: options.threads, max_offset: options.max_offset };
     match import(column)? {
         AnyArray::Array(array) => {
             let (array, _) = array.into_inner();
-            let made = released(py, || apply_whole(&array, work.as_ref(), max_offset))?;
-            Ok(Column { array: made }.into_pyobject(py)?.into_any())
+            let array = released(py, || shared.apply_whole(&array))?;
+            Ok(Column { array }.into_pyobject(py)?.into_any())
         }
         AnyArray::Stream(stream) => {
             let source = stream.into_reader()?;
             // A type that does not fit is said now, not when the first chunk is pulled.
             let empty = new_empty_array(source.field().data_type());
             let of = released(py, || {
-                work.apply(Input::new(&empty))?;
-                work.output_type()
+                shared.work.apply(Input::new(&empty))?;
+                shared.work.output_type()
             })?;
             let field = unnamed(&of);
-            let chunks = Chunks {
-                source,
-                field: Arc::clone(&field),
-                work,
-                max_offset,
-                rows_before: 0,
-                rest: None,
-                failed: false,
-            };
+            let chunks =
+                Chunks { source, field: Arc::clone(&field), shared, rows_before: 0, rest: None, failed: false };
             Ok(Stream { field, chunks: Mutex::new(State::Here(chunks)) }.into_pyobject(py)?.into_any())
         }
     }
-}
-
-fn apply_whole(array: &ArrayRef, work: &dyn Work, max_offset: usize) -> Result<ArrayRef, Error> {
-    let output = work.apply(Input { max_offset, ..Input::new(array) })?;
-    if output.until == array.len() {
-        return Ok(output.column);
-    }
-    let fault = Fault::of_message(
-        Code::TooLarge,
-        "the result passes the 2 GiB that one Arrow array can hold here: pass a stream or a chunked array",
-    );
-    let located = Located { format: work.name(), row: Some(output.until), fault };
-    Err(Error::Headers(work.direction(), Box::new(located)))
 }
 
 fn import(column: &Bound<'_, PyAny>) -> PyResult<AnyArray> {

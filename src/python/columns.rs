@@ -1,28 +1,25 @@
-//! The verbs on columns as Python calls them: options by name, then one call.
+//! The operations on columns as Python calls them: options by name, then one call.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict};
 
-use super::capsule::{Of, Schema, Work, apply};
+use super::capsule::{self, Of, Schema, Work};
 use super::errors::to_exception;
-use super::given::{GivenKey, GivenKinds, argument, named, read_options, write_options};
+use super::given::{GivenKey, GivenKinds, argument, given_limits, named, write_options};
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
-use crate::arrow::run::OnError;
+use crate::arrow::run::{MAX_OFFSET, OnError};
 use crate::arrow::select::{Repeat, Want};
 use crate::arrow::types::Dialect;
 use crate::arrow::{Convert, Decode, Encode, Select, Validate};
 use crate::error::Error;
 use crate::format::Format;
 use crate::types::Type;
-use crate::walk::ReadOptions;
+use crate::walk::{ReadOptions, WriteOptions};
 
 /// `(output, key, type, repeat, required)`
 pub type Spec = (String, GivenKey, String, String, bool);
-
-fn on_error(name: &str) -> Result<OnError, Error> {
-    named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
-}
 
 pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
     let want = |(output, key, of, repeat, required): Spec| {
@@ -32,224 +29,147 @@ pub fn wants(columns: Vec<Spec>) -> Result<Vec<Want>, Error> {
     columns.into_iter().map(want).collect()
 }
 
+/// The options of all operations on columns; an operation reads those that it has.
+pub struct Options {
+    read: ReadOptions,
+    write: WriteOptions,
+    on_error: OnError,
+    dialect: Dialect,
+    pub threads: usize,
+    /// Where an output column is cut: [`MAX_OFFSET`] but in tests.
+    pub max_offset: usize,
+    wants: Vec<Want>,
+    /// The fields of messages to return; `None` for all.
+    fields: Option<Vec<String>>,
+    target: Option<Format>,
+}
+
+impl Options {
+    fn of(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let (mut lenient, mut strict_kinds, mut text_keys, mut limits) = (false, false, false, None);
+        let (mut on_loss, mut kinds, mut null_headers, mut canonical) =
+            ("raise".to_owned(), None, "empty".to_owned(), false);
+        let mut options = Options {
+            read: ReadOptions::default(),
+            write: WriteOptions::default(),
+            on_error: OnError::Raise,
+            dialect: Dialect::Arrow,
+            threads: 1,
+            max_offset: MAX_OFFSET,
+            wants: Vec::new(),
+            fields: None,
+            target: None,
+        };
+        for (name, value) in given.into_iter().flatten() {
+            let name: String = name.extract()?;
+            match name.as_str() {
+                "errors" => options.on_error = raised(py, on_error(argument::errors(&value)?))?,
+                "lenient" => lenient = argument::lenient(&value)?,
+                "strict_kinds" => strict_kinds = argument::strict_kinds(&value)?,
+                "text_keys" => text_keys = argument::text_keys(&value)?,
+                "limits" => limits = Some(value).filter(|limits| !limits.is_none()),
+                "on_loss" => on_loss = argument::on_loss(&value)?.to_owned(),
+                "kinds" => kinds = value.extract::<Option<GivenKinds>>()?,
+                "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
+                "canonical" => canonical = argument::canonical(&value)?,
+                "dialect" => options.dialect = raised(py, dialect_named(argument::dialect(&value)?))?,
+                "threads" => options.threads = threads(&value)?,
+                "columns" => options.wants = raised(py, wants(value.extract()?))?,
+                "fields" => options.fields = value.extract()?,
+                "target" => options.target = Some(raised(py, Format::named(argument::target(&value)?))?),
+                "max_offset" => options.max_offset = value.extract::<usize>()?.min(MAX_OFFSET),
+                _ => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
+            }
+        }
+        options.read = ReadOptions { lenient, strict_kinds, text_keys, limits: given_limits(py, limits.as_ref())? };
+        options.write = raised(py, write_options(&on_loss, kinds, &null_headers, canonical))?;
+        Ok(options)
+    }
+
+    /// What an operation does to a column of a format.
+    fn work(&self, operation: &str, format: Format) -> PyResult<Box<dyn Work>> {
+        let Options { read, on_error, dialect, .. } = *self;
+        let (wants, write) = (self.wants.clone(), self.write.clone());
+        Ok(match operation {
+            "decode" => Box::new(Of(Decode { options: read, on_error }, format)),
+            "encode" => Box::new(Of(Encode { options: write }, format)),
+            "convert" => {
+                let target = self.target.ok_or_else(|| PyTypeError::new_err("convert needs a target"))?;
+                Box::new(Of(Convert { target, read, write, on_error }, format))
+            }
+            "messages" => {
+                let columns = self.fields.clone();
+                Box::new(Of(Messages { columns, wants, dialect, options: read, on_error }, format))
+            }
+            "select" => Box::new(Of(Select { wants, dialect, options: read, on_error }, format)),
+            "validate" => Box::new(Of(Validate { options: read }, format)),
+            other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),
+        })
+    }
+}
+
+fn on_error(name: &str) -> Result<OnError, Error> {
+    named("errors value", name, &[("raise", OnError::Raise), ("null", OnError::Null), ("column", OnError::Column)])
+}
+
 fn dialect_named(name: &str) -> Result<Dialect, Error> {
     named("dialect", name, &[("arrow", Dialect::Arrow), ("spark", Dialect::Spark)])
 }
 
-fn or_raise<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+fn threads(given: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let number = if given.is_instance_of::<PyBool>() { None } else { given.extract::<i64>().ok() };
+    match number {
+        Some(number @ 1..) => Ok(usize::try_from(number).unwrap_or(usize::MAX)),
+        Some(number) => Err(PyValueError::new_err(format!("threads must be at least 1, not {number}"))),
+        None => Err(PyTypeError::new_err(format!("threads must be int, not {}", given.get_type().name()?))),
+    }
+}
+
+fn raised<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
     result.map_err(|error| to_exception(py, error))
 }
 
-/// Bytes to headers and fields.
+/// Applies an operation to a column: `decode`, `encode`, `convert` with `target`, `select` with `columns`, `messages` with
+/// `fields` and `columns`, or `validate`.
 #[pyfunction]
-#[pyo3(signature = (
-    column, format, *, errors="raise", lenient=false, strict_kinds=false, text_keys=false, limits=None, max_offset=None
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
-pub fn decode_column<'py>(
+#[pyo3(signature = (operation, column, format, **options))]
+pub fn apply<'py>(
     py: Python<'py>,
+    operation: &str,
     column: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::format)] format: &str,
-    #[pyo3(from_py_with = argument::errors)] errors: &str,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
-    #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
-    limits: Option<&Bound<'py, PyAny>>,
-    max_offset: Option<usize>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let format = or_raise(py, Format::named(format))?;
-    let options = read_options(py, lenient, strict_kinds, text_keys, limits)?;
-    let verb = Decode { options, on_error: or_raise(py, on_error(errors))? };
-    apply(py, column, Box::new(Of(verb, format)), max_offset)
-}
-
-/// Headers and fields to bytes.
-#[pyfunction]
-#[pyo3(signature = (
-    column, format, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, max_offset=None
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
-pub fn encode_column<'py>(
-    py: Python<'py>,
-    column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
-    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    kinds: Option<GivenKinds>,
-    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
-    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
-    max_offset: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let format = or_raise(py, Format::named(format))?;
-    let verb = Encode { options: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))? };
-    apply(py, column, Box::new(Of(verb, format)), max_offset)
-}
-
-/// Bytes to bytes of another format.
-#[pyfunction]
-#[pyo3(signature = (
-    column, format, target, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, errors="raise",
-    lenient=false, strict_kinds=false, limits=None, max_offset=None
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
-pub fn convert_column<'py>(
-    py: Python<'py>,
-    column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
-    #[pyo3(from_py_with = argument::target)] target: &str,
-    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    kinds: Option<GivenKinds>,
-    #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
-    #[pyo3(from_py_with = argument::canonical)] canonical: bool,
-    #[pyo3(from_py_with = argument::errors)] errors: &str,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
-    limits: Option<&Bound<'py, PyAny>>,
-    max_offset: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let format = or_raise(py, Format::named(format))?;
-    let verb = Convert {
-        target: or_raise(py, Format::named(target))?,
-        read: read_options(py, lenient, strict_kinds, false, limits)?,
-        write: or_raise(py, write_options(on_loss, kinds, null_headers, canonical))?,
-        on_error: or_raise(py, on_error(errors))?,
-    };
-    apply(py, column, Box::new(Of(verb, format)), max_offset)
-}
-
-/// Cells of many messages to a row a message.
-#[pyfunction]
-#[pyo3(signature = (
-    column, format, *, columns=None, headers=Vec::new(), errors="raise", lenient=false, strict_kinds=false,
-    text_keys=false, dialect="arrow", limits=None, max_offset=None
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
-pub fn messages_column<'py>(
-    py: Python<'py>,
-    column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
-    columns: Option<Vec<String>>,
-    headers: Vec<Spec>,
-    #[pyo3(from_py_with = argument::errors)] errors: &str,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
-    #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
-    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
-    limits: Option<&Bound<'py, PyAny>>,
-    max_offset: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let format = or_raise(py, Format::named(format))?;
-    let verb = Messages {
-        columns,
-        wants: or_raise(py, wants(headers))?,
-        dialect: or_raise(py, dialect_named(dialect))?,
-        options: read_options(py, lenient, strict_kinds, text_keys, limits)?,
-        on_error: or_raise(py, on_error(errors))?,
-    };
-    apply(py, column, Box::new(Of(verb, format)), max_offset)
-}
-
-/// Bytes or lists of headers to typed columns.
-#[pyfunction]
-#[pyo3(signature = (
-    column, format, columns, *, errors="raise", lenient=false, strict_kinds=false, dialect="arrow", limits=None,
-    max_offset=None
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
-pub fn select_column<'py>(
-    py: Python<'py>,
-    column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
-    columns: Vec<Spec>,
-    #[pyo3(from_py_with = argument::errors)] errors: &str,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
-    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
-    limits: Option<&Bound<'py, PyAny>>,
-    max_offset: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let format = or_raise(py, Format::named(format))?;
-    let verb = Select {
-        wants: or_raise(py, wants(columns))?,
-        dialect: or_raise(py, dialect_named(dialect))?,
-        options: read_options(py, lenient, strict_kinds, false, limits)?,
-        on_error: or_raise(py, on_error(errors))?,
-    };
-    apply(py, column, Box::new(Of(verb, format)), max_offset)
-}
-
-/// Bytes or lists of headers to their faults.
-#[pyfunction]
-#[pyo3(signature = (column, format, *, lenient=false, strict_kinds=false, limits=None, max_offset=None))]
-pub fn validate_column<'py>(
-    py: Python<'py>,
-    column: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = argument::format)] format: &str,
-    #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
-    limits: Option<&Bound<'py, PyAny>>,
-    max_offset: Option<usize>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let format = or_raise(py, Format::named(format))?;
-    let options = read_options(py, lenient, strict_kinds, false, limits)?;
-    apply(py, column, Box::new(Of(Validate { options }, format)), max_offset)
+    let format = raised(py, Format::named(format))?;
+    let options = Options::of(py, options)?;
+    capsule::apply(py, column, options.work(operation, format)?, &options)
 }
 
 /// AMQP primitives to values of a type.
 #[pyfunction]
-#[pyo3(signature = (column, of, *, errors="raise", dialect="arrow", max_offset=None))]
+#[pyo3(signature = (column, of, **options))]
 pub fn amqp_column<'py>(
     py: Python<'py>,
     column: &Bound<'py, PyAny>,
     of: &str,
-    #[pyo3(from_py_with = argument::errors)] errors: &str,
-    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
-    max_offset: Option<usize>,
+    options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let work = ReadAmqp {
-        of: or_raise(py, Type::parse(&format!("{of}:amqp")))?,
-        dialect: or_raise(py, dialect_named(dialect))?,
-        on_error: or_raise(py, on_error(errors))?,
-    };
-    apply(py, column, Box::new(work), max_offset)
+    let options = Options::of(py, options)?;
+    let of = raised(py, Type::parse(&format!("{of}:amqp")))?;
+    let work = ReadAmqp { of, dialect: options.dialect, on_error: options.on_error };
+    capsule::apply(py, column, Box::new(work), &options)
 }
 
-/// The type that a verb gives, before any row is read. `columns` are those of select, and the headers of messages, whose
-/// other columns are `fields`.
+/// The type that an operation returns, before any row is read.
 #[pyfunction]
-#[pyo3(signature = (
-    verb, format, *, target=None, columns=None, fields=None, errors="raise", dialect="arrow", on_loss="raise",
-    text_keys=false
-))]
-#[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
+#[pyo3(signature = (operation, format, **options))]
 pub fn schema(
     py: Python<'_>,
-    verb: &str,
+    operation: &str,
     #[pyo3(from_py_with = argument::format)] format: &str,
-    target: Option<&str>,
-    columns: Option<Vec<Spec>>,
-    fields: Option<Vec<String>>,
-    #[pyo3(from_py_with = argument::errors)] errors: &str,
-    #[pyo3(from_py_with = argument::dialect)] dialect: &str,
-    #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    #[pyo3(from_py_with = argument::text_keys)] text_keys: bool,
+    options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Schema> {
-    let format = or_raise(py, Format::named(format))?;
-    let wants = or_raise(py, wants(columns.unwrap_or_default()))?;
-    let dialect = or_raise(py, dialect_named(dialect))?;
-    let on_error = or_raise(py, on_error(errors))?;
-    let write = or_raise(py, write_options(on_loss, None, "empty", false))?;
-    let options = ReadOptions { text_keys, ..ReadOptions::default() };
-    let work: Box<dyn Work> = match verb {
-        "decode" => Box::new(Of(Decode { options, on_error }, format)),
-        "encode" => Box::new(Of(Encode { options: write }, format)),
-        "convert" => {
-            let target = or_raise(py, Format::named(target.unwrap_or_default()))?;
-            Box::new(Of(Convert { target, read: options, write, on_error }, format))
-        }
-        "messages" => Box::new(Of(Messages { columns: fields, wants, dialect, options, on_error }, format)),
-        "select" => Box::new(Of(Select { wants, dialect, options, on_error }, format)),
-        "validate" => Box::new(Of(Validate::default(), format)),
-        other => return Err(PyValueError::new_err(format!("unknown verb '{other}'"))),
-    };
-    Ok(Schema { of: or_raise(py, work.output_type())? })
+    let format = raised(py, Format::named(format))?;
+    let work = Options::of(py, options)?.work(operation, format)?;
+    Ok(Schema { of: raised(py, work.output_type())? })
 }

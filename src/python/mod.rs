@@ -22,10 +22,7 @@ mod _native {
     #[pymodule_export]
     use super::capsule::{Column, Schema, Stream, buffer_addresses};
     #[pymodule_export]
-    use super::columns::{
-        amqp_column, convert_column, decode_column, encode_column, messages_column, schema, select_column,
-        validate_column,
-    };
+    use super::columns::{amqp_column, apply, schema};
     #[pymodule_export]
     use super::log::{batch, record_batches};
     #[pymodule_export]

@@ -211,7 +211,7 @@ def test_the_kernel_reads_the_buffers_of_pyarrow(cells: pa.Array, headers: pa.Ar
 
 
 def test_the_output_reaches_pyarrow_without_a_copy(cells: pa.Array) -> None:
-    made = _native.decode_column(cells, "kafka")
+    made = _native.apply("decode", cells, "kafka")
     native = set(_native.buffer_addresses(made))
     arrow = pa.array(made)
     assert addresses(arrow) <= native
@@ -231,7 +231,7 @@ def test_the_gil_is_released_around_a_batch(store: pa.Array) -> None:
     ticker.start()
     try:
         started = time.perf_counter()
-        _native.decode_column(big, "streams-timestamped")
+        _native.apply("decode", big, "streams-timestamped")
         ended = time.perf_counter()
     finally:
         done.set()
@@ -260,43 +260,45 @@ def test_many_threads_on_the_same_column_give_the_same(store: pa.Array) -> None:
 
 def test_a_stream_is_cut_where_a_cell_would_overflow(cells: pa.Array) -> None:
     chunked = pa.chunked_array([cells[:2000]])
-    made = [pa.array(part) for part in _native.decode_column(chunked, "kafka", max_offset=20_000)]
+    made = [pa.array(part) for part in _native.apply("decode", chunked, "kafka", max_offset=20_000)]
     assert len(made) > 10
     assert pa.concat_arrays(made).equals(lha.decode(cells[:2000], "kafka"))
     assert all(part.flatten().field("value").buffers()[2].size <= 20_000 for part in made)
 
 
-@pytest.mark.parametrize("verb", ["encode_column", "select_column"])
-def test_every_verb_is_cut(headers: pa.Array, verb: str) -> None:
-    options = {"select_column": ([("blob", "blob", "binary", "all", False)],), "encode_column": ()}[verb]
-    call = getattr(_native, verb)
-    whole = pa.array(call(headers, "kafka", *options))
-    parts = [pa.array(part) for part in call(pa.chunked_array([headers]), "kafka", *options, max_offset=8_000)]
+@pytest.mark.parametrize("operation", ["encode", "select"])
+def test_every_operation_is_cut(headers: pa.Array, operation: Any) -> None:
+    options: Any = {"columns": [("blob", "blob", "binary", "all", False)]} if operation == "select" else {}
+    whole = pa.array(_native.apply(operation, headers, "kafka", **options))
+    stream = _native.apply(operation, pa.chunked_array([headers]), "kafka", **options, max_offset=8_000)
+    parts = [pa.array(part) for part in stream]
     assert len(parts) > 3
     assert pa.concat_arrays(parts).equals(whole)
 
 
 def test_an_array_that_would_overflow_asks_for_a_stream(cells: pa.Array) -> None:
     with pytest.raises(lh.HeaderError, match="pass a stream or a chunked array") as caught:
-        _native.decode_column(cells, "kafka", max_offset=20_000)
+        _native.apply("decode", cells, "kafka", max_offset=20_000)
     assert caught.value.code == "too_large"
     assert caught.value.row > 0
 
 
 TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
-    "decode": (lh.DecodeError, lambda given, **options: _native.decode_column(given, "kafka", **options)),
+    "decode": (lh.DecodeError, lambda given, **options: _native.apply("decode", given, "kafka", **options)),
     "select": (
         lh.DecodeError,
-        lambda given, **options: _native.select_column(
-            given, "kafka", [("blob", "blob", "binary", "all", False)], **options
+        lambda given, **options: _native.apply(
+            "select", given, "kafka", columns=[("blob", "blob", "binary", "all", False)], **options
         ),
     ),
-    "messages": (lh.DecodeError, lambda given, **options: _native.messages_column(given, "record-batch", **options)),
+    "messages": (lh.DecodeError, lambda given, **options: _native.apply("messages", given, "record-batch", **options)),
     "convert": (
         lh.ConversionError,
-        lambda given, **options: _native.convert_column(given, "kafka", "kip82-typed", kinds="binary", **options),
+        lambda given, **options: _native.apply(
+            "convert", given, "kafka", target="kip82-typed", kinds="binary", **options
+        ),
     ),
-    "encode": (lh.EncodeError, lambda given, **options: _native.encode_column(given, "kafka", **options)),
+    "encode": (lh.EncodeError, lambda given, **options: _native.apply("encode", given, "kafka", **options)),
 }
 
 

@@ -232,9 +232,9 @@ def test_a_message_that_is_not_whole_follows_the_policy() -> None:
 @pytest.mark.parametrize(("verb", "limit"), [("convert", 500), ("messages", 30), ("decode", 100)])
 def test_streams_of_every_verb_are_cut_before_an_offset_overflows(verb: str, limit: int) -> None:
     call: Callable[..., Any] = {
-        "convert": lambda column, **options: _native.convert_column(column, "iggy", "iggy-message", **options),
-        "messages": lambda column, **options: _native.messages_column(column, "kip82-messages", **options),
-        "decode": lambda column, **options: _native.decode_column(column, "iggy", **options),
+        "convert": lambda column, **options: _native.apply("convert", column, "iggy", target="iggy-message", **options),
+        "messages": lambda column, **options: _native.apply("messages", column, "kip82-messages", **options),
+        "decode": lambda column, **options: _native.apply("decode", column, "iggy", **options),
     }[verb]
     cell = SET if verb == "messages" else ops.encode(HEADERS["iggy"], "iggy")
     column = cells([cell, None] * 100)

@@ -335,7 +335,7 @@ def test_a_batch_is_cut_where_a_column_would_overflow(spark, batch, monkeypatch)
     from letterhead import _native
 
     # As if an Arrow column could hold two bytes, which takes no 2 GiB to try.
-    monkeypatch.setattr("letterhead.arrow._native.decode_column", partial(_native.decode_column, max_offset=1))
+    monkeypatch.setattr("letterhead.arrow._native.apply", partial(_native.apply, max_offset=1))
     parts = batches_of(lhs.decode_headers("cell", "kafka", keep=["id"]), batch)
     assert [part.column("id").to_pylist() for part in parts] == [[1, 2, 3], [4]]
     assert [part.column("headers").to_pylist()[-1] for part in parts] == [None, [{"key": "k", "value": b"v"}]]

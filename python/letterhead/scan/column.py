@@ -85,13 +85,11 @@ def _arrays(column: Any) -> Iterable[Any]:
 def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> _Read:
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        return _Read(piece, to_pyarrow(_native.validate_column(piece, format, **options)), rows)
+        return _Read(piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows)
     if is_batch:
-        read = _native.messages_column(
-            piece, format, columns=["row", "headers"], headers=[], errors="column", **options
-        )
+        read = _native.apply("messages", piece, format, fields=["row", "headers"], errors="column", **options)
     else:
-        read = _native.decode_column(piece, format, errors="column", **options)
+        read = _native.apply("decode", piece, format, errors="column", **options)
     made = pa.array(to_pyarrow(read))
     # flatten() carries the struct's own nulls into its fields.
     fields = dict(zip((field.name for field in made.type), made.flatten(), strict=True))
