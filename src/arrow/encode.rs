@@ -7,10 +7,12 @@ use super::sink::RowSink;
 use crate::ask::Asked;
 use crate::error::Error;
 use crate::header::Header;
+use crate::kernel::Block as Rows;
 use crate::kernel::buffer::{Runs, Seen, Validity};
 use crate::kernel::encode;
 use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;
+use crate::kernel::scan::Scratch;
 use crate::kind::{Kind, Scalar};
 use crate::mode::{Mode, OnLoss, Stop};
 use crate::op::write::{Origin, Writer};
@@ -25,6 +27,7 @@ pub struct CellSink<'a, E> {
     mark: usize,
     /// What the kernel does with each header; `None` where the options ask for more than it knows.
     rules: Option<Rules>,
+    scratch: Scratch,
 }
 
 impl<E: Envelope> CellSink<'_, E> {
@@ -44,13 +47,8 @@ impl<E: Envelope> CellSink<'_, E> {
             valid: Validity::default(),
             mark: 0,
             rules,
+            scratch: Scratch::default(),
         })
-    }
-
-    fn encode<F: Frame>(&mut self, lists: &Lists<'_>, rules: Rules, seen: Seen) -> usize {
-        let done = encode::encode::<F>(lists, rules, seen, &mut self.cells);
-        self.valid.push_all(done);
-        done
     }
 
     pub fn finish(self) -> ArrayRef {
@@ -95,14 +93,16 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
         if !fits {
             return 0;
         }
-        self.encode::<F>(lists, rules, seen)
+        let done = encode::encode::<F>(lists, rules, seen, &mut self.cells);
+        self.valid.push_all(done);
+        done
     }
 
-    fn append_copied<F: Frame>(&mut self, lists: &Lists<'_>, seen: Seen) -> usize {
-        match self.rules {
-            Some(rules) if !F::TYPED || rules.given.is_some() => self.encode::<F>(lists, rules, seen),
-            _ => 0,
-        }
+    fn append_converted<S: Frame, F: Frame>(&mut self, block: &Rows<'a>, most: usize, seen: Seen) -> usize {
+        let Some(rules) = self.rules.filter(|rules| !F::TYPED || rules.given.is_some()) else { return 0 };
+        let done = encode::convert::<S, F>(block, most, rules, &mut self.scratch, seen, &mut self.cells);
+        self.valid.push_all(done);
+        done
     }
 
     fn abort_row(&mut self) {

@@ -18,10 +18,9 @@ use super::sink::RowSink;
 use crate::error::{Code, Error};
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Seen;
-use crate::kernel::encode::most_bytes;
-use crate::kernel::frame::Frame;
+use crate::kernel::encode::{most_bytes, most_converted};
+use crate::kernel::frame::{Frame, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
-use crate::kernel::transcode::Between;
 use crate::kernel::{self, ROWS};
 use crate::kind::Kind;
 use crate::mode::{Fast, Mode, OnLoss, Stop};
@@ -160,11 +159,11 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
 }
 
 impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
-    type Block = Option<(kernel::Block<'a>, Between)>;
+    type Block = Option<kernel::Block<'a>>;
 
     fn block(&self) -> Self::Block {
         let is_simple = F::WRITES && self.source.has_kernel() && !self.options.lenient;
-        is_simple.then(Default::default)
+        is_simple.then(kernel::Block::new)
     }
 
     fn append<S: RowSink<'a>>(
@@ -175,7 +174,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         seen: Seen,
         sink: &mut S,
     ) -> (usize, usize) {
-        let (Some((block, between)), Some(room)) = (block, sink.room::<F>(max_offset)) else { return (0, 0) };
+        let (Some(block), Some(room)) = (block, sink.room::<F>(max_offset)) else { return (0, 0) };
         block.clear();
         for row in rows {
             let Some(cell) = self.cells.cursor(row) else { break };
@@ -186,12 +185,9 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             }
             block.push(Some(span), len);
         }
-        let decoded = self.source.decode(block, self.options.limits.headers, between);
-        match between.lists() {
-            // A row that was not decoded ends the block, as one that cannot be encoded does.
-            Some(lists) if decoded > 0 && most_bytes::<F>(&lists) <= room => {
-                let taken = sink.append_copied::<F>(&lists, seen);
-                (block.rows().len(), taken)
+        match block.rows().len() {
+            given @ 1.. if most_converted::<Varint, F>(block) <= room => {
+                (given, sink.append_converted::<Varint, F>(block, self.options.limits.headers, seen))
             }
             _ => (0, 0),
         }

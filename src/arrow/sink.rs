@@ -38,8 +38,8 @@ pub trait RowSink<'a>: Sink<'a> {
         0
     }
 
-    /// As `append_lists`, of lists without types that live no longer than the call.
-    fn append_copied<F: Frame>(&mut self, _lists: &Lists<'_>, _seen: Seen) -> usize {
+    /// As `append`, of rows of layout `S` that are written in layout `F`.
+    fn append_converted<S: Frame, F: Frame>(&mut self, _block: &Block<'a>, _most: usize, _seen: Seen) -> usize {
         0
     }
 

@@ -1,11 +1,12 @@
-//! encode: the headers of a block of list rows, appended to a column of bytes.
+//! encode and convert: the headers of a block of rows, written in a layout and appended to a column of bytes.
 
 use std::marker::PhantomData;
 
 use super::buffer::{Runs, Seen, Writer};
-use super::dispatch;
 use super::frame::{Frame, Header, Rules};
-use super::lists::{Lists, Visit};
+use super::lists::Lists;
+use super::scan::{Scratch, Visit, scan_block};
+use super::{Block, dispatch};
 
 /// The largest number of bytes that encoding these rows appends.
 pub fn most_bytes<F: Frame>(lists: &Lists<'_>) -> usize {
@@ -21,10 +22,42 @@ dispatch! {
 #[inline(always)]
 fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
     let (rows, most) = (lists.row_count(), most_bytes::<F>(lists));
-    let mut to = out.writer(rows, most, seen);
-    let row = to.place();
-    let mut encode = Encode::<F> { to, row, at: row, rules, frame: PhantomData };
-    lists.each::<F, _>(&mut encode)
+    lists.each::<F, _>(&mut Encode::<F>::new(out.writer(rows, most, seen), rules))
+}
+
+/// The largest number of bytes that converting a block of layout `S` to layout `F` appends.
+pub fn most_converted<S: Frame, F: Frame>(block: &Block<'_>) -> usize {
+    let bytes = block.byte_len();
+    bytes + bytes / S::MIN_LEN * F::MOST_FRAMING + block.rows().len() * F::MOST_COUNT
+}
+
+dispatch! {
+    /// Writes rows of layout `S`, which has counts and no types, in layout `F`: up to the first that has to be left to the
+    /// exact routine, as a row without a message is. Returns how many were written.
+    pub fn convert<S: Frame, F: Frame>(
+        block: &Block<'_>,
+        most: usize,
+        rules: Rules,
+        scratch: &mut Scratch,
+        seen: Seen,
+        out: &mut Runs,
+    ) -> usize = convert_block::<S, F>;
+}
+
+#[inline(always)]
+fn convert_block<S: Frame, F: Frame>(
+    block: &Block<'_>,
+    most: usize,
+    rules: Rules,
+    scratch: &mut Scratch,
+    seen: Seen,
+    out: &mut Runs,
+) -> usize {
+    let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
+    let to = out.writer(block.rows().len(), most_converted::<S, F>(block), seen);
+    let done = scan_block::<S, _>(block, most, scratch, &mut Encode::<F>::new(to, rules));
+    out.truncate(before + done);
+    done
 }
 
 struct Encode<'w, F> {
@@ -34,6 +67,13 @@ struct Encode<'w, F> {
     at: *mut u8,
     rules: Rules,
     frame: PhantomData<F>,
+}
+
+impl<'w, F> Encode<'w, F> {
+    fn new(mut to: Writer<'w>, rules: Rules) -> Self {
+        let row = to.place();
+        Encode { to, row, at: row, rules, frame: PhantomData }
+    }
 }
 
 impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
@@ -51,9 +91,9 @@ impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
     }
 
     #[inline(always)]
-    fn header(&mut self, _row: usize, header: Header) -> bool {
+    unsafe fn header(&mut self, _row: usize, header: Header) -> bool {
         // SAFETY: the writer was made for all keys and values of the block and for the framing of each header, and has
-        // `COPY` bytes more; `COPY` bytes are readable from the start of the key and of the value.
+        // `COPY` bytes more; the caller's contract.
         match unsafe { F::write(self.at, &header, self.rules) } {
             Some(len) => {
                 // SAFETY: so many bytes were written.

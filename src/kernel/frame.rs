@@ -35,7 +35,7 @@ impl Parts {
     }
 }
 
-/// A header of a list. `COPY` bytes are readable from the start of its key and of its value.
+/// A header that a kernel has found.
 #[derive(Clone, Copy)]
 pub struct Header {
     pub(super) key: *const u8,
@@ -92,24 +92,32 @@ pub trait Take {
 ///
 /// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that they return, key and value
 /// lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
+///
+/// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and `write`.
 pub unsafe trait Frame: 'static {
     /// Kernels read the layout.
-    const READS: bool = true;
+    const READS: bool = false;
     /// Kernels write it.
-    const WRITES: bool = true;
+    const WRITES: bool = false;
     /// Values have types.
-    const TYPED: bool;
+    const TYPED: bool = false;
     /// Keys have types.
-    const TYPED_KEYS: bool;
+    const TYPED_KEYS: bool = false;
     /// The fewest bytes of a header.
-    const MIN_LEN: usize;
+    const MIN_LEN: usize = 1;
+    /// The largest number of bytes in front of the headers of a row, and around a key and a value.
+    const MOST_COUNT: usize = 0;
+    const MOST_FRAMING: usize = 0;
 
     /// Where the first header begins and how many there are, if the row says so; `None` if the row is not readable.
     ///
     /// # Safety
     ///
     /// `start` is the first byte of a row of `len` bytes with `SLACK` bytes behind it.
-    unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)>;
+    #[inline(always)]
+    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
+        None
+    }
 
     /// Hands the header at `at` to `take`, and returns where the next one begins; `None` if it is not a regular header inside
     /// the row, or if `take` refuses it.
@@ -117,92 +125,53 @@ pub unsafe trait Frame: 'static {
     /// # Safety
     ///
     /// As for `begin`, and `at < len`.
-    unsafe fn header<T: Take>(start: *const u8, at: usize, len: usize, take: &mut T) -> Option<usize>;
+    #[inline(always)]
+    unsafe fn header<T: Take>(_start: *const u8, _at: usize, _len: usize, _take: &mut T) -> Option<usize> {
+        None
+    }
 
     /// The header at `at` of a row, for which `header` returned `None`; `None` if the row is not readable.
-    fn irregular(row: &[u8], at: usize) -> Option<Parts>;
-
-    /// The largest number of bytes in front of the headers of a row, and around a key and a value.
-    const MOST_COUNT: usize;
-    const MOST_FRAMING: usize;
+    #[inline(always)]
+    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
+        None
+    }
 
     /// Writes what comes in front of so many headers, and returns how many bytes it wrote.
     ///
     /// # Safety
     ///
     /// `MOST_COUNT` bytes are writable.
-    unsafe fn write_count(to: *mut u8, headers: usize) -> usize;
+    #[inline(always)]
+    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
+        0
+    }
 
-    /// Writes a header of a list, and returns how many bytes it wrote; `None` if the exact routine has to take the row.
+    /// Writes a header, and returns how many bytes it wrote; `None` if the exact routine has to take the row.
     ///
     /// # Safety
     ///
-    /// The key, the value, `MOST_FRAMING` and `COPY` bytes are writable; the header was made by `Lists`.
-    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize>;
+    /// The key, the value, `MOST_FRAMING` and `COPY` bytes are writable. From the start of the key and of the value, as many
+    /// bytes as it has are readable, rounded up to a multiple of `COPY`, and at least `COPY`.
+    #[inline(always)]
+    unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
+        None
+    }
 }
 
 /// The layouts without kernels: the exact routine reads and writes them.
 pub struct Exact;
 
 // SAFETY: nothing is found, and nothing is written.
-unsafe impl Frame for Exact {
-    const READS: bool = false;
-    const WRITES: bool = false;
-    const TYPED: bool = false;
-    const TYPED_KEYS: bool = false;
-    const MIN_LEN: usize = 1;
-    const MOST_COUNT: usize = 0;
-    const MOST_FRAMING: usize = 0;
-
-    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
-        None
-    }
-
-    unsafe fn header<T: Take>(_start: *const u8, _at: usize, _len: usize, _take: &mut T) -> Option<usize> {
-        None
-    }
-
-    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
-        None
-    }
-
-    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
-        0
-    }
-
-    unsafe fn write(_to: *mut u8, _header: &Header, _rules: Rules) -> Option<usize> {
-        None
-    }
-}
+unsafe impl Frame for Exact {}
 
 /// The headers of `kip82-typed`, which the exact routine reads: `int32 key_len, key, int32 value_len, type, value`, big-endian.
 pub struct Kip82;
 
 // SAFETY: nothing is found; a header is written in its framing, its key and its value.
 unsafe impl Frame for Kip82 {
-    const READS: bool = false;
+    const WRITES: bool = true;
     const TYPED: bool = true;
-    const TYPED_KEYS: bool = false;
-    const MIN_LEN: usize = 8;
-    const MOST_COUNT: usize = 0;
     const MOST_FRAMING: usize = 9;
-
-    unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
-        None
-    }
-
-    unsafe fn header<T: Take>(_start: *const u8, _at: usize, _len: usize, _take: &mut T) -> Option<usize> {
-        None
-    }
-
-    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
-        None
-    }
-
-    #[inline(always)]
-    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
-        0
-    }
 
     #[inline(always)]
     unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
@@ -280,9 +249,11 @@ unsafe fn two_byte_length(at: *const u8) -> Option<usize> {
 // SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and the key ends where the
 // length of the value begins; lengths of one byte are at most 63. `irregular` takes both parts out of the row's slice.
 unsafe impl Frame for Varint {
-    const TYPED: bool = false;
-    const TYPED_KEYS: bool = false;
+    const READS: bool = true;
+    const WRITES: bool = true;
     const MIN_LEN: usize = 2;
+    const MOST_COUNT: usize = varint::MAX_LEN;
+    const MOST_FRAMING: usize = 2 * varint::MAX_LEN;
 
     #[inline(always)]
     unsafe fn begin(start: *const u8, len: usize) -> Option<(usize, Option<usize>)> {
@@ -346,9 +317,6 @@ unsafe impl Frame for Varint {
         let (value, value_len) = length(row, place)?;
         Some(parts(key, key_len, value, value_len.unwrap_or(0), value_len.is_none()))
     }
-
-    const MOST_COUNT: usize = varint::MAX_LEN;
-    const MOST_FRAMING: usize = 2 * varint::MAX_LEN;
 
     #[inline(always)]
     unsafe fn write_count(to: *mut u8, headers: usize) -> usize {
@@ -449,9 +417,12 @@ impl<T: Types> Typed<T> {
 // SAFETY: `header` compares the end of the value with the end of the row before it returns parts, and hands over
 // none as short. A header has two lengths of at most 255 and the bytes between them.
 unsafe impl<T: Types> Frame for Typed<T> {
+    const READS: bool = true;
+    const WRITES: bool = true;
     const TYPED: bool = true;
     const TYPED_KEYS: bool = T::TYPED_KEYS;
     const MIN_LEN: usize = if T::TYPED_KEYS { 2 * HEAD + 2 } else { 2 * HEAD + 1 };
+    const MOST_FRAMING: usize = 2 * HEAD;
 
     #[inline(always)]
     unsafe fn begin(_start: *const u8, _len: usize) -> Option<(usize, Option<usize>)> {
@@ -482,18 +453,6 @@ unsafe impl<T: Types> Frame for Typed<T> {
         let parts = Parts { key, key_len, value, value_len, is_null: false, key_type, value_type };
         // SAFETY: the caller's contract.
         unsafe { take_long(start, parts, len, take) }
-    }
-
-    fn irregular(_row: &[u8], _at: usize) -> Option<Parts> {
-        None
-    }
-
-    const MOST_COUNT: usize = 0;
-    const MOST_FRAMING: usize = 2 * HEAD;
-
-    #[inline(always)]
-    unsafe fn write_count(_to: *mut u8, _headers: usize) -> usize {
-        0
     }
 
     #[inline(always)]

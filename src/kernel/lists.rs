@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::frame::{Frame, Header};
-use super::keys::{Keys, TEXT};
-use super::scan::{Hits, Value};
+use super::keys::Keys;
+use super::scan::{Hits, Nothing, Select, Visit};
 use super::{BYTES, COPY, ROWS};
 use crate::kind::{Kind, MAX_NAME_LEN};
 
@@ -193,11 +193,8 @@ impl<'a> Lists<'a> {
                     visit.begin(last - first);
                     let mut is_whole = true;
                     for at in first..last {
-                        // SAFETY: `fill` had the places accepted.
-                        is_whole = match unsafe { columns.header::<F>(at) } {
-                            Some(header) => visit.header(place, header),
-                            None => false,
-                        };
+                        // SAFETY: `fill` had the places accepted, and the columns live for `'a`.
+                        is_whole = unsafe { columns.header::<F>(at).is_some_and(|header| visit.header(place, header)) };
                         if !is_whole {
                             break;
                         }
@@ -252,33 +249,6 @@ unsafe fn type_at(names: Option<Names<'_>>, place: usize) -> Option<Option<Kind>
     Kind::of_padded(*name, usize::try_from(end.checked_sub(start)?).ok()?).map(Some)
 }
 
-/// What a kernel does with the headers of lists. Where it returns false, the row is left to the exact routine.
-pub(super) trait Visit<'a> {
-    /// A row without a list.
-    fn null(&mut self) -> bool {
-        true
-    }
-
-    /// A row of so many headers begins.
-    fn begin(&mut self, _headers: usize) {}
-
-    fn header(&mut self, row: usize, header: Header) -> bool;
-
-    /// All headers of the row were handed over.
-    fn end(&mut self) -> bool {
-        true
-    }
-}
-
-struct Nothing;
-
-impl<'a> Visit<'a> for Nothing {
-    #[inline(always)]
-    fn header(&mut self, _row: usize, _header: Header) -> bool {
-        true
-    }
-}
-
 /// Reads rows until one has to be left to the exact routine, and returns how many there were before it.
 pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
     match lists.columns {
@@ -288,27 +258,7 @@ pub fn validate<F: Frame>(lists: &Lists<'_>) -> usize {
     }
 }
 
-struct Select<'k, 'h, 'a, F> {
-    keys: &'k Keys,
-    hits: &'h mut Hits<'a>,
-    frame: std::marker::PhantomData<F>,
-}
-
-impl<'a, F: Frame> Visit<'a> for Select<'_, '_, 'a, F> {
-    #[inline(always)]
-    fn header(&mut self, row: usize, header: Header) -> bool {
-        let Select { keys, hits, .. } = self;
-        // SAFETY: `COPY` bytes are readable at the key.
-        unsafe {
-            keys.find::<F>(header.key, header.key_len, header.key_type.or(Some(TEXT)), |wanted| {
-                let value = Value::new(header.value, header.value_len, header.is_null);
-                hits.take::<F>(row, wanted, value, header.value_type)
-            })
-        }
-    }
-}
-
 /// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
 pub fn select<'a, F: Frame>(lists: &Lists<'a>, keys: &Keys, hits: &mut Hits<'a>) -> usize {
-    lists.each::<F, _>(&mut Select::<F> { keys, hits, frame: std::marker::PhantomData })
+    lists.each::<F, _>(&mut Select::<F>::new(keys, hits))
 }

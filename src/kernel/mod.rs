@@ -6,7 +6,7 @@
 //!              Block: up to 64 rows, 64 KiB           arrow::rows::Rows::append
 //!                              │
 //!   ┌──────────────────────────▼───────────────────────────┐
-//!   │ kernel (decode, select, validate, encode, transcode) │
+//!   │ kernel (decode, select, validate, encode, convert)   │
 //!   │   for each row                                       │
 //!   │     regular header: lengths of 1 byte    ──▶ output  │
 //!   │     longer header:  lengths of 2 bytes   ──▶ output  │
@@ -32,7 +32,6 @@ pub mod frame;
 pub mod keys;
 pub mod lists;
 pub mod scan;
-pub mod transcode;
 
 #[cfg(test)]
 mod tests;
@@ -215,13 +214,17 @@ unsafe fn copy_long(from: *const u8, to: *mut u8, len: usize) {
 
 /// Defines a function that runs one body, compiled for the baseline and, on x86-64, for AVX2, chosen at run time.
 macro_rules! dispatch {
-    ($(#[$meta:meta])* pub fn $name:ident<$($generic:ident: $bound:path),*>($($arg:ident: $of:ty),* $(,)?) -> $out:ty = $body:path;) => {
+    (
+        $(#[$meta:meta])*
+        pub fn $name:ident<$($life:lifetime,)* $($generic:ident: $bound:path),*>($($arg:ident: $of:ty),* $(,)?) -> $out:ty
+            = $body:path;
+    ) => {
         $(#[$meta])*
-        pub fn $name<$($generic: $bound),*>($($arg: $of),*) -> $out {
+        pub fn $name<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-                fn with_avx2<$($generic: $bound),*>($($arg: $of),*) -> $out {
+                fn with_avx2<$($life,)* $($generic: $bound),*>($($arg: $of),*) -> $out {
                     $body($($arg),*)
                 }
                 if $crate::kernel::has_avx2() {

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use super::buffer::{Runs, Seen, Tail};
-use super::frame::{Frame, Parts, Take};
-use super::keys::{Keep, Keys, Wanted};
+use super::frame::{Frame, Header, Parts, Take};
+use super::keys::{Keep, Keys, TEXT, Wanted};
 use super::{Block, COPY, ROWS, Span, copy, copy_long, dispatch};
 use crate::kind::Kind;
 
@@ -127,66 +127,68 @@ impl<'a> Hits<'a> {
     }
 }
 
-/// What a scan does with each header.
-trait Visit<'a> {
-    /// False if the row has to be left to the exact routine. A key is its place, its length and its type.
+/// What a kernel does with headers, row by row. Where it returns false, the row is left to the exact routine.
+pub(super) trait Visit<'a> {
+    /// A row without headers or a list of them.
+    fn null(&mut self) -> bool {
+        true
+    }
+
+    /// A row begins. It has so many headers if its layout has a count.
+    fn begin(&mut self, _headers: usize) {}
+
+    /// The next header of the row at a place in the block.
     ///
     /// # Safety
     ///
-    /// The key lies in a row with `SLACK` bytes behind it.
-    unsafe fn header<F: Frame>(
-        &mut self,
-        row: usize,
-        key: (*const u8, usize, Option<Kind>),
-        value: Value<'a>,
-        value_type: Option<Kind>,
-    ) -> bool;
-}
+    /// Key and value live for `'a`. From the start of each, as many bytes as it has are readable, rounded up to a multiple of
+    /// `COPY`, and at least `COPY`.
+    unsafe fn header(&mut self, row: usize, header: Header) -> bool;
 
-struct Nothing;
-
-impl<'a> Visit<'a> for Nothing {
-    #[inline(always)]
-    unsafe fn header<F: Frame>(
-        &mut self,
-        _row: usize,
-        _key: (*const u8, usize, Option<Kind>),
-        _value: Value<'a>,
-        _value_type: Option<Kind>,
-    ) -> bool {
+    /// The row ends.
+    fn end(&mut self) -> bool {
         true
     }
 }
 
-struct Select<'k, 'h, 'a> {
-    keys: &'k Keys,
-    hits: &'h mut Hits<'a>,
+pub(super) struct Nothing;
+
+impl<'a> Visit<'a> for Nothing {
+    #[inline(always)]
+    unsafe fn header(&mut self, _row: usize, _header: Header) -> bool {
+        true
+    }
 }
 
-impl<'a> Visit<'a> for Select<'_, '_, 'a> {
+pub(super) struct Select<'k, 'h, 'a, F> {
+    keys: &'k Keys,
+    hits: &'h mut Hits<'a>,
+    frame: PhantomData<F>,
+}
+
+impl<'k, 'h, 'a, F> Select<'k, 'h, 'a, F> {
+    pub fn new(keys: &'k Keys, hits: &'h mut Hits<'a>) -> Self {
+        Select { keys, hits, frame: PhantomData }
+    }
+}
+
+impl<'a, F: Frame> Visit<'a> for Select<'_, '_, 'a, F> {
     #[inline(always)]
-    unsafe fn header<F: Frame>(
-        &mut self,
-        row: usize,
-        (key, key_len, key_type): (*const u8, usize, Option<Kind>),
-        value: Value<'a>,
-        value_type: Option<Kind>,
-    ) -> bool {
-        let Select { keys, hits } = self;
-        // SAFETY: the key lies in the row, with `SLACK` bytes behind it.
-        unsafe { keys.find::<F>(key, key_len, key_type, |wanted| hits.take::<F>(row, wanted, value, value_type)) }
+    unsafe fn header(&mut self, row: usize, header: Header) -> bool {
+        let Select { keys, hits, .. } = self;
+        let Header { key, key_len, key_type, value, value_len, is_null, value_type } = header;
+        // SAFETY: the caller's contract.
+        unsafe {
+            keys.find::<F>(key, key_len, key_type.or(Some(TEXT)), |wanted| {
+                hits.take::<F>(row, wanted, Value::new(value, value_len, is_null), value_type)
+            })
+        }
     }
 }
 
 impl<'a> Hits<'a> {
     #[inline(always)]
-    pub(super) fn take<F: Frame>(
-        &mut self,
-        row: usize,
-        wanted: &Wanted,
-        value: Value<'a>,
-        value_type: Option<Kind>,
-    ) -> bool {
+    fn take<F: Frame>(&mut self, row: usize, wanted: &Wanted, value: Value<'a>, value_type: Option<Kind>) -> bool {
         if wanted.keep == Keep::Every {
             self.every.push(Hit { row, place: wanted.place, value, value_type });
             return true;
@@ -216,36 +218,32 @@ fn validate_block<F: Frame>(block: &Block<'_>, most: usize, scratch: &mut Scratc
     scan_block::<F, _>(block, most, scratch, &mut Nothing)
 }
 
-/// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
-pub fn select<'a, F: Frame>(
+dispatch! {
+    /// As `validate`, and what is found for keys that are wanted goes to `hits`, which were cleared.
+    pub fn select<'a, F: Frame>(
+        block: &Block<'a>,
+        most: usize,
+        scratch: &mut Scratch,
+        keys: &Keys,
+        hits: &mut Hits<'a>,
+    ) -> usize = select_block::<F>;
+}
+
+#[inline(always)]
+fn select_block<'a, F: Frame>(
     block: &Block<'a>,
     most: usize,
     scratch: &mut Scratch,
     keys: &Keys,
     hits: &mut Hits<'a>,
 ) -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-        fn with_avx2<'a, F: Frame>(
-            block: &Block<'a>,
-            most: usize,
-            scratch: &mut Scratch,
-            keys: &Keys,
-            hits: &mut Hits<'a>,
-        ) -> usize {
-            scan_block::<F, _>(block, most, scratch, &mut Select { keys, hits })
-        }
-        if super::has_avx2() {
-            // SAFETY: the processor has these features.
-            return unsafe { with_avx2::<F>(block, most, scratch, keys, hits) };
-        }
-    }
-    scan_block::<F, _>(block, most, scratch, &mut Select { keys, hits })
+    scan_block::<F, _>(block, most, scratch, &mut Select::<F>::new(keys, hits))
 }
 
+/// Hands the headers of rows to `visit`, up to the first row that is not readable or that `visit` refuses; returns how many
+/// rows there are before it. Of those after it, some may have been handed over where a key is not text.
 #[inline(always)]
-fn scan_block<'a, F: Frame, V: Visit<'a>>(
+pub(super) fn scan_block<'a, F: Frame, V: Visit<'a>>(
     block: &Block<'a>,
     most: usize,
     scratch: &mut Scratch,
@@ -256,10 +254,12 @@ fn scan_block<'a, F: Frame, V: Visit<'a>>(
     let mut odd_keys = Tail::new(&mut scratch.0, bytes);
     let mut done = block.rows().len();
     for (place, row) in block.rows().iter().enumerate() {
-        if let Some(row) = row
+        let is_whole = match row {
             // SAFETY: the keys of the block, and the lengths behind them, have fewer bytes than the block.
-            && !unsafe { scan_row::<F, V>(place, *row, most, &mut odd_keys, visit) }
-        {
+            Some(row) => unsafe { scan_row::<F, V>(place, *row, most, &mut odd_keys, visit) },
+            None => visit.null(),
+        };
+        if !is_whole {
             done = place;
             break;
         }
@@ -283,10 +283,11 @@ unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
     visit: &mut V,
 ) -> bool {
     let (start, len) = (row.start(), row.len());
-    let mut scan = Scan { place, found: 0, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
     // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
     unsafe {
         let Some((mut at, count)) = F::begin(start, len) else { return false };
+        visit.begin(count.unwrap_or(0));
+        let mut scan = Scan { place, found: 0, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
         loop {
             while at < len {
                 match F::header(start, at, len, &mut scan) {
@@ -302,7 +303,7 @@ unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
                 _ => return false,
             }
         }
-        scan.found <= most && count.is_none_or(|count| count == scan.found)
+        scan.found <= most && count.is_none_or(|count| count == scan.found) && scan.visit.end()
     }
 }
 
@@ -318,22 +319,14 @@ struct Scan<'s, 't, 'a, F, V> {
 impl<'a, F: Frame, V: Visit<'a>> Take for Scan<'_, '_, 'a, F, V> {
     #[inline(always)]
     unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> bool {
-        self.found += 1;
         // SAFETY: the caller's contract.
-        unsafe {
-            note_short_key(key, key_len, self.odd_keys);
-            self.visit.header::<F>(self.place, (key, key_len, None), Value::new(value, value_len, false), None)
-        }
+        unsafe { self.untyped(key, key_len, value, value_len, false) }
     }
 
     #[inline(always)]
     unsafe fn short_null(&mut self, key: *const u8, key_len: usize) -> bool {
-        self.found += 1;
         // SAFETY: the caller's contract; a null has no bytes.
-        unsafe {
-            note_short_key(key, key_len, self.odd_keys);
-            self.visit.header::<F>(self.place, (key, key_len, None), Value::new(key, 0, true), None)
-        }
+        unsafe { self.untyped(key, key_len, key, 0, true) }
     }
 
     #[inline(always)]
@@ -344,8 +337,31 @@ impl<'a, F: Frame, V: Visit<'a>> Take for Scan<'_, '_, 'a, F, V> {
         unsafe {
             note_key::<F>(start, parts, self.odd_keys);
             let (key, value) = (start.add(parts.key), start.add(parts.value));
-            let value = Value::new(value, value_len, is_null);
-            self.visit.header::<F>(self.place, (key, key_len, key_type), value, value_type)
+            let header = Header { key, key_len, key_type, value, value_len, is_null, value_type };
+            self.visit.header(self.place, header)
+        }
+    }
+}
+
+impl<'a, F: Frame, V: Visit<'a>> Scan<'_, '_, 'a, F, V> {
+    /// # Safety
+    ///
+    /// As for [`Take::short`].
+    #[inline(always)]
+    unsafe fn untyped(
+        &mut self,
+        key: *const u8,
+        key_len: usize,
+        value: *const u8,
+        value_len: usize,
+        is_null: bool,
+    ) -> bool {
+        self.found += 1;
+        let header = Header { key, key_len, key_type: None, value, value_len, is_null, value_type: None };
+        // SAFETY: the caller's contract.
+        unsafe {
+            note_short_key(key, key_len, self.odd_keys);
+            self.visit.header(self.place, header)
         }
     }
 }

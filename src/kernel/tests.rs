@@ -5,12 +5,11 @@ use proptest::prelude::*;
 
 use super::buffer::{Runs, Seen, Validity};
 use super::decode::{self, decode};
-use super::encode::encode;
+use super::encode::{convert, encode};
 use super::frame::{Kip82, Rules, Typed, Types, Varint};
 use super::keys::{Keep, Keys, TEXT, Wanted};
 use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
-use super::transcode::Between;
 use super::{Block, COPY, SLACK, Span};
 use crate::kind::{Kind, Kinds, Scalar};
 
@@ -399,24 +398,20 @@ fn typed_headers_that_are_not_regular_are_left() {
 fn a_block_is_written_in_another_layout() {
     let headers = [(text(3), Some(text(70))), (text(70), None), (text(0), Some(vec![]))];
     let rows = Rows::of(&[written(&headers), vec![], written(&headers[1..]), vec![1], written(&headers)]);
-    let mut between = Between::default();
-    for _ in 0..2 {
-        assert_eq!(between.decode::<Varint>(&rows.block(), MANY), 3);
-    }
-    let lists = between.lists().unwrap();
     let binary = Rules { given: Some(Kind::Named(Scalar::Binary)), ..RULES };
+    let mut scratch = Scratch::default();
     let mut out = Runs::default();
-    assert_eq!(encode::<Kip82>(&lists, binary, SEEN, &mut out), 3);
+    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 3);
     let header = |(key, value): &Header| {
         let value = value.as_ref().map(|value| [&[9][..], value].concat()).unwrap_or_default();
         [&(key.len() as u32).to_be_bytes()[..], key, &(value.len() as u32).to_be_bytes(), &value].concat()
     };
     let expected =
         [&headers[..], &[], &headers[1..]].map(|headers| headers.iter().flat_map(header).collect::<Vec<_>>());
-    assert_eq!(runs(out), expected);
     // Iggy has no place for a null and for what is empty.
-    assert_eq!(encode::<Typed<Iggy>>(&lists, binary, SEEN, &mut Runs::default()), 0);
-    assert_eq!(encode::<Kip82>(&lists, RULES, SEEN, &mut Runs::default()), 0);
+    assert_eq!(convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 0);
+    assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, RULES, &mut scratch, SEEN, &mut out), 0);
+    assert_eq!(runs(out), expected);
 }
 
 /// Bytes that are often nearly a row.
@@ -484,6 +479,11 @@ proptest! {
         // A count of more than two bytes is left to the exact routine, and none of these has one.
         prop_assert_eq!((done, &found), (expected.len(), &expected));
         prop_assert_eq!(validated(&rows), done);
+        let mut out = Runs::default();
+        let block = rows.block();
+        prop_assert_eq!(convert::<Varint, Varint>(&block, MANY, RULES, &mut Scratch::default(), SEEN, &mut out), done);
+        let plain = expected.iter().map(|headers| if headers.is_empty() { vec![] } else { written(headers) });
+        prop_assert_eq!(runs(out), plain.collect::<Vec<_>>());
         let keys = Keys::new(vec![wanted(0, b"a", Keep::Last), wanted(1, b"b", Keep::Every)]).unwrap();
         let mut hits = Hits::default();
         hits.clear(2);

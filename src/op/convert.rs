@@ -1,6 +1,7 @@
 //! convert: a message of one format into another. What is read does not know what will be written: headers and fields
 //! are gathered, fields find their counterparts by what they mean, and the writer's gate names what cannot be carried.
 
+use std::any::TypeId;
 use std::marker::PhantomData;
 
 use super::values::MessageSink;
@@ -9,9 +10,7 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::kernel;
-use crate::kernel::frame::Frame;
-use crate::kernel::transcode::Between;
+use crate::kernel::frame::Varint;
 use crate::mode::{Either, Exact, Fast, Mode, Stop};
 use crate::value::ByteOrder;
 use crate::walk::{
@@ -38,11 +37,8 @@ pub trait Reader: Send + Sync {
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop>;
 
-    /// Kernels read the format into columns without types, and a message has no fields but its headers.
+    /// A message is headers in the layout that a kernel converts, and nothing else.
     fn has_kernel(&self) -> bool;
-
-    /// Has a kernel decode rows, which have at most `most` headers, and returns how many.
-    fn decode(&self, block: &kernel::Block<'_>, most: usize, out: &mut Between) -> usize;
 }
 
 struct Reads<E>(PhantomData<fn() -> E>);
@@ -78,11 +74,7 @@ impl<E: Envelope> Reader for Reads<E> {
     }
 
     fn has_kernel(&self) -> bool {
-        E::IS == Is::Block && <E::Block as Block>::Frame::READS && !<E::Block as Block>::Frame::TYPED
-    }
-
-    fn decode(&self, block: &kernel::Block<'_>, most: usize, out: &mut Between) -> usize {
-        out.decode::<<E::Block as Block>::Frame>(block, most)
+        E::IS == Is::Block && TypeId::of::<<E::Block as Block>::Frame>() == TypeId::of::<Varint>()
     }
 }
 
