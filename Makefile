@@ -81,7 +81,7 @@ setup: $(VENV)/.wheel ## Create .venv, install everything into it, build the whe
 
 .PHONY: demo
 demo: setup ## Run the demonstration on a real topic and a real state store (tests/samples)
-	$(BIN)/letterhead demo --data tests/samples
+	$(BIN)/python examples/demo
 
 .PHONY: kafka
 kafka: $(VENV)/.wheel target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and say what to paste next

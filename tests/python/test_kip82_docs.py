@@ -88,13 +88,6 @@ def test_the_drafts_clients_need_nothing_that_not_everyone_has() -> None:
     assert done.stdout == "set()\n"
 
 
-def test_sealing_without_cryptography_says_what_to_install() -> None:
-    program = "import sys; sys.modules['cryptography.exceptions'] = None; from letterhead.kip82 import Sealing; Sealing(bytes(32))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    assert "sealing needs cryptography: pip install 'letterhead[crypto]'" in done.stderr
-
-
 def test_every_public_name_is_there_and_documented() -> None:
     for name in kip82.__all__:
         assert getattr(kip82, name).__doc__, name
