@@ -40,7 +40,7 @@ setup: $(VENV)/.wheel ## Create .venv, build the wheel and install it with every
 
 .PHONY: demo
 demo: setup ## Run the demonstration on a real topic and a real state store (tests/samples)
-	$(BIN)/letterhead demo --data tests/samples
+	$(BIN)/python examples/demo
 
 .PHONY: kafka
 kafka: $(VENV)/.wheel target/kafka/.built ## Start a Kafka broker on this machine, fill a topic, and print what to paste next

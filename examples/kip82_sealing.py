@@ -1,48 +1,107 @@
-"""A payload that is encrypted and signed end to end, beside headers that everything on the way can read.
+"""An interceptor that encrypts and signs payloads end to end, and leaves headers readable on the way.
 
-Needs `cryptography`: pip install 'letterhead[crypto]'. Run: python examples/kip82_sealing.py
+Needs `cryptography`: pip install letterhead cryptography. Run: python examples/kip82_sealing.py
 """
 
+import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import letterhead as lh
 from letterhead.kip82 import (
+    ConsumerInterceptor,
     ConsumerInterceptors,
     ConsumerRecord,
     MessageLog,
+    ProducerInterceptor,
     ProducerInterceptors,
     ProducerRecord,
-    Sealing,
+    Serialized,
 )
 
-secret = AESGCM.generate_key(bit_length=256)
-shop = Ed25519PrivateKey.generate()
-sender = ProducerInterceptors([Sealing(secret, sign=shop, covers=["tenant"])])
-receiver = ConsumerInterceptors([Sealing(secret, verify=shop.public_key(), covers=["tenant"])])
+NONCE, SIGNATURE = "seal-nonce", "seal-signature"
 
-log = MessageLog(Path(tempfile.mkdtemp()) / "orders-0")
-for value in (b"a hat for 42", None):
-    record = ProducerRecord("orders", b"o1", value, headers={"tenant": "acme"})
-    log.append([sender.on_send(record)])
 
-# A component on the way: no key, but the headers; it adds one of its own.
-on_the_way = [ConsumerRecord.from_message(message, topic="orders") for message in log.scan()]
-print("readable:", [(record.get_header("tenant"), b"hat" in (record.value or b"")) for record in on_the_way])
-routed = [record.with_header("hop", "router-1") for record in on_the_way]
+class Seal(ProducerInterceptor):
+    """Encrypts payloads with AES-GCM; signs them, the record's key and the covered headers with Ed25519."""
 
-# The other end. A delete is null all the way, so that the log can compact it, and signed nevertheless.
-print(
-    "received:",
-    [(record.value, record.tombstone, record.get_headers().keys()) for record in receiver.on_consume(routed)],
-)
+    required = True  # a payload that cannot be encrypted is not sent
 
-# Whoever changes a header that is covered, is found out.
-try:
-    receiver.on_consume([routed[0].with_header("tenant", "evil")])
-except lh.DecodeError as error:
-    print("refused:", error)
-log.close()
+    def __init__(self, secret: bytes, key: Ed25519PrivateKey, covers: Sequence[str] = ()) -> None:
+        self.cipher, self.key, self.covers = AESGCM(secret), key, covers
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        if SIGNATURE in record.headers:
+            raise ValueError("the record has a seal already: open it first, or send it on as it is")
+        value = record.serialized_value()
+        if value is not None:  # a delete stays null, so that a log can compact it, and is signed
+            nonce = os.urandom(12)
+            record.set_header(NONCE, nonce)
+            value = self.cipher.encrypt(nonce, value, covered(record, self.covers, None))
+            record = record.replace(value=Serialized(value))
+        record.set_header(SIGNATURE, self.key.sign(covered(record, self.covers, value)))
+        return record
+
+
+class Unseal(ConsumerInterceptor):
+    """Checks the seal, decrypts the payload, and removes the headers of the seal."""
+
+    required = True
+
+    def __init__(self, secret: bytes, key: Ed25519PublicKey, covers: Sequence[str] = ()) -> None:
+        self.cipher, self.key, self.covers = AESGCM(secret), key, covers
+
+    def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
+        return [self.opened(record) for record in records]
+
+    def opened(self, record: ConsumerRecord) -> ConsumerRecord:
+        where = f"offset {record.offset} of {record.topic}, partition {record.partition}"
+        nonce, signature, value = record.get_header(NONCE), record.get_header(SIGNATURE), record.serialized_value()
+        if signature is None or (nonce is None and value is not None):
+            raise ValueError(f"the record at {where} has no seal")
+        try:
+            self.key.verify(signature, covered(record, self.covers, value))
+            if value is not None:
+                value = Serialized(self.cipher.decrypt(nonce, value, covered(record, self.covers, None)))
+        except (InvalidSignature, InvalidTag):
+            raise ValueError(f"the seal of the record at {where} does not match its content") from None
+        return record.without_headers(NONCE, SIGNATURE).replace(value=value)
+
+
+def covered(record: ProducerRecord | ConsumerRecord, covers: Sequence[str], value: bytes | None) -> bytes:
+    """Return what must not change, as the bytes of one message."""
+    headers = record.headers.to_headers()
+    kept = lh.Headers([(key, each) for key in (*covers, NONCE) for each in headers.all(key)])
+    return ProducerRecord("", record.serialized_key(), value, headers=kept).to_bytes()
+
+
+def main() -> None:
+    secret, shop = AESGCM.generate_key(bit_length=256), Ed25519PrivateKey.generate()
+    sender = ProducerInterceptors([Seal(secret, shop, ["tenant"])])
+    receiver = ConsumerInterceptors([Unseal(secret, shop.public_key(), ["tenant"])])
+    with MessageLog(Path(tempfile.mkdtemp()) / "orders-0") as log:
+        for value in (b"a hat for 42", None):
+            log.append([sender.on_send(ProducerRecord("orders", b"o1", value, headers={"tenant": "acme"}))])
+        sent = [ConsumerRecord.from_message(message, topic="orders") for message in log.scan()]
+
+    # A component on the way has no secret, reads the headers, and adds one of its own.
+    print("readable:", [(record.get_header("tenant"), b"hat" in (record.value or b"")) for record in sent])
+    routed = [record.with_header("hop", "router-1") for record in sent]
+
+    received = receiver.on_consume(routed)
+    print("received:", [(record.value, record.tombstone, record.get_headers().keys()) for record in received])
+
+    # Changing a covered header breaks the seal.
+    try:
+        receiver.on_consume([routed[0].with_header("tenant", "evil")])
+    except ValueError as error:
+        print("refused:", error)
+
+
+if __name__ == "__main__":
+    main()

@@ -101,7 +101,12 @@ def decode(
     made = _native.apply(
         "decode",
         column,
-        format, errors=errors, lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys, limits=limits
+        format,
+        errors=errors,
+        lenient=lenient,
+        strict_kinds=strict_kinds,
+        text_keys=text_keys,
+        limits=limits,
     )
     return _back(column, made)
 
@@ -163,7 +168,12 @@ def encode(
     """
     made = _native.apply(
         "encode",
-        column, format, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers, canonical=canonical
+        column,
+        format,
+        on_loss=on_loss,
+        kinds=plain_kinds(kinds),
+        null_headers=null_headers,
+        canonical=canonical,
     )
     return _back(column, made)
 

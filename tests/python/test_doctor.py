@@ -52,10 +52,10 @@ def package(directory: Path) -> Path:
 def test_here_it_says_what_there_is(run) -> None:
     result: Result = run("doctor")
     assert result.code == 0
-    rows = {line[:16].strip(): line[16:].split() for line in result.lines}
+    rows = {line.split(maxsplit=1)[0]: line.split()[1:] for line in result.lines if line.strip()}
     assert rows["python"][0] == platform.python_version()
     assert rows["letterhead"][0] == _native.__version__
-    assert rows["decode a message"] == rows["decode a column"] == ["right"]
+    assert rows["decode"] == ["right"]
     assert rows["location"] == [str(environments.PACKAGE)]
 
 
@@ -63,16 +63,16 @@ def test_json_is_the_same(run) -> None:
     result = run("doctor", "--json")
     read = json.loads(result.out)
     assert (result.code, read["ok"], read["settings"]) == (0, True, {})
-    assert read["places"] == [{"name": "driver", "facts": doctor.examine()}]
+    assert read["places"] == {"driver": doctor.examine()}
 
 
 def test_without_spark_and_arrow_nothing_is_wrong(tmp_path: Path) -> None:
     directory = installed(tmp_path, "pyspark", "pyarrow", "pandas", "protobuf", "google")
     code, report = asked(directory)
     assert (code, report["findings"]) == (0, [])
-    facts = report["places"][0]["facts"]
-    assert facts["decode"] == {"message": "right", "column": None}
-    assert set(facts["packages"].values()) == {None}
+    facts = report["places"]["driver"]
+    assert facts["decode"] == "right"
+    assert {facts["packages"][name] for name in ("pyspark", "pyarrow", "pandas", "protobuf")} == {None}
     assert facts["letterhead"]["location"] == str(package(directory))
 
 
@@ -80,8 +80,8 @@ def test_spark_needs_pyarrow_and_pandas(tmp_path: Path) -> None:
     code, report = asked(installed(tmp_path, "pyarrow", "pandas"))
     assert code == 1
     assert wrong(report) == [
-        "pyarrow is not there, and the driver of Spark needs it",
-        "pandas is not there, and the driver of Spark needs it",
+        "pyarrow is not installed, and Spark needs it",
+        "pandas is not installed, and Spark needs it",
     ]
     assert {each["mend"] for each in report["findings"] if each["level"] == "wrong"} == {
         "pip install 'letterhead[spark]'"
@@ -97,39 +97,26 @@ def test_a_package_that_does_not_import_is_not_an_absent_one(tmp_path: Path) -> 
     code, report = asked(directory)
     said = "ImportError: libarrow.so.2600: cannot open shared object file"
     assert code == 1
-    assert wrong(report) == [f"a column that is decoded is not right: {said}", f"pyarrow cannot be imported: {said}"]
+    assert wrong(report) == [f"pyarrow cannot be imported: {said}"]
 
 
-def test_versions_are_held_to_what_the_package_declares(tmp_path: Path) -> None:
+def test_a_package_older_than_the_metadata_asks_for_is_wrong() -> None:
     facts = doctor.examine()
-    facts["packages"] |= {"pyarrow": {"version": "16.1.0"}, "pandas": {"version": "3.1.1"}}
-    found = [(each.level, each.what) for each in doctor.findings(facts, "driver") if each.what.startswith("p")]
-    assert found == [
-        ("wrong", "pyarrow 16.1.0 is too old: letterhead needs 17 or later"),
-        ("note", "pandas 3.1.1 is newer than what letterhead and Spark are tested with"),
+    facts["letterhead"]["requires"] = ["pyarrow>=17 ; extra == 'arrow'", "pandas>=2.2,<3 ; extra == 'spark'"]
+    facts["packages"] |= {"pyarrow": "16.1.0", "pandas": "2.2.0"}
+    found = [each for each in doctor.findings(facts, "driver") if each.level == "wrong"]
+    assert [(each.what, each.mend) for each in found] == [
+        ("pyarrow 16.1.0 is older than 17", "pip install 'pyarrow>=17'")
     ]
 
 
-def test_a_wheel_for_a_newer_system(tmp_path: Path) -> None:
-    directory = installed(tmp_path, "pyspark", tag="cp311-abi3-manylinux_2_99_x86_64")
-    # It runs here all the same; that one does not shows when its native code is not loaded.
-    assert asked(directory)[0] == 0
-    for library in package(directory).glob("_native*.so"):
-        library.write_bytes(b"\x7fELF")
-    code, report = asked(directory)
-    libc = " ".join(platform.libc_ver())
-    assert (code, wrong(report)) == (1, [f"the wheel of letterhead needs glibc 2.99, and this is {libc}"])
-
-
-def test_a_wheel_for_another_machine(tmp_path: Path) -> None:
-    directory = installed(tmp_path, "pyspark", tag="cp311-abi3-manylinux_2_17_sparc64")
+def test_a_wheel_for_another_system_is_wrong(tmp_path: Path) -> None:
+    directory = installed(tmp_path, "pyspark")
     for library in package(directory).glob("_native*.so"):
         library.write_bytes(b"\x7fELF")
     code, report = asked(directory)
     assert code == 1
-    assert wrong(report) == [
-        f"the wheel of letterhead is for manylinux_2_17_sparc64, and this machine is {platform.machine()}"
-    ]
+    assert wrong(report)[0].startswith(f"letterhead cannot be imported on {platform.system()} {platform.machine()} ")
 
 
 def test_a_wheel_that_lies_on_the_path_as_a_zip_file(tmp_path: Path) -> None:
@@ -138,9 +125,8 @@ def test_a_wheel_that_lies_on_the_path_as_a_zip_file(tmp_path: Path) -> None:
     archive = environments.packed(tmp_path).rename(tmp_path / "letterhead.zip")
     code, report = asked(directory, PYTHONPATH=str(archive))
     assert code == 1
-    assert wrong(report) == [
-        f"letterhead lies in a zip file, from which Python loads no native code: {archive}/letterhead"
-    ]
+    assert report["places"]["driver"]["letterhead"]["location"] == f"{archive}/letterhead"
+    assert len(wrong(report)) == 1
     assert "spark.archives=letterhead.zip#letterhead" in report["findings"][0]["mend"]
 
 
@@ -151,7 +137,7 @@ def test_native_code_that_is_gone(tmp_path: Path) -> None:
     code, report = asked(directory)
     assert code == 1
     (what,) = wrong(report)
-    assert what.startswith("letterhead cannot be imported: ModuleNotFoundError: No module named 'letterhead._native'")
+    assert what.endswith("ModuleNotFoundError: No module named 'letterhead._native'")
     program = "import sys; from letterhead.cli import main; sys.exit(main(['decode', '--help']))"
     done = subprocess.run(
         [directory / "bin" / "python", "-c", program],
@@ -173,8 +159,8 @@ def test_workers_that_would_run_another_python_are_a_note(tmp_path: Path) -> Non
     assert (code, wrong(report)) == (0, [])
     python = f"{directory}/bin/python"
     assert [each["what"] for each in report["findings"]] == [
-        f"PYSPARK_PYTHON is not set: workers run {tmp_path}/bin/python3, and this is {python}",
-        "java is not there: Spark starts here only as a client of Spark Connect",
+        f"PYSPARK_PYTHON is not this Python: workers run {tmp_path}/bin/python3, and this is {python}",
+        "java is not installed: only Spark Connect works",
     ]
     code, report = asked(directory, PYSPARK_PYTHON=python)
-    assert (code, report["findings"]) == (0, [])
+    assert (code, [each for each in report["findings"] if "java" not in each["what"]]) == (0, [])

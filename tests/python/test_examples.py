@@ -98,8 +98,7 @@ None in None | mirror-1 from cluster-b | same False
     "kip82_sealing": """\
 readable: [('acme', False), ('acme', False)]
 received: [(b'a hat for 42', False, ['tenant', 'hop']), (None, True, ['tenant', 'hop'])]
-refused: kip82-typed: the record at offset 0 of orders, partition 0, has a seal that does not hold: \
-what it covers was changed, or other keys made it
+refused: the seal of the record at offset 0 of orders, partition 0 does not match its content
 """,
 }
 

@@ -1,4 +1,4 @@
-"""Chains of interceptors, and the four that the drafts ask for, over real bytes and real logs."""
+"""Chains of interceptors, and the three of the package, over real bytes and real logs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import letterhead as lh
 from letterhead.errors import DecodeError, EncodeError
@@ -41,8 +40,6 @@ from letterhead.kip82 import (
     RecordMetadata,
     RequestError,
     Routing,
-    Sealing,
-    SealKeys,
     Serializer,
     Topic,
     TopicPartition,
@@ -219,7 +216,7 @@ def test_a_required_interceptor_stops_the_record() -> None:
         ConsumerInterceptors([Required(), step]).on_consume(consumed(ProducerRecord("t")))
     ProducerInterceptors([Required(), step]).on_acknowledgement(None)
     assert step.told == [(None, None)]
-    assert (Sealing.required, Routing.required, Audit.required, TransactionIds.required) == (True, True, False, False)
+    assert (Routing.required, Audit.required, TransactionIds.required) == (True, False, False)
 
 
 class Forgetful(ProducerInterceptor, ConsumerInterceptor):
@@ -346,19 +343,6 @@ def test_interceptors_see_objects_and_not_their_bytes(tmp_path: Path) -> None:
         [record] = Consumer(log.fetch, "orders", interceptors=[read], value_serializer=AS_JSON).poll()
         assert [message.value for message in log.scan()] == [b'{"n": 1}']
     assert (sent.values, read.values, record.value) == ([{"n": 1}], [{"n": 1}], {"n": 1})
-
-
-@every_layout
-def test_a_payload_of_any_type_can_be_sealed(layout: Layout, tmp_path: Path) -> None:
-    seal = sealing(layout)
-    record = ProducerRecord(
-        "orders", b"k", {"n": 1}, value_serializer=AS_JSON, headers={TENANT[layout]: b"acme"}, layout=layout
-    )
-    with MessageLog(tmp_path / "orders-0", layout) as log:
-        Producer(log.produce, interceptors=[seal]).send(record)
-        assert b'"n"' not in b"".join(message.value for message in log.scan())
-        consumer = Consumer(log.fetch, "orders", layout=layout, interceptors=[seal], value_serializer=AS_JSON)
-        assert [read.value for read in consumer.poll()] == [{"n": 1}]
 
 
 # As KafkaProducer 4.3.1: for a record that was not sent the metadata has topic and partition, and the offset -1.
@@ -630,111 +614,3 @@ def test_audit_reports_what_nobody_audited_and_gives_each_message_its_own_id() -
     ConsumerInterceptors([audit]).on_consume(consumed(ProducerRecord("t"), *sent))
     assert entries[0] == ("t", 0, 0, None, None, None)
     assert len({entry.message_id for entry in entries[1:]}) == 100
-
-
-# Sealing -------------------------------------------------------------------------------------------------------------
-
-SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-TENANT: dict[Layout, Any] = {"typed": "tenant", "int": 10_007, "wrapper": 10_007}
-
-
-def sealing(layout: Layout, **options: Any) -> Sealing:
-    keys = None if layout == "typed" else SealKeys(1_000_000_001, 1_000_000_002)
-    options = {"sign": SIGNER, "verify": SIGNER.public_key(), "covers": [TENANT[layout]], **options}
-    return Sealing(bytes(32), keys=keys, writes=RESERVED["in-house"], **options)
-
-
-def sealed(layout: Layout, value: bytes | None = b"a hat") -> ConsumerRecord:
-    record = ProducerRecord("orders", b"k", value, headers={TENANT[layout]: b"acme"}, layout=layout)
-    return consumed(ProducerInterceptors([sealing(layout)]).on_send(record))[0]
-
-
-@every_layout
-def test_a_sealed_payload_is_unreadable_on_the_way_and_its_headers_are_not(layout: Layout) -> None:
-    record = sealed(layout)
-    assert b"hat" not in record.value
-    assert len(record.value) == len(b"a hat") + 16
-    assert record.get_header(TENANT[layout]) == b"acme"
-    on_the_way = record.with_header({"typed": "hop"}.get(layout, 7), b"router")
-    [opened] = ConsumerInterceptors([sealing(layout)]).on_consume([on_the_way])
-    assert opened.value == b"a hat"
-    assert opened.get_headers().keys() == [TENANT[layout], {"typed": "hop"}.get(layout, 7)]
-    assert sealed(layout).value != record.value, "every record has a nonce of its own"
-
-
-@every_layout
-def test_a_sealed_delete_stays_null_so_that_a_log_can_compact_it(layout: Layout) -> None:
-    record = sealed(layout, None)
-    assert (record.value, record.tombstone) == (None, True)
-    [opened] = ConsumerInterceptors([sealing(layout)]).on_consume([record])
-    assert (opened.value, opened.tombstone, opened.get_headers().keys()) == (None, True, [TENANT[layout]])
-
-
-@every_layout
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda record, layout: record.replace(value=record.value[:-1] + bytes([record.value[-1] ^ 1])),
-        lambda record, layout: record.replace(value=None),
-        lambda record, layout: record.replace(key=b"other"),
-        lambda record, layout: record.with_header(TENANT[layout], b"evil"),
-        lambda record, layout: record.without_headers(TENANT[layout]),
-        lambda record, layout: record.replace(
-            headers=sealed(layout).get_headers(), value=sealed(layout, b"a coat").value
-        ),
-    ],
-)
-def test_a_payload_or_a_covered_header_that_was_changed_is_refused(layout: Layout, change: Any) -> None:
-    with pytest.raises(
-        DecodeError, match="the record at offset 0 of orders, partition 0, has a seal that does not hold"
-    ):
-        ConsumerInterceptors([sealing(layout)]).on_consume([change(sealed(layout), layout)])
-
-
-@every_layout
-def test_a_sealed_delete_takes_no_nonce_of_anothers(layout: Layout) -> None:
-    nonce = "seal-nonce" if layout == "typed" else 1_000_000_001
-    with pytest.raises(DecodeError, match="does not hold"):
-        ConsumerInterceptors([sealing(layout)]).on_consume([sealed(layout, None).with_header(nonce, bytes(12))])
-
-
-@every_layout
-def test_a_sealed_record_is_not_sealed_again(layout: Layout) -> None:
-    with pytest.raises(EncodeError, match="the record has a seal already") as caught:
-        ProducerInterceptors([sealing(layout)]).on_send(sealed(layout).forward("elsewhere"))
-    assert caught.value.code == "repeated_key"
-
-
-def test_in_the_wrapper_layout_the_mark_of_a_tombstone_is_covered() -> None:
-    record = sealed("wrapper").replace(tombstone=True)
-    with pytest.raises(DecodeError, match="does not hold") as caught:
-        ConsumerInterceptors([sealing("wrapper")]).on_consume([record])
-    assert caught.value.code == "bad_signature"
-
-
-@every_layout
-def test_what_has_no_seal_or_anothers_is_refused(layout: Layout) -> None:
-    chain = ConsumerInterceptors([sealing(layout)])
-    with pytest.raises(DecodeError, match="has no seal") as caught:
-        chain.on_consume(consumed(ProducerRecord("orders", value=b"plain", layout=layout)))
-    assert caught.value.code == "missing_key"
-    other = ConsumerInterceptors([sealing(layout, verify=Ed25519PrivateKey.generate().public_key())])
-    with pytest.raises(DecodeError, match="does not hold"):
-        other.on_consume([sealed(layout)])
-    with pytest.raises(ValueError, match="nothing to check with"):
-        ConsumerInterceptors([sealing(layout, verify=None)]).on_consume([sealed(layout)])
-    with pytest.raises(ValueError, match="nothing to sign with"):
-        ProducerInterceptors([sealing(layout, sign=None)]).on_send(ProducerRecord("t", layout=layout))
-
-
-def test_a_covered_header_must_be_of_the_layouts_form() -> None:
-    with pytest.raises(EncodeError, match="the key is text") as caught:
-        ProducerInterceptors([sealing("int", covers=["tenant"])]).on_send(ProducerRecord("t", value=b"v", layout="int"))
-    assert caught.value.code == "key_not_carried"
-
-
-def test_a_record_can_be_sealed_again_after_it_was_opened() -> None:
-    [opened] = ConsumerInterceptors([sealing("typed")]).on_consume([sealed("typed")])
-    again = ProducerInterceptors([sealing("typed")]).on_send(opened.forward("elsewhere"))
-    [twice] = ConsumerInterceptors([sealing("typed")]).on_consume(consumed(again))
-    assert (twice.topic, twice.value) == ("elsewhere", b"a hat")

@@ -38,12 +38,11 @@ def read(spark: Any) -> Any:
 def said(spark: Any) -> dict[str, Any]:
     """Give what the executors say."""
     seen = lhs.doctor(spark)
-    facts = [place.facts["letterhead"] for place in seen.places]
+    facts = [facts["letterhead"] for facts in seen.places.values()]
     return {
         "ok": seen.ok,
-        "places": [place.name for place in seen.places],
+        "places": list(seen.places),
         "wrong": [(each.where.partition(" (")[0], each.what) for each in seen.findings if each.level == "wrong"],
-        "builds": len({each.get("build") for each in facts}),
         "of the driver": [each.get("location") == facts[0]["location"] for each in facts],
         "read": read(spark),
     }

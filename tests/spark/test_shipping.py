@@ -82,7 +82,6 @@ def check(said: dict, executors: str) -> None:
         "ok": True,
         "places": ["driver", executors],
         "wrong": [],
-        "builds": 1,
         "of the driver": [True, False],
         "read": READ,
     }
@@ -90,7 +89,7 @@ def check(said: dict, executors: str) -> None:
 
 def check_missing(said: dict, executors: str, python: Path) -> None:
     assert said["read"].endswith("ModuleNotFoundError: No module named 'letterhead'")
-    assert said["wrong"] == [[executors, f"letterhead is not there ({python} has none)"]]
+    assert said["wrong"] == [[executors, f"letterhead is not installed ({python} has none)"]]
     assert (said["ok"], said["places"]) == (False, ["driver", executors])
 
 

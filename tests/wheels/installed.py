@@ -30,7 +30,6 @@ MISSING = {
     "lh.read.state('.')": "reading a state directory needs pyarrow: pip install 'letterhead[arrow,state]'",
     "lh.read.topic('t', bootstrap_servers='127.0.0.1:9')": "reading a topic needs {}: pip install 'letterhead[arrow,kafka]'",
     "lh.spark": "letterhead.spark needs {}: pip install 'letterhead[pyspark]'",
-    "lh.kip82.Sealing(bytes(32))": "pip install 'letterhead[crypto]'",
     "letterhead.storage.database.load_rocksdict()": "a persistent store needs rocksdict: pip install 'letterhead[state]'",
 }
 """What is asked for, and what the error has to say where nothing else is installed."""
@@ -131,7 +130,7 @@ class Installed(unittest.TestCase):
         asked = metadata.requires("letterhead") or []
         self.assertEqual([line for line in asked if "extra ==" not in line], [], "the core asks for nothing")
         extras = set(metadata.metadata("letterhead").get_all("Provides-Extra"))
-        self.assertEqual(extras, {"arrow", "spark", "pyspark", "cli", "state", "crypto", "kafka"})
+        self.assertEqual(extras, {"arrow", "spark", "pyspark", "cli", "state", "kafka"})
 
     def test_the_gil_stays_off_where_it_is_off(self) -> None:
         import letterhead as lh

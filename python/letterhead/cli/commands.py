@@ -452,42 +452,12 @@ def dump_command(
     )
 
 
-@app.command("demo", epilog=EXIT_CODES)
-def demo_command(
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="DIR", help="The sample data: tests/samples in a clone.", show_default=False),
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where Parquet is written.")] = Path(
-        "demo-output"
-    ),
-    bad_share: Annotated[
-        float, typer.Option("--bad-share", min=0.0, max=1.0, help="The share of stored cells to damage.")
-    ] = 0.01,
-    json: Json = False,
-) -> int:
-    """Run the library on a real Kafka topic and a real Kafka Streams store, in Spark, and check the result.
-
-    It needs pyspark and Java on this machine, and no broker. A mismatch ends it
-    with exit code 1.
-
-    \b
-    Examples:
-      letterhead demo --data tests/samples
-      letterhead demo --data tests/samples --bad-share 0.2 --json
-    """
-    from letterhead.cli.demo import run_demo
-
-    return run_demo(data, out, bad_share=bad_share, json=json)
-
-
 @app.command("doctor", epilog=EXIT_CODES)
 def doctor_command(json: Json = False) -> int:
-    """Show what is here to work with: Python, letterhead, the packages that Spark needs, a decode that is checked.
+    """Show the versions of installed components, what is missing, and how to install it.
 
-    What is wrong is said, with what to do about it, and ends it with exit code
-    1; a note does not. The executors of a Spark session are asked by
-    `letterhead.spark.doctor(spark)`.
+    The exit code is 1 if there is a problem; a note is none.
+    `letterhead.spark.doctor(spark)` asks the executors of a Spark session.
 
     \b
     Examples:

@@ -33,7 +33,6 @@ from letterhead.kip82.interceptors import (
 from letterhead.kip82.ranges import RESERVED, KeyRange, KeyRanges
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
 from letterhead.kip82.routing import Routing
-from letterhead.kip82.sealing import Sealing, SealKeys
 from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.transactions import TransactionIds
 from letterhead.kip82.typed import Typed
@@ -100,8 +99,6 @@ __all__ = [
     "RecordMetadata",
     "RequestError",
     "Routing",
-    "SealKeys",
-    "Sealing",
     "SentPartition",
     "Serialized",
     "Serializer",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import letterhead.doctor
-from letterhead.doctor import Finding, Place, Report, examine, findings, sort
+from letterhead.doctor import Finding, Report, examine, findings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     --------
     >>> from letterhead import spark as lhs
     >>> seen = lhs.doctor(spark)
-    >>> [place.name for place in seen.places], seen.ok
+    >>> list(seen.places), seen.ok
     (['driver', '1 executor'], True)
     """
     driver = examine()
@@ -73,16 +73,16 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
         if expected is not None and len(asked) < expected:
             what = f"{len(asked)} of {expected} executors answered; the others were busy, or are gone"
             found.append(Finding("note", "executors", what, "ask again when they are free"))
-    places = [Place("driver", driver)]
+    places = {"driver": driver}
     for names, facts in _alike(asked):
-        place = Place(f"{len(names)} executor{'s' * (len(names) > 1)}", facts)
-        where = f"{place.name} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
-        places.append(place)
+        name = f"{len(names)} executor{'s' * (len(names) > 1)}"
+        where = f"{name} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
+        places[name if name not in places else where] = facts
         found += findings(facts, where, executor=True)
         found += _differences(driver, facts, where)
     settings = _settings(spark)
     found += _judge_session(spark, driver, settings)
-    return Report(places, settings, sort(found))
+    return Report(places, settings, sorted(found, key=lambda each: each.level != "wrong"))
 
 
 def _executors(spark: SparkSession) -> int | None:
@@ -136,7 +136,7 @@ def _question() -> Any:
         facts = pickle.loads(carried)()
         time.sleep(hold)
         # The process above a worker belongs to its executor.
-        return json.dumps({"id": f"{facts['system']['host']} {os.getppid()}", "facts": facts})
+        return json.dumps({"id": f"{facts['host']} {os.getppid()}", "facts": facts})
 
     return answer
 
@@ -159,15 +159,10 @@ def _alike(asked: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
     """Put together executors that differ by their host only."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, facts in asked.items():
-        system = {**facts["system"], "host": ""}
-        groups[json.dumps({**facts, "system": system, "letterhead": _unplaced(facts)})].append(name)
+        # An archive is unpacked in another directory on every executor.
+        groups[json.dumps({**facts, "host": "", "letterhead": {**facts["letterhead"], "location": ""}})].append(name)
     for names in groups.values():
         yield sorted(names), asked[names[0]]
-
-
-def _unplaced(facts: Facts) -> Facts:
-    # An archive is unpacked in another directory on every executor.
-    return {name: value for name, value in facts["letterhead"].items() if name != "location"}
 
 
 def _differences(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:
@@ -178,9 +173,6 @@ def _differences(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:
     if ours["version"] != theirs["version"]:
         what = f"letterhead {theirs['version']} from {theirs['location']}, and the driver has {ours['version']}"
         yield Finding("wrong", where, what, ship)
-    elif ours["build"] != theirs["build"] and driver["system"]["machine"] == facts["system"]["machine"]:
-        what = f"another build of letterhead {ours['version']} than the driver has"
-        yield Finding("note", where, what, ship)
 
 
 def _settings(spark: SparkSession) -> dict[str, str]:
@@ -197,7 +189,7 @@ def _settings(spark: SparkSession) -> dict[str, str]:
 
 
 def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, str]) -> Iterable[Finding]:
-    client, server = (driver["packages"]["pyspark"] or {}).get("version", ""), spark.version
+    client, server = driver["packages"]["pyspark"] or "", spark.version
     if client.split(".")[:2] != server.split(".")[:2]:
         what = f"pyspark {client} speaks with Spark {server}"
         yield Finding("wrong", "driver", what, f"pip install 'pyspark=={server}'")

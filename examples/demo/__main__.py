@@ -1,0 +1,77 @@
+"""A real topic and a real Kafka Streams store through Spark, with every result checked.
+
+Needs pyspark and Java 17 or later: pip install 'letterhead[cli,pyspark]'.
+Run from a clone: python examples/demo (or make demo, which installs everything first)
+"""
+
+import argparse
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SAMPLES = Path(__file__).resolve().parents[2] / "tests" / "samples"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="demo", description="Run letterhead on a real topic and a real state store.")
+    parser.add_argument("--out", type=Path, default=Path("demo-output"), help="where Parquet is written")
+    parser.add_argument("--bad-share", type=float, default=0.01, help="share of the store's values to damage, 0 to 1")
+    options = parser.parse_args()
+    if not 0 <= options.bad_share <= 1:
+        parser.error(f"--bad-share is {options.bad_share}, not between 0 and 1")
+    missing = [name for name in ("pyspark", "pyarrow", "pandas", "rich") if importlib.util.find_spec(name) is None]
+    if missing:
+        parser.error(f"{' and '.join(missing)} not installed: pip install 'letterhead[cli,pyspark]'")
+    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
+        parser.error("java is not installed: install Java 17 or later, or set JAVA_HOME")
+
+    from report import Report
+    from steps import Steps
+
+    from formats import every_format
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    report = Report(options.out)
+    with spark_session(options.out / "spark.log") as spark:
+        steps = Steps(spark, SAMPLES, report)
+        steps.typed_topic()
+        steps.typed_store(options.bad_share)
+        steps.there_and_back()
+        steps.tenants()
+    every_format(SAMPLES / "orders-0.parquet", report)
+    return report.end()
+
+
+@contextmanager
+def spark_session(log: Path) -> Iterator[object]:
+    """Start Spark with two local workers; what its JVM prints goes to a file."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("letterhead demo").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.sql.shuffle.partitions", "2").config("spark.sql.session.timeZone", "UTC")
+    # The JVM keeps the standard streams that this process has when it starts.
+    terminal = os.dup(1), os.dup(2)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        spark = builder.getOrCreate()
+        for number, copy in zip((1, 2), terminal, strict=True):
+            os.dup2(copy, number)
+    try:
+        spark.sparkContext.setLogLevel("ERROR")
+        # One empty job starts the Python workers, so that their start is not counted as work on headers.
+        spark.range(2, numPartitions=2).mapInArrow(lambda batches: batches, "id long").collect()
+        yield spark
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
