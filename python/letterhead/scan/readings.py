@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead.conventions.amqp import CONSTRUCTORS, READ_AS
+from letterhead.types import ColumnSpec
 
 __all__ = ["READINGS", "SHAPES", "WINDOW_MS", "Reading", "Tally", "Values"]
 
@@ -141,7 +142,7 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     blocks = _native.encode_column(lists, "kafka")
-    wanted = [(type, "v", type, "last", False) for type in types]
+    wanted: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
     read = pa.array(_native.select_column(blocks, "kafka", wanted, errors="column"))
     return {type: read.field(type) for type in types}
 
