@@ -1,4 +1,4 @@
-"""Values of conventions that are more than one type says: a column of values in, a typed column out.
+"""Functions that parse columns of convention values with a structure of their own: a column of values in, a typed column out.
 
 :func:`letterhead.arrow.select` gives the values of a header; where a convention puts several things into one value, or a
 type of its own before it, one of these functions takes them apart. They need pyarrow, and all but :func:`amqp` numpy;

@@ -1,4 +1,4 @@
-"""What values could be read as: for each type of `select`, how many of the values it fits, and what they would be.
+"""For each type of `select`, how many of the values it fits, and their range.
 
 A tally is of a fixed size and adds up. It is taken over every value; which reading is the likely one is for
 :mod:`letterhead.scan.guesses` to say.

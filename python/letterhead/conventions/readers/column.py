@@ -1,4 +1,4 @@
-"""What becomes of bad values, for every function that reads the values of one column.
+"""How readers of columns are run, and how their errors are raised or returned.
 
 A reader reads a whole column without a loop and says which rows it could not read. Only those are looked at one by one,
 by the function that knows what is wrong with a single value.
