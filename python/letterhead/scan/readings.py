@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead.conventions.amqp import CONSTRUCTORS, READ_AS
-from letterhead.types import ColumnSpec
+from letterhead.conventions.readers.column import read_values
 
 __all__ = ["READINGS", "SHAPES", "WINDOW_MS", "Reading", "Tally", "Values"]
 
@@ -135,16 +135,6 @@ class Values:
         """Count the bytes of each value for which something holds."""
         sums = np.concatenate([[0], np.cumsum(bytes_with, dtype=np.int64)])
         return sums[self.offsets[1:]] - sums[self.offsets[:-1]]
-
-
-def read_values(values: Any, *types: str) -> dict[str, Any]:
-    """Read values as ``select`` reads those of headers; null where a value is none of the type."""
-    headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
-    lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
-    blocks = _native.encode_column(lists, "kafka")
-    wanted: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
-    read = pa.array(_native.select_column(blocks, "kafka", wanted, errors="column"))
-    return {type: read.field(type) for type in types}
 
 
 def _tally(column: Any, counts: Any, odd: Any = None, *, number: bool = False) -> Tally:
