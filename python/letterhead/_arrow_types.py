@@ -1,4 +1,4 @@
-"""What the verbs for columns are given, of any Arrow library, and what they give back to pyarrow."""
+"""Types of the arguments of column functions, for any Arrow library, and the conversion of results to pyarrow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OnError: TypeAlias = Literal["raise", "null", "column"]
 
 
 def to_pyarrow(made: _native.Column | _native.Stream) -> Any:
-    """Give what the compiled core made as pyarrow's: an array, or the chunks of a stream."""
+    """Return a result of the compiled core as a pyarrow Array or ChunkedArray."""
     import pyarrow as pa
 
     if isinstance(made, _native.Column):

@@ -1,4 +1,4 @@
-"""What is closed where a ``with`` ends."""
+"""The base of objects that close themselves at the end of a ``with`` block."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Closing:
     __slots__ = ()
 
     def close(self) -> None:
-        """Close it."""
+        """Release all resources."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

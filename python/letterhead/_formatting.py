@@ -1,4 +1,4 @@
-"""How text and bytes are written where a person reads them: escaped, quoted, or as hex; never raw."""
+"""Text and bytes formatted for people: escaped, quoted, or as hex, so that no control character reaches a terminal."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ __all__ = ["as_text", "printable", "quoted", "spaced_hex"]
 
 
 def printable(text: str) -> str:
-    """Escape every character which is not visible, so that no control character reaches a terminal."""
+    """Escape every character that is not printable."""
     return "".join(char if char.isprintable() else _escape(char) for char in text)
 
 
 def quoted(text: str) -> str:
-    """Quote text so that it cannot be taken for hex, for null, or for something it is not."""
+    """Quote text, so that it is not confused with hex or null."""
     # JSON is the commonest text that has quotes of its own; single ones around it leave it readable.
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
@@ -23,7 +23,7 @@ def spaced_hex(data: bytes) -> str:
 
 
 def as_text(data: bytes) -> str | None:
-    """Give the text of bytes which are UTF-8 and visible throughout, else None."""
+    """Return the text of bytes that are printable UTF-8, else None."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Packages that not everyone who uses letterhead has: what is said where one is not there."""
+"""Imports of optional dependencies, with an error that names the extra to install."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["how_to_install", "needed"]
 
 @contextmanager
 def needed(what: str, install: str) -> Iterator[None]:
-    """Import within it what not everyone has, so that whoever does not have it is told how to get it.
+    """Import optional dependencies within this context; a missing one raises an error that says how to install it.
 
     Parameters
     ----------
     what : str
-        What cannot do without it.
+        The feature that needs it.
     install : str
-        What pip is to install, as a shell takes it.
+        The argument of ``pip install``, quoted for a shell.
 
     Raises
     ------
     ModuleNotFoundError
-        If a module is not there, with its name. What is there and broken says so itself.
+        If a module is missing. Errors of installed modules are passed on.
 
     Examples
     --------
@@ -40,5 +40,5 @@ def needed(what: str, install: str) -> Iterator[None]:
 
 
 def how_to_install(what: str, missing: str | None, install: str) -> str:
-    """Say what is missing and how to get it."""
+    """Return the message for a missing package."""
     return f"{what} needs {missing}: pip install {install}"

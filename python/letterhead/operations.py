@@ -4,34 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, overload
 
 from letterhead.envelope import Data, Envelope, bytes_of, fields_of
 from letterhead.errors import DecodeError, Fault, check_name
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.results import Converted, Inspection, Kinds, Label, Loss, Losses, plain_kinds
-from letterhead.types import Columns, PlainKey, normalise
+from letterhead.types import BlockName, Columns, EnvelopeName, PlainKey, normalise
 from letterhead.values import of_message
 
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
-
-# Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
-# program runs is a `str`. A test compares them with the table of formats.
-BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
-EnvelopeName: TypeAlias = Literal[
-    "streams",
-    "streams-timestamped",
-    "kip82-wrapper",
-    "kip82-message",
-    "kip82-message-int",
-    "kip82-message-wrapper",
-    "iggy-message-2023",
-    "iggy-message",
-]
-BatchName: TypeAlias = Literal[
-    "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch", "record-batch"
-]
 
 
 @overload

@@ -17,7 +17,7 @@ Kinds: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, Times]
 
 
 class Loss(NamedTuple):
-    """One thing that a target could not carry; the names are those of the ``losses`` column in Arrow and Spark.
+    """One header or field that a target could not carry; the ``losses`` column in Arrow and Spark has the same fields.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class Inspection(TypedDict):
 
 
 def plain_kinds(kinds: Kinds | None) -> str | list[tuple[PlainKey, str | list[str]]] | None:
-    """Turn ``kinds=`` into the plain form that the native module takes."""
+    """Return ``kinds=`` as the compiled core takes it."""
     if kinds is None or isinstance(kinds, str):
         return kinds
     if not isinstance(kinds, Mapping):

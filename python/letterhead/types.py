@@ -1,4 +1,4 @@
-"""What ``select`` is asked for: output columns, their keys and their types."""
+"""Types as users name them: formats by their names, and the columns that ``select`` reads, with their keys and types."""
 
 from __future__ import annotations
 
@@ -15,12 +15,32 @@ __all__ = [
     "SELECT_TYPES",
     "SUFFIXES",
     "All",
+    "BatchName",
+    "BlockName",
     "ColumnSpec",
     "Columns",
+    "EnvelopeName",
     "Field",
     "check_distinct",
     "field",
     "normalise",
+]
+
+# Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
+# program runs is a `str`. A test compares them with the table of formats.
+BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
+EnvelopeName: TypeAlias = Literal[
+    "streams",
+    "streams-timestamped",
+    "kip82-wrapper",
+    "kip82-message",
+    "kip82-message-int",
+    "kip82-message-wrapper",
+    "iggy-message-2023",
+    "iggy-message",
+]
+BatchName: TypeAlias = Literal[
+    "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch", "record-batch"
 ]
 
 Repeat: TypeAlias = Literal["last", "first", "all", "error"]
@@ -162,7 +182,7 @@ def All(type: str, *, key: GivenKey | None = None, required: bool = False) -> Fi
 
 
 def normalise(columns: Columns) -> list[ColumnSpec]:
-    """Turn what a user asked for into plain tuples, the form the native module takes."""
+    """Return the requested columns as the compiled core takes them."""
     if not isinstance(columns, Mapping):
         raise TypeError(f"columns must be a mapping of output column to type, not {_name_of(columns)}")
     if not columns:
@@ -171,7 +191,7 @@ def normalise(columns: Columns) -> list[ColumnSpec]:
 
 
 def check_distinct(names: Sequence[str], errors: str = "raise") -> None:
-    """Refuse two columns of one name: neither could be asked for."""
+    """Raise if two output columns have the same name."""
     if errors == "column" and "error" in names:
         raise ValueError("two columns 'error' would be made, one by errors='column': rename yours")
     for name in names:
@@ -196,7 +216,7 @@ def _spec(name: object, wanted: object) -> ColumnSpec:
 
 
 def plain_key(key: GivenKey) -> PlainKey:
-    """Turn a key into the plain form that the native module takes."""
+    """Return a key as the compiled core takes it; a typed string that is UTF-8 is a str."""
     if isinstance(key, bytes):
         return "binary", key
     if not isinstance(key, Value):

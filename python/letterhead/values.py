@@ -470,7 +470,7 @@ class Binary(Value, kind="binary"):
 
 
 def utf8(text: str) -> bytes:
-    """Encode a string that a user gave as a value."""
+    """Encode a string; half of a surrogate pair raises EncodeError."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -489,7 +489,7 @@ def _class_of(kind: str) -> type[Value]:
 
 
 def of_message(kind: str, bits: bytes) -> Value:
-    """Make a value of bits that came in a message, which need not be one of their kind."""
+    """Make a value of bits from a message; reading it raises if they are no value of their kind."""
     return _make(kind, bits)
 
 

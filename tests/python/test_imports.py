@@ -20,6 +20,7 @@ LAYERS = (
     ("envelope", "types"),
     ("results",),
     ("operations",),
+    ("storage",),
     ("conventions",),
     ("",),  # letterhead itself
     ("scan",),

@@ -470,7 +470,7 @@ def test_every_confidence_is_explained(found):
 
 
 SHAPED: dict[str, tuple[Make, str, str]] = {
-    "an AMQP 1.0 primitive": (lambda draw: b"\xa1\x05" + draw.randbytes(5), "binary", "amqp"),
+    "an AMQP 1.0 primitive": (lambda draw: b"\xa0\x05" + draw.randbytes(5), "binary", "amqp"),
     "an AMQP 1.0 primitive: long": (lambda draw: b"\x81" + draw.randbytes(8), "binary", "amqp"),
     "an AMQP 1.0 primitive: long binary": (lambda draw: b"\xb0\x00\x00\x01\x02" + draw.randbytes(258), "binary", "amqp"),
     "a schema id": (lambda draw: b"\x00" + draw.randbytes(4), "binary", "schema_id"),

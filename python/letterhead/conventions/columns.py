@@ -1,4 +1,4 @@
-"""Values of conventions that are more than one type says: a column of values in, a typed column out.
+"""Functions that parse columns of convention values with a structure of their own: a column of values in, a typed column out.
 
 :func:`letterhead.arrow.select` gives the values of a header; where a convention puts several things into one value, or a
 type of its own before it, one of these functions takes them apart. They need pyarrow, and all but :func:`amqp` numpy;
@@ -7,16 +7,17 @@ what comes back is pyarrow's.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, Literal
 
 from letterhead import _native
 from letterhead._arrow_types import Column, OnError, to_pyarrow
-from letterhead._optional_dependencies import how_to_install
+from letterhead._optional_dependencies import needed
 from letterhead.conventions.amqp import check_type
 from letterhead.errors import check_name
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
+
+_INSTALL = "'letterhead[arrow]'"
 
 
 def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Literal["arrow", "spark"] = "arrow") -> Any:
@@ -66,7 +67,8 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     ['hi', None]
     """
     check_type(type)
-    _check_installed("pyarrow")
+    with needed("lha.amqp", _INSTALL):
+        import pyarrow  # noqa: F401
     return to_pyarrow(_native.amqp_column(column, type, errors=errors, dialect=dialect))
 
 
@@ -98,9 +100,9 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     >>> found.field("trace_id")[0].as_py(), found.field("sampled")[0].as_py()
     ('0af7651916cd43dd8448eb211c80319c', True)
     """
-    _check_installed("pyarrow", "numpy")
-    from letterhead.conventions.readers.column import run
-    from letterhead.conventions.readers.traceparent import TraceparentReader
+    with needed("lha.traceparent", _INSTALL):
+        from letterhead.conventions.readers.column import run
+        from letterhead.conventions.readers.traceparent import TraceparentReader
 
     return run(column, TraceparentReader(), errors)
 
@@ -136,9 +138,9 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     {'id': 42, 'guid': None, 'message_indexes': None}
     {'id': None, 'guid': '89791762-2336-4186-9674-299b90a802e2', 'message_indexes': None}
     """
-    _check_installed("pyarrow", "numpy")
-    from letterhead.conventions.readers.column import run
-    from letterhead.conventions.readers.schema_id import SchemaIdReader
+    with needed("lha.schema_id", _INSTALL):
+        from letterhead.conventions.readers.column import run
+        from letterhead.conventions.readers.schema_id import SchemaIdReader
 
     return run(column, SchemaIdReader(), errors)
 
@@ -174,17 +176,8 @@ def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", erro
     '2026-01-31T08:00:00.500000+00:00'
     """
     check_name("unit", unit, ("s", "ms", "us", "ns"))
-    _check_installed("pyarrow", "numpy")
-    from letterhead.conventions.readers.column import run
-    from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
+    with needed("lha.rfc3339", _INSTALL):
+        from letterhead.conventions.readers.column import run
+        from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 
     return run(column, Rfc3339Reader(unit), errors)
-
-
-def _check_installed(*modules: str) -> None:
-    try:
-        for module in modules:
-            import_module(module)
-    except ImportError as error:
-        missing = f"{' and '.join(modules)} ({error})"
-        raise ImportError(how_to_install("this", missing, "'letterhead[arrow]'")) from error

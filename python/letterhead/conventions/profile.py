@@ -1,4 +1,4 @@
-"""What a convention is here: which headers it has, and what their values are."""
+"""The table of a convention: its headers and the types of their values."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def block_of(headers: Carried, layout: Layout) -> bytes:
 def headers_tree(headers: Carried, layout: Layout, *, canonical: bool) -> Any:
     """Give the headers of a message as JSON has them."""
     if isinstance(headers, HeaderMap):
-        return (headers.canonical() if canonical else headers)._to_tree(layout)
+        return headers._to_tree(layout, canonical=canonical)
     block = block_of(headers, layout)
     return transport.text_of(block) if block else None
 

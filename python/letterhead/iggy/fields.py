@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from letterhead.errors import DecodeError, EncodeError, counted
 from letterhead.iggy.faults import need_bytes, refuse_bytes, refuse_value
@@ -31,6 +32,30 @@ from letterhead.values import (
 )
 
 __all__ = ["HeaderField", "HeaderKey", "HeaderValue"]
+
+_Given = TypeVar("_Given")
+_Field = TypeVar("_Field", bound="HeaderField")
+
+
+class _Maker(Generic[_Given]):
+    """A class method that makes a field of a Python value."""
+
+    def __init__(self, make: Callable[[_Given], Value]) -> None:
+        self._make = make
+
+    def __get__(self, field: object, owner: type[_Field]) -> Callable[[_Given], _Field]:
+        return lambda value: owner._checked(self._make(value))
+
+
+def _reader(type: Callable[[Any], _Given], kind: str) -> Callable[[HeaderField], _Given]:
+    """Make the method that returns the value of a kind of number."""
+
+    def read(self: HeaderField) -> _Given:
+        self._bits(kind)
+        return type(self._held.value)
+
+    read.__doc__ = f"Return the value of kind ``{kind}``."
+    return read
 
 
 class HeaderField:
@@ -156,75 +181,20 @@ class HeaderField:
                 refuse_value("key_not_utf8", "a key with half of a surrogate pair has no UTF-8 form")
             raise
 
-    @classmethod
-    def from_raw(cls, value: bytes) -> Self:
-        """Make a ``raw`` of bytes."""
-        return cls._checked(Binary(value))
-
-    @classmethod
-    def from_bool(cls, value: bool) -> Self:
-        """Make a ``bool``."""
-        return cls._checked(Bool(value))
-
-    @classmethod
-    def from_int8(cls, value: int) -> Self:
-        """Make an ``int8``."""
-        return cls._checked(Int8(value))
-
-    @classmethod
-    def from_int16(cls, value: int) -> Self:
-        """Make an ``int16``."""
-        return cls._checked(Int16(value))
-
-    @classmethod
-    def from_int32(cls, value: int) -> Self:
-        """Make an ``int32``."""
-        return cls._checked(Int32(value))
-
-    @classmethod
-    def from_int64(cls, value: int) -> Self:
-        """Make an ``int64``."""
-        return cls._checked(Int64(value))
-
-    @classmethod
-    def from_int128(cls, value: int) -> Self:
-        """Make an ``int128``."""
-        return cls._checked(Int128(value))
-
-    @classmethod
-    def from_uint8(cls, value: int) -> Self:
-        """Make a ``uint8``."""
-        return cls._checked(UInt8(value))
-
-    @classmethod
-    def from_uint16(cls, value: int) -> Self:
-        """Make a ``uint16``."""
-        return cls._checked(UInt16(value))
-
-    @classmethod
-    def from_uint32(cls, value: int) -> Self:
-        """Make a ``uint32``."""
-        return cls._checked(UInt32(value))
-
-    @classmethod
-    def from_uint64(cls, value: int) -> Self:
-        """Make a ``uint64``."""
-        return cls._checked(UInt64(value))
-
-    @classmethod
-    def from_uint128(cls, value: int) -> Self:
-        """Make a ``uint128``."""
-        return cls._checked(UInt128(value))
-
-    @classmethod
-    def from_float32(cls, value: float) -> Self:
-        """Make a ``float32``, the nearest one."""
-        return cls._checked(Float32(value))
-
-    @classmethod
-    def from_float64(cls, value: float) -> Self:
-        """Make a ``float64``."""
-        return cls._checked(Float64(value))
+    from_raw = _Maker(Binary)
+    from_bool = _Maker(Bool)
+    from_int8 = _Maker(Int8)
+    from_int16 = _Maker(Int16)
+    from_int32 = _Maker(Int32)
+    from_int64 = _Maker(Int64)
+    from_int128 = _Maker(Int128)
+    from_uint8 = _Maker(UInt8)
+    from_uint16 = _Maker(UInt16)
+    from_uint32 = _Maker(UInt32)
+    from_uint64 = _Maker(UInt64)
+    from_uint128 = _Maker(UInt128)
+    from_float32 = _Maker(Float32)
+    from_float64 = _Maker(Float64)
 
     @property
     def kind(self) -> HeaderKind:
@@ -277,25 +247,17 @@ class HeaderField:
             refuse_bytes("bad_bool", f"{byte} is not a boolean: 0 or 1", None)
         return byte == 1
 
-    def as_int8(self) -> int:
-        """Give an ``int8``."""
-        return self._integer("int8")
-
-    def as_int16(self) -> int:
-        """Give an ``int16``."""
-        return self._integer("int16")
-
-    def as_int32(self) -> int:
-        """Give an ``int32``."""
-        return self._integer("int32")
-
-    def as_int64(self) -> int:
-        """Give an ``int64``."""
-        return self._integer("int64")
-
-    def as_int128(self) -> int:
-        """Give an ``int128``."""
-        return self._integer("int128")
+    as_int8 = _reader(int, "int8")
+    as_int16 = _reader(int, "int16")
+    as_int32 = _reader(int, "int32")
+    as_int64 = _reader(int, "int64")
+    as_int128 = _reader(int, "int128")
+    as_uint16 = _reader(int, "uint16")
+    as_uint32 = _reader(int, "uint32")
+    as_uint64 = _reader(int, "uint64")
+    as_uint128 = _reader(int, "uint128")
+    as_float32 = _reader(float, "float32")
+    as_float64 = _reader(float, "float64")
 
     def as_uint8(self, *, validate: bool = True) -> int:
         """Give a ``uint8``.
@@ -316,32 +278,6 @@ class HeaderField:
             If it is none.
         """
         return self._byte("uint8", validate)
-
-    def as_uint16(self) -> int:
-        """Give a ``uint16``."""
-        return self._integer("uint16")
-
-    def as_uint32(self) -> int:
-        """Give a ``uint32``."""
-        return self._integer("uint32")
-
-    def as_uint64(self) -> int:
-        """Give a ``uint64``."""
-        return self._integer("uint64")
-
-    def as_uint128(self) -> int:
-        """Give a ``uint128``."""
-        return self._integer("uint128")
-
-    def as_float32(self) -> float:
-        """Give a ``float32``."""
-        self._bits("float32")
-        return float(self._held.value)
-
-    def as_float64(self) -> float:
-        """Give a ``float64``."""
-        self._bits("float64")
-        return float(self._held.value)
 
     def to_string_value(self) -> str:
         """Give a text that shows the value, whatever its kind."""
@@ -405,9 +341,6 @@ class HeaderField:
         if width is not None and len(bits) != width:
             refuse_bytes("wrong_size", f"{counted(len(bits), 'byte')} where {asked} takes {width}", None)
         return bits
-
-    def _integer(self, asked: str) -> int:
-        return int.from_bytes(self._bits(asked), "big", signed=asked.startswith("int"))
 
     def _byte(self, asked: str, validate: bool) -> int:
         if not validate and str(self.kind) == asked and self.value:

@@ -28,12 +28,15 @@ GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[Giv
 _FRAME_BYTES: dict[Layout, int] = {"2023": 9, "tlv": 10}
 
 
-class HeaderMap:
+class HeaderMap(transport.JsonModel):
     """Headers by key, in the order in which their keys were first set.
 
     A key is a :class:`HeaderKey` or a str, which means the key of kind ``string``. Two keys are the same when their
     kinds and their bytes are: ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. Of a key that stands more than
     once in what a map is made of, the last value stays; :func:`letterhead.decode` gives headers with all of them.
+
+    As JSON, ``2023`` is an object ``{"key": {"kind": …, "value": …}}`` and ``tlv`` a list of ``{"key": {"kind": …, "value": …},
+    "value": {…}}``, or one base64 text of all headers as bytes: so a kind without a name is written.
 
     Parameters
     ----------
@@ -141,40 +144,6 @@ class HeaderMap:
             made._items[_key_from(key, index)] = _value_from(value, index)
         return made
 
-    @classmethod
-    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> Self:
-        """Read headers as JSON has them.
-
-        Parameters
-        ----------
-        text : str or bytes
-            In ``2023`` an object ``{"key": {"kind": …, "value": …}}``, in ``tlv`` a list of
-            ``{"key": {"kind": …, "value": …}, "value": {…}}``, or one base64 text of all headers as bytes.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            Which of them it has to be.
-        validate : bool, default True
-            Whether keys and values are checked as those in bytes are. Iggy's servers do not, and store what no client
-            can read.
-
-        Returns
-        -------
-        HeaderMap
-            The headers.
-
-        Raises
-        ------
-        DecodeError
-            If the text is not that.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderMap
-        >>> HeaderMap.from_json('{"key_1":{"kind":"string","value":"dmFsdWU="}}')
-        HeaderMap({HeaderKey('key_1'): HeaderValue.from_str('value')})
-        """
-        check_read_layout(layout)
-        return cls._from_tree(transport.load(text), layout, validate=validate)
-
     def to_bytes(self, layout: Layout = "2023", *, canonical: bool = False) -> bytes:
         """Write the headers.
 
@@ -221,35 +190,6 @@ class HeaderMap:
         Headers([('tenant', String('acme'))])
         """
         return Headers([(key.to_value(), value.to_value()) for key, value in self._items.items()])
-
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
-        """Write the headers as JSON has them.
-
-        Parameters
-        ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How. Where a kind has no name, ``tlv`` gives one base64 text, as Iggy's server does.
-        canonical : bool, default False
-            Whether to write them in the order of :meth:`canonical`.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
-
-        Raises
-        ------
-        ConversionError
-            If the layout has no place for a key or a kind.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderMap
-        >>> print(HeaderMap({"key_1": "value"}).to_json())
-        {"key_1":{"kind":"string","value":"dmFsdWU="}}
-        """
-        check_layout(layout)
-        return transport.dump((self.canonical() if canonical else self)._to_tree(layout))
 
     def canonical(self) -> HeaderMap:
         """Give a map in the order in which Iggy's library writes since 0.10.0.
@@ -383,12 +323,13 @@ class HeaderMap:
             raise DecodeError(message, format=BLOCKS[layout], code=error.code, header=index) from None
         self._items[key] = value
 
-    def _to_tree(self, layout: Layout) -> Any:
+    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> Any:
+        ordered = self.canonical() if canonical else self
         if layout == "2023":
-            return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(self.items())}
-        if not all(field.kind.is_named for item in self.items() for field in item):
-            return transport.text_of(self.to_bytes("tlv"))
-        return [{"key": _field_tree(key), "value": _field_tree(value)} for key, value in self.items()]
+            return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(ordered.items())}
+        if not all(field.kind.is_named for item in ordered.items() for field in item):
+            return transport.text_of(ordered.to_bytes("tlv"))
+        return [{"key": _field_tree(key), "value": _field_tree(value)} for key, value in ordered.items()]
 
 
 def _as_key(given: GivenKey) -> HeaderKey:

@@ -10,16 +10,19 @@ import base64
 import json
 import re
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, Self
 
 from letterhead.errors import DecodeError
 from letterhead.iggy.faults import refuse_bytes
 from letterhead.iggy.kinds import HeaderKind
+from letterhead.iggy.layouts import Layout, ReadLayout, check_layout, check_read_layout
 
 __all__ = [
     "Entry",
     "Fields",
+    "JsonModel",
     "dump",
     "fields_of",
     "list_of",
@@ -34,6 +37,84 @@ __all__ = [
 _BASE64 = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
 _DIGITS = re.compile(r"\+?[0-9]{1,4000}")
 _UUID = re.compile(r"[0-9a-fA-F]{32}")
+
+
+class JsonModel(ABC):
+    """What the HTTP interface reads and writes as JSON; the classes describe their objects."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> Self:
+        """Read the JSON of the HTTP interface.
+
+        Parameters
+        ----------
+        text : str or bytes
+            The JSON, as the class describes it.
+        layout : {"auto", "2023", "tlv"}, default "auto"
+            The layout that it must have. Headers of the other layout are an error, where Iggy's servers ignore them.
+        validate : bool, default True
+            Whether headers are checked as those in bytes are. Iggy's servers do not, and store what no client can read.
+
+        Returns
+        -------
+        HeaderMap, Message, PolledMessage or PolledMessages
+            An object of this class.
+
+        Raises
+        ------
+        DecodeError
+            If the text is not that.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap, Message
+        >>> HeaderMap.from_json('{"key_1":{"kind":"string","value":"dmFsdWU="}}')
+        HeaderMap({HeaderKey('key_1'): HeaderValue.from_str('value')})
+        >>> Message.from_json('{"payload": "aGVsbG8="}')
+        Message(id=0, payload=b'hello', headers=None, origin_timestamp=None)
+        """
+        check_read_layout(layout)
+        return cls._from_tree(load(text), layout, validate=validate)
+
+    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+        """Write the JSON of the HTTP interface.
+
+        Parameters
+        ----------
+        layout : {"2023", "tlv"}, default "2023"
+            The layout to write.
+        canonical : bool, default False
+            Whether headers are written in the order of :meth:`HeaderMap.canonical`.
+
+        Returns
+        -------
+        str
+            The text, without spaces.
+
+        Raises
+        ------
+        ConversionError
+            If the layout has no place for a key or a kind.
+
+        Examples
+        --------
+        >>> from letterhead.iggy import HeaderMap, Message
+        >>> print(HeaderMap({"key_1": "value"}).to_json())
+        {"key_1":{"kind":"string","value":"dmFsdWU="}}
+        >>> print(Message(7, b"hello").to_json(), Message(7, b"hello").to_json("tlv"))
+        {"id":7,"payload":"aGVsbG8=","headers":null} {"id":7,"payload":"aGVsbG8="}
+        """
+        check_layout(layout)
+        return dump(self._to_tree(layout, canonical=canonical))
+
+    @classmethod
+    @abstractmethod
+    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self: ...
+
+    @abstractmethod
+    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> Any: ...
 
 
 class Pairs(list[tuple[str, Any]]):

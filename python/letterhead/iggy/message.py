@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import letterhead.iggy.json_transport as transport
 from letterhead.headers import Headers
 from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, read_block, read_headers_tree
 from letterhead.iggy.faults import need_bytes, need_unsigned
 from letterhead.iggy.headers import GivenMap, HeaderMap
-from letterhead.iggy.layouts import BLOCKS, MESSAGES, Layout, ReadLayout, check_layout, check_read_layout
+from letterhead.iggy.layouts import BLOCKS, MESSAGES, Layout, ReadLayout, check_layout
 from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.wire import Cursor, Frame
 
@@ -19,8 +19,11 @@ __all__ = ["Message"]
 
 
 @dataclass(init=False)
-class Message:
+class Message(transport.JsonModel):
     """A message to be sent.
+
+    As JSON an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers`` (``2023``) or
+    ``user_headers`` (``tlv``). Numbers of more than 64 bits are written as text in ``tlv``, whose servers read no longer ones.
 
     Parameters
     ----------
@@ -106,39 +109,6 @@ class Message:
         cursor.end("payload")
         return message
 
-    @classmethod
-    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> Message:
-        """Read a message as JSON has it.
-
-        Parameters
-        ----------
-        text : str or bytes
-            An object with ``id`` (a number, digits or a UUID), ``payload`` in base64 and, in ``2023``, ``headers`` or,
-            in ``tlv``, ``user_headers``.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            Which of them it has to be. Headers of the other one are an error, where Iggy's servers pass over them.
-        validate : bool, default True
-            Whether headers are checked as those in bytes are.
-
-        Returns
-        -------
-        Message
-            The message.
-
-        Raises
-        ------
-        DecodeError
-            If the text is not that.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import Message
-        >>> Message.from_json('{"payload": "aGVsbG8="}')
-        Message(id=0, payload=b'hello', headers=None, origin_timestamp=None)
-        """
-        check_read_layout(layout)
-        return cls._from_tree(transport.load(text), layout, validate=validate)
-
     def to_bytes(self) -> bytes:
         """Write the message as it is sent in the layout ``2023``; in ``tlv`` only a whole request has bytes.
 
@@ -163,30 +133,6 @@ class Message:
         block = block_of(self.headers, "2023")
         head = self.id.to_bytes(16, "little") + len(block).to_bytes(4, "little")
         return head + block + len(self.payload).to_bytes(4, "little") + self.payload
-
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
-        """Write the message as JSON has it.
-
-        Parameters
-        ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How. Numbers of more than 64 bits are text in ``tlv``, whose servers read no longer ones.
-        canonical : bool, default False
-            Whether the headers are written in canonical order.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import Message
-        >>> print(Message(7, b"hello").to_json(), Message(7, b"hello").to_json("tlv"))
-        {"id":7,"payload":"aGVsbG8=","headers":null} {"id":7,"payload":"aGVsbG8="}
-        """
-        check_layout(layout)
-        return transport.dump(self._to_tree(layout, canonical=canonical))
 
     def validate(self, layout: Layout = "2023") -> None:
         """Refuse a message that servers refuse.
@@ -242,7 +188,7 @@ class Message:
         return tree
 
     @classmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Message:
+    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
         format = BLOCKS[layout]
         fields = transport.fields_of(tree, "a message", ("id", "payload", "headers", "user_headers"), format)
         payload = fields.base64("payload", padded=layout == "tlv")

@@ -7,13 +7,13 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map_or_bytes, read_block, read_headers_tree
 from letterhead.iggy.faults import need_bytes, need_unsigned, placed
-from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout, check_read_layout
+from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout
 from letterhead.iggy.wire import Cursor, Frame, StoredFrame, begins_batch, read_batches, write_batch
 from letterhead.operations import decode
 from letterhead.operations import messages as messages_of
@@ -43,8 +43,10 @@ _STATES = {state.as_code(): state for state in MessageState}
 
 
 @dataclass
-class PolledMessage:
+class PolledMessage(transport.JsonModel):
     """A message as a server gave it.
+
+    As JSON an object with the fields of the message; in ``tlv`` all but payload and headers are in ``header``.
 
     Parameters
     ----------
@@ -136,32 +138,6 @@ class PolledMessage:
             raise DecodeError(message, format=POLLED["2023"], code="wrong_size")
         return read[0]
 
-    @classmethod
-    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> PolledMessage:
-        """Read a message as JSON has it.
-
-        Parameters
-        ----------
-        text : str or bytes
-            An object with the fields of the message; in ``tlv`` all but payload and headers are in ``header``.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            Which of them it has to be.
-        validate : bool, default True
-            Whether headers are checked as those in bytes are.
-
-        Returns
-        -------
-        PolledMessage
-            The message.
-
-        Raises
-        ------
-        DecodeError
-            If the text is not that.
-        """
-        check_read_layout(layout)
-        return cls._from_tree(transport.load(text), layout, validate=validate)
-
     def to_bytes(self, layout: Layout = "2023") -> bytes:
         """Write the message as a server does.
 
@@ -198,24 +174,6 @@ class PolledMessage:
             return offset + timestamp + identity + body
         state = bytes((self.state.as_code(),))
         return offset + state + timestamp + identity + self._crc().to_bytes(4, "little") + body
-
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
-        """Write the message as a server gives it in JSON.
-
-        Parameters
-        ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How.
-        canonical : bool, default False
-            Whether headers are written in canonical order.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
-        """
-        check_layout(layout)
-        return transport.dump(self._to_tree(layout, canonical=canonical))
 
     @property
     def length(self) -> int:
@@ -287,7 +245,7 @@ class PolledMessage:
         return {"header": header, "payload": payload, "user_headers": headers or []}
 
     @classmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> PolledMessage:
+    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
         format = BLOCKS[layout]
         names = ("header", "offset", "state", "timestamp", "id", "checksum", "headers", "user_headers", "payload")
         fields = transport.fields_of(tree, "a message", names, format)
@@ -305,7 +263,7 @@ class PolledMessage:
         )
 
     @classmethod
-    def _from_tlv_tree(cls, fields: transport.Fields, *, validate: bool) -> PolledMessage:
+    def _from_tlv_tree(cls, fields: transport.Fields, *, validate: bool) -> Self:
         header = transport.fields_of(fields.need("header"), "the field header", _HEADER_FIELDS, fields.format)
         headers = read_headers_tree(fields, "tlv", validate=validate)
         return cls(
@@ -320,8 +278,11 @@ class PolledMessage:
 
 
 @dataclass
-class PolledMessages:
+class PolledMessages(transport.JsonModel):
     """The reply to a poll.
+
+    As JSON an object with ``messages`` and, where the reply has them, ``partition_id`` and ``current_offset``; or a list of
+    messages, as the first releases with headers return it. A missing number is written as 0 beside the other.
 
     Parameters
     ----------
@@ -385,32 +346,8 @@ class PolledMessages:
         return cls._read_2023(data, validate=validate)
 
     @classmethod
-    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> PolledMessages:
-        """Read a reply of the HTTP interface.
-
-        Parameters
-        ----------
-        text : str or bytes
-            An object with ``messages`` and, where the reply has them, ``partition_id`` and ``current_offset``; or a
-            list of messages, as the first releases with headers return it.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            Which layout the messages have to have.
-        validate : bool, default True
-            Whether headers are checked as those in bytes are.
-
-        Returns
-        -------
-        PolledMessages
-            The reply.
-
-        Raises
-        ------
-        DecodeError
-            If the text is not that.
-        """
-        check_read_layout(layout)
+    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
         format = BLOCKS[layout]
-        tree = transport.load(text)
         if isinstance(tree, list) and not isinstance(tree, transport.Pairs):
             tree = transport.Pairs([("messages", tree)])
         fields = transport.fields_of(tree, "the reply", ("partition_id", "current_offset", "messages"), format)
@@ -467,29 +404,13 @@ class PolledMessages:
             messages = b"".join(message.to_bytes() for message in self.messages)
         return prefix + len(self.messages).to_bytes(4, "little") + messages
 
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
-        """Write the reply as the HTTP interface of a server does.
-
-        Parameters
-        ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How. A reply of ``2023`` without partition and current offset is a list of messages; otherwise a missing
-            one is written as 0.
-        canonical : bool, default False
-            Whether headers are written in canonical order.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
-        """
-        check_layout(layout)
+    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> Any:
         count = {"count": len(self.messages)} if layout == "tlv" else {}
         front = {"partition_id": self.partition_id or 0, "current_offset": self.current_offset or 0, **count}
         messages = [message._to_tree(layout, canonical=canonical) for message in self.messages]
         if layout == "2023" and self._is_unplaced:
-            return transport.dump(messages)
-        return transport.dump({**front, "messages": messages})
+            return messages
+        return {**front, "messages": messages}
 
     @property
     def _is_unplaced(self) -> bool:

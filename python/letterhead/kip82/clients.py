@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, check_name
@@ -23,17 +23,7 @@ from letterhead.kip82.interceptors import (
 from letterhead.kip82.layouts import CODECS, Codec, Layout, check_layout
 from letterhead.kip82.produce import ProduceRequest, ProduceResponse
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
-from letterhead.kip82.serializers import HeaderSerializer, Serializer
-
-if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
-    from typing_extensions import TypeVar
-
-    K = TypeVar("K", default=bytes)
-    V = TypeVar("V", default=bytes)
-else:
-    from typing import TypeVar
-
-    K, V = TypeVar("K"), TypeVar("V")
+from letterhead.kip82.serializers import HeaderSerializer, K, Serializer, V
 
 __all__ = ["Consumer", "Producer"]
 

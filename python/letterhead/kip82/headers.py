@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.headers import HeaderValue
@@ -12,6 +13,18 @@ from letterhead.kip82.typed import TYPES, Typed
 from letterhead.values import Value
 
 __all__ = ["Headers"]
+
+_Given = TypeVar("_Given")
+
+
+def _putter(kind: str, type: type[_Given]) -> Callable[[Headers, str, _Given], None]:
+    """Make the method that adds a value of a type of the draft."""
+
+    def put(self: Headers, key: str, value: _Given) -> None:
+        self.put_typed(key, kind, value)
+
+    put.__doc__ = f"Add a value of the type ``{kind}``, a Python {type.__name__}."
+    return put
 
 
 class Headers(DraftHeaders[str]):
@@ -52,45 +65,16 @@ class Headers(DraftHeaders[str]):
     __slots__ = ()
     _format = BLOCKS["typed"]
 
-    def put_boolean(self, key: str, value: bool) -> None:
-        """Add a boolean."""
-        self.put_typed(key, "boolean", value)
-
-    def put_byte(self, key: str, value: int) -> None:
-        """Add an integer of 8 bits."""
-        self.put_typed(key, "byte", value)
-
-    def put_char(self, key: str, value: str) -> None:
-        """Add one UTF-16 unit."""
-        self.put_typed(key, "char", value)
-
-    def put_short(self, key: str, value: int) -> None:
-        """Add an integer of 16 bits."""
-        self.put_typed(key, "short", value)
-
-    def put_integer(self, key: str, value: int) -> None:
-        """Add an integer of 32 bits."""
-        self.put_typed(key, "int", value)
-
-    def put_long(self, key: str, value: int) -> None:
-        """Add an integer of 64 bits."""
-        self.put_typed(key, "long", value)
-
-    def put_float(self, key: str, value: float) -> None:
-        """Add an IEEE 754 number of 32 bits."""
-        self.put_typed(key, "float", value)
-
-    def put_double(self, key: str, value: float) -> None:
-        """Add an IEEE 754 number of 64 bits."""
-        self.put_typed(key, "double", value)
-
-    def put_string(self, key: str, value: str) -> None:
-        """Add text."""
-        self.put_typed(key, "string", value)
-
-    def put_bytes(self, key: str, value: bytes) -> None:
-        """Add bytes."""
-        self.put_typed(key, "byte[]", value)
+    put_boolean = _putter("boolean", bool)
+    put_byte = _putter("byte", int)
+    put_char = _putter("char", str)
+    put_short = _putter("short", int)
+    put_integer = _putter("int", int)
+    put_long = _putter("long", int)
+    put_float = _putter("float", float)
+    put_double = _putter("double", float)
+    put_string = _putter("string", str)
+    put_bytes = _putter("byte[]", bytes)
 
     def put_typed(self, key: str, kind: str, value: Any) -> None:
         """Add a value of a type, whatever serializer the key has.

@@ -15,23 +15,11 @@ from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
-from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
+from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, V
 from letterhead.kip82.wrapper import MessageWrapper
 from letterhead.operations import encode
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
-
-if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
-    from typing_extensions import TypeVar
-
-    K = TypeVar("K", default=bytes)
-    V = TypeVar("V", default=bytes)
-    A = TypeVar("A", default=bytes)
-    B = TypeVar("B", default=bytes)
-else:
-    from typing import TypeVar
-
-    K, V, A, B = (TypeVar(name) for name in "KVAB")
 
 AnyHeaders: TypeAlias = Headers | IntHeaders
 

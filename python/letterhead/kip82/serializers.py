@@ -4,15 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from letterhead.errors import check_name
 from letterhead.kip82.typed import TYPES
 from letterhead.values import Value
 
-__all__ = ["HeaderSerializer", "Serialized", "Serializer"]
+__all__ = ["A", "B", "HeaderSerializer", "K", "Serialized", "Serializer", "V"]
 
-T = TypeVar("T")
+if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+    A = TypeVar("A", default=bytes)
+    B = TypeVar("B", default=bytes)
+    T = TypeVar("T")
+else:
+    from typing import TypeVar
+
+    K, V, A, B, T = (TypeVar(name) for name in "KVABT")
 
 
 class Serialized(bytes):

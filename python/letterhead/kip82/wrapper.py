@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 from letterhead.envelope import Data, Envelope, bytes_of
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
-from letterhead.kip82.serializers import Serializer
+from letterhead.kip82.serializers import A, Serializer, V
 from letterhead.operations import decode, encode, validate
 
 __all__ = ["MessageWrapper"]
-
-if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
-    from typing_extensions import TypeVar
-
-    V = TypeVar("V", default=bytes)
-    A = TypeVar("A", default=bytes)
-else:
-    from typing import TypeVar
-
-    V, A = TypeVar("V"), TypeVar("A")
 
 _HEADERS_AT = 5
 """Bytes of the version and the length of the headers."""

@@ -24,7 +24,29 @@ _NOT_OF_IT = 16
 
 
 def cost(type: str, values: Sequence[Sampled], *, strays: bool = False) -> float:
-    """Give the bits that it takes to say distinct values."""
+    """Give the bits that it takes to say distinct values.
+
+    Parameters
+    ----------
+    type : str
+        A type as `select` spells it, other than one that is text.
+    values : sequence of Sampled
+        The values, of at least one byte each.
+    strays : bool, default False
+        Whether a value that is none of the type costs nothing but its bytes: where they are rare among all headers,
+        each of them is damage, and says nothing of the type.
+
+    Returns
+    -------
+    float
+        Bits.
+
+    Examples
+    --------
+    >>> values = [Sampled(n.to_bytes(8, "big"), 8, 1) for n in (12, 37, 499)]
+    >>> [round(cost(type, values)) for type in ("int64", "float64", "int64:le", "binary")]
+    [38, 195, 195, 195]
+    """
     stray = 0 if strays else _NOT_OF_IT
     name, _, order = type.partition(":")
     if name == "binary":

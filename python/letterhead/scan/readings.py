@@ -1,4 +1,4 @@
-"""What values could be read as: for each type of `select`, how many of the values it fits, and what they would be.
+"""For each type of `select`, how many of the values it fits, and their range.
 
 A tally is of a fixed size and adds up. It is taken over every value; which reading is the likely one is for
 :mod:`letterhead.scan.guesses` to say.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,7 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from letterhead.conventions.amqp import CONSTRUCTORS
+from letterhead import _native
+from letterhead.conventions.amqp import CONSTRUCTORS, READ_AS
+from letterhead.conventions.readers.column import read_values
 
 __all__ = ["READINGS", "SHAPES", "WINDOW_MS", "Reading", "Tally", "Values"]
 
@@ -87,12 +90,18 @@ class Values:
         self.data = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
 
     def of_width(self, width: int) -> tuple[Any, Any]:
-        """Give the values of so many bytes, as a matrix of bytes, and how often each was seen."""
+        """Give the values of so many bytes, and how often each was seen."""
+        chosen = np.flatnonzero(self.sizes == width)
+        return self.values.take(pa.array(chosen)), self.counts[chosen]
+
+    def read_as(self, type: str, width: int) -> tuple[Any, Any]:
+        """Read the values of so many bytes as one of the types of that width; the counts are those of the values."""
         if width not in self._by_width:
-            chosen = np.flatnonzero(self.sizes == width)
-            places = self.offsets[chosen][:, None] + np.arange(width)
-            self._by_width[width] = np.ascontiguousarray(self.data[places]), self.counts[chosen]
-        return self._by_width[width]
+            values, counts = self.of_width(width)
+            types = [reading.type for reading in READINGS if reading.width == width]
+            self._by_width[width] = read_values(values, *types), counts
+        columns, counts = self._by_width[width]
+        return columns[type], counts
 
     def matching(self, pattern: str) -> Any:
         """Say which values are short ASCII text that a pattern matches from end to end."""
@@ -113,7 +122,7 @@ class Values:
         return first, last
 
     @cached_property
-    def _by_width(self) -> dict[int, tuple[Any, Any]]:
+    def _by_width(self) -> dict[int, tuple[dict[str, Any], Any]]:
         return {}
 
     @cached_property
@@ -128,7 +137,23 @@ class Values:
         return sums[self.offsets[1:]] - sums[self.offsets[:-1]]
 
 
-# Bytes. ----------------------------------------------------------------------------------------------------------------
+def _tally(column: Any, counts: Any, odd: Any = None, *, number: bool = False) -> Tally:
+    """Count what was read, what of it is odd, and find the least and the greatest."""
+    made = Tally(int(counts[_true(column.is_valid())].sum()))
+    if odd is not None:
+        made.odd = int(counts[_true(odd)].sum())
+    if number and made.fits:
+        if pa.types.is_floating(column.type):
+            column = column.filter(pc.is_finite(column))
+        elif pa.types.is_timestamp(column.type):
+            column = column.cast(pa.int64())
+        span = pc.min_max(column).as_py().values()
+        made.low, made.high = (int(x) if isinstance(x, Decimal) else x for x in span)
+    return made
+
+
+def _true(mask: Any) -> Any:
+    return np.asarray(pc.fill_null(mask, False).to_numpy(zero_copy_only=False), bool)
 
 
 def _binary(values: Values) -> Tally:
@@ -136,128 +161,62 @@ def _binary(values: Values) -> Tally:
 
 
 def _string(values: Values) -> Tally:
-    controls = values.per_value((values.data < 0x20) | (values.data == 0x7F)) > 0
-    not_utf8 = np.zeros(len(values.values), bool)
-    data, offsets = values.data.tobytes(), values.offsets.tolist()
-    # ASCII is UTF-8; of the others Python knows which are, and which can be seen.
-    for place in np.flatnonzero(values.per_value(values.data > 0x7F)).tolist():
-        try:
-            controls[place] |= not data[offsets[place] : offsets[place + 1]].decode().isprintable()
-        except UnicodeDecodeError:
-            not_utf8[place] = True
-    fits = ~not_utf8
-    return Tally(int(values.counts[fits].sum()), int(values.counts[fits & controls].sum()))
+    read = read_values(values.values, "string")["string"]
+    return _tally(read, values.counts, pc.invert(pc.utf8_is_printable(read)))
 
 
-def _uuid(values: Values) -> Tally:
-    matrix, counts = values.of_width(16)
-    version, variant = matrix[:, 6] >> 4, matrix[:, 8] >> 6
-    odd = (version < 1) | (version > 8) | (variant != 2)
-    return Tally(int(counts.sum()), int(counts[odd].sum()))
-
-
-def _bool(values: Values) -> Tally:
-    matrix, counts = values.of_width(1)
-    return Tally(int(counts[matrix[:, 0] <= 1].sum()))
-
-
-def _char(values: Values) -> Tally:
-    matrix, counts = values.of_width(2)
-    units = matrix.view(">u2")[:, 0]
-    fits = (units < 0xD800) | (units > 0xDFFF)
-    return Tally(int(counts[fits].sum()), int(counts[units < 0x20].sum()))
-
-
-# Numbers. --------------------------------------------------------------------------------------------------------------
-
-
-def _integer(width: int, signed: bool, order: str) -> Callable[[Values], Tally]:
-    code = f"{'<' if order == 'le' else '>'}{'i' if signed else 'u'}{width}"
-
+def _fixed(type: str, width: int) -> Reading:
     def tally(values: Values) -> Tally:
-        matrix, counts = values.of_width(width)
-        if width == 16:
-            rows = matrix[:, ::-1] if order == "le" else matrix
-            numbers = [int.from_bytes(row.tobytes(), "big", signed=signed) for row in rows]
-            # Spark and Arrow hold 38 digits of them.
-            fits = np.array([abs(number) < 10**38 for number in numbers], bool)
-            read = [number for number in numbers if abs(number) < 10**38]
-            negative = np.array([number < 0 for number in numbers], bool)
-            return Tally(
-                int(counts[fits].sum()),
-                int(counts[fits & negative].sum()),
-                min(read, default=None),
-                max(read, default=None),
-            )
-        numbers = matrix.view(code)[:, 0]
-        if not len(numbers):
-            return Tally()
-        return Tally(int(counts.sum()), int(counts[numbers < 0].sum()), int(numbers.min()), int(numbers.max()))
+        column, counts = values.read_as(type, width)
+        return _tally(column, counts, _odd(type, column), number=type not in ("bool", "char", "uuid"))
 
-    return tally
+    return Reading(type, width, tally)
 
 
-def _float(width: int, order: str) -> Callable[[Values], Tally]:
-    code = f"{'<' if order == 'le' else '>'}f{width}"
-    limit = 1e30 if width == 8 else 1e20
-
-    def tally(values: Values) -> Tally:
-        matrix, counts = values.of_width(width)
-        with np.errstate(all="ignore"):
-            # A signalling NaN would set off a warning here, and it is only counted.
-            numbers = matrix.view(code)[:, 0].astype(np.float64)
-        size = np.abs(numbers)
-        odd = ~np.isfinite(numbers) | ((size != 0) & ((size < 1 / limit) | (size > limit)))
-        finite = numbers[np.isfinite(numbers)]
-        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (None, None)
-        return Tally(int(counts.sum()), int(counts[odd].sum()), low, high)
-
-    return tally
+def _odd(type: str, column: Any) -> Any:
+    """Say which values would be unusual for their type."""
+    name = type.partition(":")[0]
+    if name == "uuid":
+        return pc.invert(pc.match_substring_regex(column, "^.{14}[1-8].{4}[89ab]"))
+    if name == "char":
+        return pc.less(column, " ")
+    if name.startswith("int"):
+        return pc.less(column, pa.scalar(0).cast(column.type))
+    if name.startswith("float"):
+        size, most = pc.abs(column), 1e30 if name == "float64" else 1e20
+        measured = pc.and_(pc.greater_equal(size, 1 / most), pc.less_equal(size, most))
+        return pc.invert(pc.or_(pc.equal(size, 0), measured))
+    return _outside(column.cast(pa.int64())) if name == "timestamp_ms" else None
 
 
-def _timestamp(order: str) -> Callable[[Values], Tally]:
-    code = f"{'<' if order == 'le' else '>'}i8"
-    whole = _integer(8, True, order)
-
-    def tally(values: Values) -> Tally:
-        made = whole(values)
-        matrix, counts = values.of_width(8)
-        times = matrix.view(code)[:, 0]
-        made.odd = int(counts[(times < WINDOW_MS[0]) | (times >= WINDOW_MS[1])].sum())
-        return made
-
-    return tally
+def _outside(times: Any) -> Any:
+    return pc.or_(pc.less(times, WINDOW_MS[0]), pc.greater_equal(times, WINDOW_MS[1]))
 
 
 # Text that spells something. -------------------------------------------------------------------------------------------
 
 _INTEGER = "-?[0-9]{1,18}"
+_DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 
-def _spelt(pattern: str, number: Callable[[bytes], int | float] | None = None, odd: str = "") -> Any:
+def _spelt(pattern: str, type: str = "", odd: str = "") -> Any:
     def tally(values: Values) -> Tally:
         found = values.matching(pattern)
         made = Tally(int(values.counts[found].sum()))
-        if made.fits and odd:
+        if not made.fits:
+            return made
+        if odd:
             made.odd = int(values.counts[found & values.matching(odd)].sum())
-        if made.fits and number is not None:
-            read = [number(text.as_py()) for text in values.values.filter(pa.array(found))]
-            read = [each for each in read if abs(each) != float("inf")]
-            made.low, made.high = min(read, default=None), max(read, default=None)
+        if type:
+            read = read_values(values.values.filter(pa.array(found)), type)[type]
+            unusual = _odd(type, read) if type == "timestamp_ms:text" else None
+            counted = _tally(read, values.counts[found], unusual, number=True)
+            made = Tally(made.fits, made.odd + counted.odd, counted.low, counted.high)
         return made
 
     return tally
-
-
-def _time_spelt(values: Values) -> Tally:
-    made: Tally = _spelt(_INTEGER, int)(values)
-    found = np.flatnonzero(values.matching(_INTEGER))
-    times = [int(values.values[int(place)].as_py()) for place in found]
-    odd = [not WINDOW_MS[0] <= time < WINDOW_MS[1] for time in times]
-    made.odd = int(values.counts[found[np.array(odd, bool)]].sum())
-    return made
 
 
 def _json(values: Values) -> Tally:
@@ -276,52 +235,41 @@ def _json(values: Values) -> Tally:
 
 
 def _amqp(values: Values) -> Tally:
-    first, _ = values.ends
-    found = np.zeros(len(values.sizes), bool)
-    for code, made in CONSTRUCTORS.items():
-        # A code that is a value by itself is one byte, which says too little.
-        if made.length:
-            sized = np.flatnonzero((first == code) & (values.sizes > made.length))
-            places = values.offsets[:-1][sized][:, None] + np.arange(1, 1 + made.length)
-            lengths = values.data[places].astype(np.int64) @ 256 ** np.arange(made.length - 1, -1, -1)
-            found[sized] |= lengths == values.sizes[sized] - 1 - made.length
-        elif made.width:
-            found |= (first == code) & (values.sizes == 1 + made.width)
-    return Tally(int(values.counts[found].sum()))
+    # A code that is a value by itself is one byte, which says too little.
+    chosen = np.flatnonzero((values.sizes > 1) & np.isin(values.ends[0], list(CONSTRUCTORS)))
+    coded, found = values.values.take(pa.array(chosen)), np.zeros(len(chosen), bool)
+    for type in READ_AS:
+        found |= _true(pa.array(_native.amqp_column(coded, type, errors="null")).is_valid())
+    return Tally(int(values.counts[chosen[found]].sum()))
 
 
 def _schema_id(values: Values) -> Tally:
     tally = Tally()
-    for width, magic in ((5, 0), (17, 1)):
-        matrix, counts = values.of_width(width)
-        tally.fits += int(counts[matrix[:, 0] == magic].sum())
+    for width, magic in ((5, b"\0"), (17, b"\1")):
+        same, counts = values.of_width(width)
+        tally.fits += int(counts[_true(pc.equal(pc.binary_slice(same, 0, 1), magic))].sum())
     return tally
 
 
 READINGS: tuple[Reading, ...] = (
     Reading("binary", None, _binary),
     Reading("string", None, _string),
-    Reading("bool", 1, _bool),
-    Reading("char", 2, _char),
-    Reading("uuid", 16, _uuid),
+    _fixed("bool", 1),
+    _fixed("char", 2),
+    _fixed("uuid", 16),
     *(
-        Reading(f"{'' if signed else 'u'}int{width * 8}{'' if order == 'be' else ':le'}", width,
-                _integer(width, signed, order))
+        _fixed(f"{sign}int{width * 8}{order}", width)
         for width in (1, 2, 4, 8, 16)
-        for order in ("be", "le")
-        for signed in (True, False)
-        if width > 1 or order == "be"
+        for order in ("", ":le")
+        for sign in ("", "u")
+        if width > 1 or not order
     ),
-    *(
-        Reading(f"float{width * 8}{'' if order == 'be' else ':le'}", width, _float(width, order))
-        for width in (4, 8)
-        for order in ("be", "le")
-    ),
-    Reading("timestamp_ms", 8, _timestamp("be")),
-    Reading("timestamp_ms:le", 8, _timestamp("le")),
-    Reading("int64:text", None, _spelt(_INTEGER, int, odd="-?0[0-9]+")),
-    Reading("timestamp_ms:text", None, _time_spelt),
-    Reading("float64:text", None, _spelt(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", float)),
+    *(_fixed(f"float{width * 8}{order}", width) for width in (4, 8) for order in ("", ":le")),
+    _fixed("timestamp_ms", 8),
+    _fixed("timestamp_ms:le", 8),
+    Reading("int64:text", None, _spelt(_INTEGER, "int64:text", odd="-?0[0-9]+")),
+    Reading("timestamp_ms:text", None, _spelt(_INTEGER, "timestamp_ms:text")),
+    Reading("float64:text", None, _spelt(_DECIMAL, "float64:text")),
     Reading("bool:text", None, _spelt("true|false")),
     Reading("uuid:text", None, _spelt(_UUID)),
 )  # fmt: skip

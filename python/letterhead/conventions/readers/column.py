@@ -1,4 +1,4 @@
-"""What becomes of bad values, for every function that reads the values of one column.
+"""How readers of columns are run, and how their errors are raised or returned.
 
 A reader reads a whole column without a loop and says which rows it could not read. Only those are looked at one by one,
 by the function that knows what is wrong with a single value.
@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead import _native
 from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.types import ColumnSpec
 
-__all__ = ["Bools", "Reader", "present_rows", "result_type", "run"]
+__all__ = ["Bools", "Reader", "present_rows", "read_values", "result_type", "run"]
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
@@ -73,6 +75,16 @@ def run(column: Any, reader: Reader, errors: Literal["raise", "null", "column"])
         made.append(_array(chunk, reader, errors, row))
         row += len(chunk)
     return pa.chunked_array(made, type=result_type(reader.type, errors))
+
+
+def read_values(values: Any, *types: str) -> dict[str, Any]:
+    """Read values as ``select`` reads those of headers; null where a value is none of the type."""
+    headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
+    lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
+    blocks = _native.encode_column(lists, "kafka")
+    wanted: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
+    read = pa.array(_native.select_column(blocks, "kafka", wanted, errors="column"))
+    return {type: read.field(type) for type in types}
 
 
 def present_rows(cells: pa.Array) -> Bools:

@@ -10,19 +10,19 @@ same in ``confluent_kafka.schema_registry``). After the id, Protobuf has the pat
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from letterhead.conventions.readers.column import Bools, present_rows
+from letterhead.conventions.readers.column import Bools, read_values
 from letterhead.errors import Fault, counted
 
 __all__ = ["SchemaIdReader"]
 
 _WIDTHS = {0: 4, 1: 16}
 """Bytes of the id after each magic byte."""
+
+_END = (1 << 31) - 1
 
 
 class SchemaIdReader:
@@ -47,44 +47,31 @@ class SchemaIdReader:
 
     def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        view = View(cells)
-        numbers, guids = np.zeros(view.count, np.int32), np.zeros(view.count, np.dtype("V16"))
-        has = {magic: np.zeros(view.count, np.bool_) for magic in _WIDTHS}
-        for magic, width in _WIDTHS.items():
-            rows = np.flatnonzero(~view.null & (view.firsts == magic) & (view.lengths > width))
-            has[magic][rows] = True
-            if not len(rows):
-                continue
-            bits = view.gather(rows, width)
-            if magic == 0:
-                numbers[rows] = bits.astype(np.uint32).view(np.int32)
-            else:
-                guids[rows] = bits
-        indexes, broken = self._message_indexes(view, has)
-        whole = (has[0] | has[1]) & ~broken
-        columns = [
-            masked(numbers, has[0] & whole),
-            strings(uuid_texts(guids), np.full(view.count, 36), has[1] & whole),
-            indexes,
+        magics, lengths = pc.binary_slice(cells, 0, 1), pc.binary_length(cells)
+        has = [
+            pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width)) for magic, width in _WIDTHS.items()
         ]
-        return (pa.StructArray.from_arrays(columns, fields=list(self.type), mask=pa.array(~whole)), ~whole & ~view.null)
+        number, guid = (
+            read_values(pc.if_else(found, pc.binary_slice(cells, 1, 1 + width), None), type)[type]
+            for found, width, type in zip(has, _WIDTHS.values(), ("int32", "uuid"), strict=True)
+        )
+        rest = pc.if_else(
+            has[0], pc.binary_slice(cells, 5, _END), pc.if_else(has[1], pc.binary_slice(cells, 17, _END), b"")
+        )
+        indexes, broken = self._message_indexes(rest)
+        whole = pc.and_(pc.fill_null(pc.or_(*has), False), pc.invert(broken))
+        absent = pc.invert(whole)
+        columns = [*(pc.if_else(whole, each, None) for each in (number, guid)), indexes]
+        read = pa.StructArray.from_arrays(columns, fields=list(self.type), mask=absent)
+        return read, np.asarray(pc.and_(absent, cells.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
 
-    def _message_indexes(self, view: View, has: dict[int, Bools]) -> tuple[pa.Array, Bools]:
-        """Read what follows the ids; a topic has a handful of paths, so each is read once."""
-        widths = np.where(has[0], 1 + _WIDTHS[0], 1 + _WIDTHS[1])
-        rows = np.flatnonzero((has[0] | has[1]) & (view.lengths > widths))
-        broken, places = np.zeros(view.count, np.bool_), np.full(view.count, -1, np.int64)
-        known: dict[bytes, int] = {}
-        paths: list[list[int] | None] = []
-        for row in rows:
-            rest = memoryview(view.buffer)[view.starts[row] + widths[row] : view.ends[row]].tobytes()
-            if rest not in known:
-                known[rest] = len(paths)
-                found = _indexes(rest)
-                paths.append(None if isinstance(found, Fault) else found)
-            places[row] = known[rest]
-            broken[row] = paths[places[row]] is None
-        return pa.array(paths, self.type.field("message_indexes").type).take(pa.array(places, mask=places < 0)), broken
+    def _message_indexes(self, rest: pa.BinaryArray) -> tuple[pa.Array, pa.BooleanArray]:
+        """Read what follows the ids, and say where it cannot be read; a topic has few paths, so each is read once."""
+        paths = rest.dictionary_encode()
+        found = [_indexes(each) if each else None for each in paths.dictionary.to_pylist()]
+        wrong = pa.array([isinstance(each, Fault) for each in found], pa.bool_())
+        read = pa.array([None if isinstance(each, Fault) else each for each in found], self.type.field(2).type)
+        return read.take(paths.indices), pc.fill_null(wrong.take(paths.indices), False)
 
 
 def _indexes(data: bytes) -> list[int] | Fault:
@@ -115,81 +102,3 @@ def _indexes(data: bytes) -> list[int] | Fault:
     if at < len(data):
         return Fault("trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte=at)
     return numbers[1:] or [0]
-
-
-class View:
-    """The bytes of a column, and where its cells lie in them.
-
-    Attributes
-    ----------
-    count : int
-        Cells.
-    buffer : pyarrow.Buffer
-        Bytes of all cells, and perhaps of others.
-    starts, ends, lengths : numpy.ndarray of int32
-        Where each cell is in them.
-    null : numpy.ndarray of bool
-        Whether a cell is null.
-    firsts : numpy.ndarray of uint8
-        The first byte of each cell; 0 of an empty one.
-    """
-
-    def __init__(self, cells: pa.BinaryArray) -> None:
-        _, offsets, data = cells.buffers()
-        self.count = len(cells)
-        bounds = (
-            np.frombuffer(offsets, np.int32)[cells.offset : cells.offset + self.count + 1]
-            if offsets is not None and self.count
-            else np.zeros(1, np.int32)
-        )
-        self.buffer = pa.py_buffer(b"") if data is None else data
-        self.starts, self.ends = bounds[:-1], bounds[1:]
-        self.lengths = self.ends - self.starts
-        self.null: Bools = ~present_rows(cells)
-        # An empty cell has no first byte; its length says so.
-        self.firsts = np.zeros(self.count, np.uint8)
-        some = self.lengths > 0
-        self.firsts[some] = np.frombuffer(self.buffer, np.uint8)[self.starts[some]]
-
-    def gather(self, rows: npt.NDArray[np.intp], width: int) -> npt.NDArray[Any]:
-        """Give the big-endian unsigned number of some bytes after the first one of every row."""
-        dtype = np.dtype("V16") if width == 16 else np.dtype(f">u{width}")
-        # A number at every byte; those at the rows are taken, whatever their alignment.
-        everywhere = np.ndarray((self.buffer.size - width + 1,), dtype, buffer=self.buffer, strides=(1,))
-        return everywhere[self.starts[rows] + 1]
-
-
-def masked(numbers: npt.NDArray[Any], good: Bools) -> pa.Array:
-    """Make a column of numbers; a row that is not good is null."""
-    return pa.array(numbers, mask=None if good.all() else ~good)
-
-
-_HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), np.uint16)
-"""The two digits of every byte."""
-
-_GROUPS = ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
-"""Where the digits of a uuid are parted by a dash."""
-
-
-def uuid_texts(uuids: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Spell 16 bytes each as the 36 characters of a uuid."""
-    digits = _HEX.take(uuids.view(np.uint8)).view(np.uint8).reshape(-1, 32)
-    text = np.full((len(uuids), 36), ord("-"), np.uint8)
-    for dashes, (begin, end) in enumerate(_GROUPS):
-        text[:, begin + dashes : end + dashes] = digits[:, begin:end]
-    return text.reshape(-1)
-
-
-def strings(data: npt.NDArray[np.uint8], widths: npt.NDArray[Any], good: Bools) -> pa.Array:
-    """Make a column of text; a row that is not good takes its width of the bytes, and is null."""
-    offsets = np.zeros(len(widths) + 1, np.int64)
-    np.cumsum(widths, out=offsets[1:])
-    large = pa.LargeStringArray.from_buffers(
-        len(widths), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data)), _validity(good), -1
-    )
-    return large.cast(pa.string())
-
-
-def _validity(good: Bools) -> pa.Buffer | None:
-    """Make Arrow's bitmap of what is not null; there is none where nothing is."""
-    return None if good.all() else pa.py_buffer(np.packbits(good, bitorder="little"))
