@@ -14,7 +14,7 @@ use crate::kind::{Kind, Scalar};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
 use crate::spelling::{Spelling, is_other_nan, typed, untyped};
 use crate::value::{ByteOrder, Checks, Misfit, bits_of};
-use crate::walk::{Batch, Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
+use crate::walk::{Batch, Block, Contents, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
 
 /// Where the headers of a writer come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
         }
         let canonical = E::Block::CANONICAL.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::seal(&self.fields, &self.headers, mode, out);
+            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, mode, out);
         }
         let mut headers = without_headers(mem::take(&mut self.sealed));
         headers.extend_from_slice(&self.headers);
@@ -123,7 +123,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let sealed = E::seal(&self.fields, &headers, mode, out);
+        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, mode, out);
         self.sealed = without_headers(headers);
         sealed
     }
