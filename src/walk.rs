@@ -87,6 +87,12 @@ pub struct Carries {
 }
 
 impl Carries {
+    /// Whether a key or value may have this length.
+    #[inline]
+    pub fn fits(self, len: usize) -> bool {
+        (self.part_len.0..=self.part_len.1).contains(&len)
+    }
+
     /// Anything, as far as lengths can be stated.
     pub const ALL: Carries = Carries { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
 }
