@@ -190,14 +190,14 @@ pub fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// The message about a key or value that must not be empty.
-pub fn no_bytes(part: &str) -> String {
-    format!("the {part} has no bytes")
-}
-
-/// The message about a key or value that is longer than its format allows.
-pub fn longer(part: &str, len: usize, most: usize) -> String {
-    format!("{part} of {} is longer than {most}", counted(len, "byte"))
+/// What is wrong with the length of a key or value (`part`) that has no bytes, or more than its format allows.
+#[cold]
+pub fn bad_length(part: &str, len: usize, most: usize) -> (Code, String) {
+    match (len, part) {
+        (0, "key") => (Code::EmptyKey, "the key has no bytes".into()),
+        (0, _) => (Code::EmptyValue, format!("the {part} has no bytes")),
+        _ => (Code::TooLong, format!("{part} of {} is longer than {most}", counted(len, "byte"))),
+    }
 }
 
 /// The nearest name to a misspelt one, if any is near enough to be meant. Capitals are no distance.

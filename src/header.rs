@@ -41,11 +41,6 @@ impl<'a> TypedKey<'a> {
         checks.check(self.kind, self.bytes)
     }
 
-    #[inline]
-    pub fn byte_len(self) -> usize {
-        self.bytes.len()
-    }
-
     /// The bytes of a key of kind string, which need not be UTF-8.
     #[inline]
     pub fn string(self) -> Option<&'a [u8]> {
@@ -67,6 +62,15 @@ impl PartialEq for TypedKey<'_> {
 impl Eq for TypedKey<'_> {}
 
 impl Key<'_> {
+    #[inline]
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Key::Text(text) => text.as_bytes().len(),
+            Key::Int(number) => size_of_val(number),
+            Key::Typed(typed) => typed.bytes.len(),
+        }
+    }
+
     /// Whether this is text, or a typed string, of just these bytes.
     #[inline]
     pub fn is_text(&self, wanted: &[u8]) -> bool {

@@ -25,29 +25,20 @@ const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
 /// Reads the text of a value.
 pub fn read_text<'a>(scalar: Scalar, bytes: &'a [u8]) -> Result<Value<'a>, Box<Misfit>> {
     let text = std::str::from_utf8(bytes).map_err(|_| bad_text(scalar))?;
-    match scalar {
-        Scalar::Bool => match text {
-            "true" => Ok(Value::Bool(true)),
-            "false" => Ok(Value::Bool(false)),
-            _ => Err(bad_text(scalar)),
-        },
+    let value = match scalar {
+        Scalar::Bool => text.parse().ok().map(Value::Bool),
         Scalar::Char => {
             let mut characters = text.chars();
-            match (characters.next(), characters.next()) {
-                (Some(one), None) if u32::from(one) <= 0xffff => Ok(Value::Text(Cow::Borrowed(text))),
-                _ => Err(bad_text(scalar)),
-            }
+            let is_unit = characters.next().is_some_and(|one| u32::from(one) <= 0xffff) && characters.next().is_none();
+            is_unit.then_some(Value::Text(Cow::Borrowed(text)))
         }
-        Scalar::Float32 => {
-            float_text(text).and_then(|t| t.parse().ok()).map(Value::Float32).ok_or_else(|| bad_text(scalar))
-        }
-        Scalar::Float64 => {
-            float_text(text).and_then(|t| t.parse().ok()).map(Value::Float64).ok_or_else(|| bad_text(scalar))
-        }
-        Scalar::Uuid => uuid_from_text(text).map(|t| Value::Text(Cow::Owned(t))).ok_or_else(|| bad_text(scalar)),
+        Scalar::Float32 => float_text(text).and_then(|text| text.parse().ok()).map(Value::Float32),
+        Scalar::Float64 => float_text(text).and_then(|text| text.parse().ok()).map(Value::Float64),
+        Scalar::Uuid => uuid_from_text(text).map(|text| Value::Text(Cow::Owned(text))),
         Scalar::String | Scalar::Binary => unreachable!("`Type::parse` gives these no suffix"),
-        _ => int_text(scalar, text),
-    }
+        _ => return int_text(scalar, text),
+    };
+    value.ok_or_else(|| bad_text(scalar))
 }
 
 #[cold]

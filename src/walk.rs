@@ -87,6 +87,12 @@ pub struct Carries {
 }
 
 impl Carries {
+    /// Whether a key or value may have this length.
+    #[inline]
+    pub fn fits(self, len: usize) -> bool {
+        (self.part_len.0..=self.part_len.1).contains(&len)
+    }
+
     /// Anything, as far as lengths can be stated.
     pub const ALL: Carries = Carries { nulls: true, part_len: (0, i32::MAX as usize), checks: Checks::Nothing };
 }
@@ -219,6 +225,13 @@ pub struct Opened<'a, F> {
 /// The result of opening an envelope.
 pub type Open<'a, E> = Result<Opened<'a, <E as Envelope>::Fields<'a>>>;
 
+/// What a message is written from: its fields in the order of the table, without the headers, and the headers.
+#[derive(Clone, Copy)]
+pub struct Contents<'m> {
+    pub fields: &'m [FieldValue<'m>],
+    pub headers: &'m [Header<'m>],
+}
+
 /// Whether a sealed message is there at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sealed {
@@ -247,7 +260,7 @@ pub trait Envelope: Sized + 'static {
     }
 
     /// Writes fields around a block. Nothing is written when it fails.
-    fn seal<M: Mode>(_: &[FieldValue<'_>], _: &[Header<'_>], mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed> {
+    fn seal<M: Mode>(_: Contents<'_>, mode: &mut M, _: &mut Vec<u8>) -> Result<Sealed> {
         Err(mode.hard(Code::NullField, None, || "messages of this format are read, not written".into()))
     }
 }

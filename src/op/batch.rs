@@ -16,7 +16,7 @@ pub fn write<B: Builder>(messages: Vec<EncodeMessage<'_>>, codec: Codec) -> Resu
         return Err(Error::Value(format!("{name} has no codec {codec}: choose one of {known}")));
     }
     let Some(first) = messages.first() else {
-        return Err(Error::Value(format!("{name} has one message at least, and none was given")));
+        return Err(Error::Value(format!("{name} needs at least one message")));
     };
     let refused =
         |fault: Fault| Error::Headers(Direction::Encode, Box::new(Located { format: name, row: None, fault }));

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Code, Loss, longer, no_bytes};
+use crate::error::{Code, Loss, bad_length};
 use crate::header::{Header, Key, KeyForm};
 use crate::kind::{Kind, Kinds, Scalar};
 use crate::mode::{Mode, Result};
@@ -88,47 +88,14 @@ fn is_integer(kind: Kind) -> bool {
     matches!(kind, Kind::Named(Int8 | Int16 | Int32 | Int64 | Int128 | Uint8 | Uint16 | Uint32 | Uint64 | Uint128))
 }
 
-/// Whether the key has a length that the target takes.
+/// Whether a key or value (`part`) of this length is one that the target takes.
 #[inline]
-pub fn key_fits<M: Mode>(carries: Carries, header: &Header<'_>, mode: &mut M) -> Result<bool> {
-    let len = match &header.key {
-        Key::Text(text) => text.as_bytes().len(),
-        Key::Typed(typed) => typed.byte_len(),
-        Key::Int(_) => return Ok(true),
-    };
-    part_fits(carries, "key", Code::EmptyKey, header, len, mode)
-}
-
-/// Whether a value of this length is one that the target takes.
-#[inline]
-pub fn value_fits<M: Mode>(carries: Carries, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool> {
-    part_fits(carries, "value", Code::EmptyValue, header, len, mode)
-}
-
-/// Whether a part of this length is one that the target takes.
-#[inline]
-pub fn length_fits(carries: Carries, len: usize) -> bool {
-    (carries.part_len.0..=carries.part_len.1).contains(&len)
-}
-
-#[inline]
-fn part_fits<M: Mode>(
-    carries: Carries,
-    part: &str,
-    empty: Code,
-    header: &Header<'_>,
-    len: usize,
-    mode: &mut M,
-) -> Result<bool> {
-    if length_fits(carries, len) {
+pub fn part_fits<M: Mode>(carries: Carries, part: &str, header: &Header<'_>, len: usize, mode: &mut M) -> Result<bool> {
+    if carries.fits(len) {
         return Ok(true);
     }
-    let (_, most) = carries.part_len;
     mode.loss(false, || {
-        let (code, message) = match len {
-            0 => (empty, no_bytes(part)),
-            _ => (Code::TooLong, longer(part, len, most)),
-        };
+        let (code, message) = bad_length(part, len, carries.part_len.1);
         lost(header.index, &header.key, code, message)
     })?;
     Ok(false)

@@ -14,7 +14,7 @@ use crate::kind::{Kind, Scalar};
 use crate::mode::{Exact, Fast, Mode, OnLoss, Result};
 use crate::spelling::{Spelling, is_other_nan, typed, untyped};
 use crate::value::{ByteOrder, Checks, Misfit, bits_of};
-use crate::walk::{Batch, Block, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
+use crate::walk::{Batch, Block, Contents, Envelope, FieldValue, Presence, Sealed, Sink, WriteOptions};
 
 /// Where the headers of a writer come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
         }
         let canonical = E::Block::CANONICAL.filter(|_| self.options.canonical);
         if self.places.is_empty() && canonical.is_none() {
-            return E::seal(&self.fields, &self.headers, mode, out);
+            return E::seal(Contents { fields: &self.fields, headers: &self.headers }, mode, out);
         }
         let mut headers = without_headers(mem::take(&mut self.sealed));
         headers.extend_from_slice(&self.headers);
@@ -123,7 +123,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
         if let Some(compare) = canonical {
             headers.sort_by(compare);
         }
-        let sealed = E::seal(&self.fields, &headers, mode, out);
+        let sealed = E::seal(Contents { fields: &self.fields, headers: &headers }, mode, out);
         self.sealed = without_headers(headers);
         sealed
     }
@@ -174,7 +174,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
                 written: Some(spelled_as(kind, spelling)),
                 ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
             })?;
-            if gate::length_fits(E::Block::CARRIES, written.len()) {
+            if E::Block::CARRIES.fits(written.len()) {
                 self.remember(&key, back, true);
             }
             return Ok(Some(written));
@@ -222,7 +222,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
         if let Err(misfit) = E::Block::CARRIES.checks.check(kind, &bits) {
             return self.misfit(index, &key, *misfit, mode);
         }
-        if gate::length_fits(E::Block::CARRIES, bits.len()) {
+        if E::Block::CARRIES.fits(bits.len()) {
             let is_lost = back.is_some();
             self.remember(&key, || back.unwrap_or_else(|| kind.name().into_owned()), is_lost);
         }
@@ -276,17 +276,10 @@ impl<'a, E: Envelope> Writer<'a, E> {
             return false; // What every value was is part of the report.
         }
         let carries = E::Block::CARRIES;
-        let fits = |len: usize| gate::length_fits(carries, len);
-        let key_fits = match (E::Block::KEYS, &header.key) {
-            (KeyForm::Text | KeyForm::Typed, Key::Text(text)) => fits(text.as_bytes().len()),
-            (KeyForm::Int | KeyForm::Typed, Key::Int(_)) => true,
-            (KeyForm::Typed, Key::Typed(typed)) => {
-                fits(typed.byte_len())
-                    && E::Block::KINDS.code(typed.kind).is_some()
-                    && typed.check(carries.checks).is_ok()
-            }
-            _ => false,
-        };
+        let fits = |len: usize| carries.fits(len);
+        let has_form = gate::is_key_of(E::Block::KEYS, E::Block::KINDS, &header.key);
+        let is_value = !matches!(&header.key, Key::Typed(typed) if typed.check(carries.checks).is_err());
+        let key_fits = has_form && fits(header.key.byte_len()) && is_value;
         let value_fits = match (header.value, header.kind) {
             (None, None) => carries.nulls,
             (Some(value), None) => !E::Block::KINDS.are_carried() && fits(value.len()),
@@ -320,7 +313,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
             }
         };
         let carries = E::Block::CARRIES;
-        if !gate::key_fits(carries, &header, mode)? {
+        if !gate::part_fits(carries, "key", &header, header.key.byte_len(), mode)? {
             return Ok(());
         }
         if let Key::Typed(typed) = header.key
@@ -338,7 +331,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
             Some(bytes) if header.kind.is_some() || E::Block::KINDS.are_carried() => {
                 let source = source.unwrap_or_else(|| header.key.clone());
                 let Some(bits) = self.retype(&mut header, &source, bytes, mode)? else { return Ok(()) };
-                if !gate::value_fits(carries, &header, bits.len(), mode)? {
+                if !gate::part_fits(carries, "value", &header, bits.len(), mode)? {
                     return Ok(());
                 }
                 match bits {
@@ -351,7 +344,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
                 }
             }
             Some(bytes) => {
-                if !gate::value_fits(carries, &header, bytes.len(), mode)? {
+                if !gate::part_fits(carries, "value", &header, bytes.len(), mode)? {
                     return Ok(());
                 }
             }

@@ -41,7 +41,7 @@ impl<L: Layout> Batch for Kip82Messages<L> {
         each: &mut V,
     ) -> Result {
         while cursor.remaining() > 0 {
-            if options.lenient && is_cut_off(&cursor) {
+            if options.lenient && is_cut_off(cursor) {
                 return Ok(());
             }
             mode.begin_message();

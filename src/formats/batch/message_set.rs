@@ -13,12 +13,12 @@ use crate::codec::{Codec, CodecFault, decompress};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::message::legacy::{
-    ATTRIBUTES, ATTRIBUTES_WITHIN, CODEC_BITS, FRAME_LEN, Fields, Framed, LOG_APPEND_BIT, MAGIC, MAGIC_WITHIN, Message,
-    OFFSET, TIMESTAMP, VALUE, open_frame,
+    ATTRIBUTES, ATTRIBUTES_WITHIN, CODEC_BITS, Fields, Framed, LOG_APPEND_BIT, MAGIC, MAGIC_WITHIN, Message, OFFSET,
+    TIMESTAMP, VALUE, open_frame,
 };
 use crate::formats::message::{bytes_of, number_or};
 use crate::limits::Limits;
-use crate::mode::{Exact, Mode, Result, Stop};
+use crate::mode::{Exact, Fast, Mode, OnLoss, Result, Stop};
 use crate::walk::{FieldValue, Messages, Noting, Opened};
 
 /// The messages of a set: how one is opened, and the fields that it is handed over with.
@@ -56,14 +56,9 @@ pub fn read_framed<'a, L: SetLayout, M: Noting, V: Messages<'a>>(
 }
 
 /// Whether the cell ends inside the next message.
-pub fn is_cut_off(cursor: &Cursor<'_>) -> bool {
-    let rest = cursor.peek_rest();
-    let size = rest.get(8..FRAME_LEN).and_then(|size| size.first_chunk()).map(|size| i32::from_be_bytes(*size));
-    match size.map(usize::try_from) {
-        None => true,
-        Some(Ok(size)) => rest.len() - FRAME_LEN < size,
-        Some(Err(_)) => false,
-    }
+pub fn is_cut_off(mut cursor: Cursor<'_>) -> bool {
+    let mut mode = Exact::default();
+    open_frame(&mut cursor, &mut mode).is_err() && mode.faults.iter().all(|fault| fault.code == Code::Truncated)
 }
 
 /// The bytes of a compressed message's set.
@@ -188,13 +183,9 @@ fn refuse_set(inner: &Opened<'_, Fields<'_>>, mode: &mut Exact) -> Result {
 
 /// The offset of the last message that is there as a whole; 0 when there is none.
 fn last_offset(set: &[u8]) -> i64 {
-    let (mut rest, mut last) = (set, 0);
-    while let Some((frame, after)) = rest.split_first_chunk::<FRAME_LEN>() {
-        let (offset, size) = frame.split_at(8);
-        let size = size.first_chunk().map(|size| i32::from_be_bytes(*size)).unwrap_or(-1);
-        let Some(after) = usize::try_from(size).ok().and_then(|size| after.get(size..)) else { break };
-        last = offset.first_chunk().map(|offset| i64::from_be_bytes(*offset)).unwrap_or_default();
-        rest = after;
+    let (mut cursor, mut mode, mut last) = (Cursor::new(set), Fast::new(OnLoss::Raise), 0);
+    while let Ok(frame) = open_frame(&mut cursor, &mut mode) {
+        last = frame.offset;
     }
     last
 }

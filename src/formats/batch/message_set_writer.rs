@@ -11,7 +11,7 @@ use crate::formats::message::kip82_message::{self, Kip82Message, Layout};
 use crate::formats::message::legacy::{ATTRIBUTES, CODEC_BITS, LOG_APPEND_BIT, MAGIC, OFFSET, TIMESTAMP};
 use crate::formats::message::number_or;
 use crate::mode::{Exact, OnLoss};
-use crate::walk::{Envelope, FieldValue};
+use crate::walk::{Contents, Envelope, FieldValue};
 
 /// What the messages of a compressed set have in common, by their fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl<L: Layout> Builder for MessageSetBuilder<L> {
             FieldValue::Null,
         ];
         let (mut mode, mut out) = (Exact::new(OnLoss::Raise), Vec::new());
-        let _ = Kip82Message::<L>::seal(&fields, &[], &mut mode, &mut out);
+        let _ = Kip82Message::<L>::seal(Contents { fields: &fields, headers: &[] }, &mut mode, &mut out);
         mode.faults.pop().map_or(Ok(out), Err)
     }
 }

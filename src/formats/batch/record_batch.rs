@@ -34,14 +34,13 @@ use crate::formats::message::legacy::{
     self, CODEC_BITS, Framed, LOG_APPEND_BIT, MAGIC_WITHIN, Message, open_frame, open_message, unknown_magic,
 };
 use crate::formats::message::{bytes_of, number_or};
-use crate::header::Header;
 use crate::kernel::Padded;
 use crate::limits::Limits;
 use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder::Big;
 use crate::varint;
 use crate::walk::{
-    Batch, Block, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role, Sealed,
+    Batch, Block, Contents, Envelope, Field, FieldType, FieldValue, Messages, Noting, Opened, ReadOptions, Role, Sealed,
 };
 
 pub struct RecordBatch;
@@ -88,7 +87,7 @@ impl Batch for RecordBatch {
         each: &mut V,
     ) -> Result {
         while cursor.remaining() > 0 {
-            if options.lenient && is_cut_off(&cursor) {
+            if options.lenient && is_cut_off(cursor) {
                 return Ok(());
             }
             // What is wrong with a batch is wrong with its first record.
@@ -329,24 +328,19 @@ impl Envelope for Record {
     type Block = Kafka;
     type Fields<'a> = Fields<'a>;
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        let offset = number_or(fields[OFFSET], 0);
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        let offset = number_or(message.fields[OFFSET], 0);
         let Ok(offset_delta) = i32::try_from(offset) else {
             return Err(mode.hard(Code::OutOfRange, None, || format!("offset {offset} is too far from the first")));
         };
-        let block = match Kafka::encoded_len(headers, mode)? {
+        let block = match Kafka::encoded_len(message.headers, mode)? {
             // Here a count is never left out.
             0 => 1,
             len => len,
         };
-        let (key, value) = (bytes_of(fields[KEY]), bytes_of(fields[VALUE]));
+        let (key, value) = (bytes_of(message.fields[KEY]), bytes_of(message.fields[VALUE]));
         let mut head = vec![0];
-        varint::write(varint::zigzag_64(number_or(fields[TIMESTAMP], 0)), &mut head);
+        varint::write(varint::zigzag_64(number_or(message.fields[TIMESTAMP], 0)), &mut head);
         varint::write(varint::zigzag(offset_delta), &mut head);
         let run_len = |run: Option<&[u8]>| run.map_or(1, |run| varint::count_len(run.len()) + run.len());
         let len = head.len() + run_len(key) + run_len(value) + block;
@@ -364,9 +358,9 @@ impl Envelope for Record {
                 }
             }
         }
-        match headers {
+        match message.headers {
             [] => out.push(0),
-            _ => Kafka::encode_into(headers, out),
+            _ => Kafka::encode_into(message.headers, out),
         }
         Ok(Sealed::Written)
     }

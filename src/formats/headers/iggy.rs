@@ -90,7 +90,7 @@ fn read_header<'a, M: Mode>(
     mode: &mut M,
 ) -> Result<Option<Header<'a>>> {
     let key_kind = read_kind(cursor, kinds, "key kind", mode)?;
-    let (key_len, key_fits) = read_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", mode)?;
     let key_at = cursor.at();
     let bytes = cursor.take(key_len, "key", mode)?;
     mode.label(key_at, cursor.at(), "key", || match key_kind {
@@ -132,12 +132,7 @@ fn by_kind_and_bytes(left: &Header<'_>, right: &Header<'_>) -> Ordering {
 
 /// How many bytes a header takes.
 fn written_len(header: &Header<'_>) -> usize {
-    let key_len = match &header.key {
-        Key::Typed(typed) => typed.byte_len(),
-        Key::Text(text) => text.as_bytes().len(),
-        Key::Int(number) => size_of_val(number),
-    };
-    FIXED + key_len + header.value.map_or(0, <[u8]>::len)
+    FIXED + header.key.byte_len() + header.value.map_or(0, <[u8]>::len)
 }
 
 /// The kind and the bits of a key, whose form may be that of another format.

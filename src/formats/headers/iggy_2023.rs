@@ -85,7 +85,7 @@ fn written_len(header: &Header<'_>) -> usize {
 /// One header; `None` when it could not be read and the walk goes on.
 #[inline(always)] // One copy for each mode, in its loop: a header passed through memory costs more than reading it.
 fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>> {
-    let (key_len, key_fits) = read_len(cursor, "key", "key length", Code::EmptyKey, mode)?;
+    let (key_len, key_fits) = read_len(cursor, "key", "key length", mode)?;
     let key = read_text_key(cursor, key_len, None, mode)?;
     let kind = read_kind(cursor, Kinds::IggyNamed, "value kind", mode)?;
     let value = read_value(cursor, kind, mode)?;

@@ -2,7 +2,7 @@
 //! 255 bytes.
 
 use crate::cursor::Cursor;
-use crate::error::{Code, longer, no_bytes};
+use crate::error::bad_length;
 use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
@@ -37,17 +37,14 @@ pub fn read_len<M: Mode>(
     cursor: &mut Cursor<'_>,
     part: &'static str,
     field: &'static str,
-    empty: Code,
     mode: &mut M,
 ) -> Result<(usize, bool)> {
     let at = cursor.at();
     let len = cursor.number::<u32, _>(field, ByteOrder::Little, mode)? as usize;
     let fits = (LEAST_PART..=MOST_PART).contains(&len);
     if !fits {
-        match len {
-            0 => mode.soft(empty, Some(at), || no_bytes(part))?,
-            _ => mode.soft(Code::TooLong, Some(at), || longer(part, len, MOST_PART))?,
-        }
+        let (code, message) = bad_length(part, len, MOST_PART);
+        mode.soft(code, Some(at), || message)?;
     }
     Ok((len, fits))
 }
@@ -59,7 +56,7 @@ pub fn read_value<'a, M: Mode>(
     kind: Option<Kind>,
     mode: &mut M,
 ) -> Result<Option<(&'a [u8], usize)>> {
-    let (len, fits) = read_len(cursor, "value", "value length", Code::EmptyValue, mode)?;
+    let (len, fits) = read_len(cursor, "value", "value length", mode)?;
     let at = cursor.at();
     let value = cursor.take(len, "value", mode)?;
     mode.label(at, cursor.at(), "value", || match kind {

@@ -17,7 +17,7 @@ use crate::kind::Kind;
 use crate::mode::{Mode, Result};
 use crate::spelling::text_of;
 use crate::value::{ByteOrder, bits_of};
-use crate::walk::{Block, Envelope, Field, FieldValue, Is, Open, Opened, ReadOptions, Sealed, Sink};
+use crate::walk::{Block, Contents, Envelope, Field, FieldValue, Is, Open, Opened, ReadOptions, Sealed, Sink};
 
 /// The envelope of a block that stands alone.
 pub struct Bare<B>(PhantomData<B>);
@@ -36,14 +36,9 @@ impl<B: Block> Envelope for Bare<B> {
         Ok(Opened { block: Some(cursor), fields: [] })
     }
 
-    fn seal<M: Mode>(
-        _fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        out.reserve(B::encoded_len(headers, mode)?);
-        B::encode_into(headers, out);
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        out.reserve(B::encoded_len(message.headers, mode)?);
+        B::encode_into(message.headers, out);
         Ok(Sealed::Written)
     }
 }

@@ -19,10 +19,9 @@ use super::{id_of, payload_of, signed, unsigned};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::iggy::Iggy;
-use crate::header::Header;
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct IggyMessage;
 
@@ -63,19 +62,14 @@ impl Envelope for IggyMessage {
         Ok(Opened { block: Some(block), fields })
     }
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        let checksum = unsigned(fields[0], "checksum", mode)?;
-        let mut id = id_of(fields[1], mode)?;
-        let offset = unsigned(fields[2], "offset", mode)?;
-        let timestamp = unsigned(fields[3], "timestamp", mode)?;
-        let origin = unsigned(fields[4], "origin timestamp", mode)?;
-        let payload = payload_of(fields[5], mode)?;
-        let len = Iggy::encoded_len(headers, mode)?;
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        let checksum = unsigned(message.fields[0], "checksum", mode)?;
+        let mut id = id_of(message.fields[1], mode)?;
+        let offset = unsigned(message.fields[2], "offset", mode)?;
+        let timestamp = unsigned(message.fields[3], "timestamp", mode)?;
+        let origin = unsigned(message.fields[4], "origin timestamp", mode)?;
+        let payload = payload_of(message.fields[5], mode)?;
+        let len = Iggy::encoded_len(message.headers, mode)?;
         out.reserve(HEADER_LEN + payload.len() + len);
         id.reverse();
         out.extend_from_slice(&checksum.to_le_bytes());
@@ -87,7 +81,7 @@ impl Envelope for IggyMessage {
         out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(payload);
-        Iggy::encode_into(headers, out);
+        Iggy::encode_into(message.headers, out);
         Ok(Sealed::Written)
     }
 }

@@ -12,10 +12,9 @@
 use super::{id_of, payload_of};
 use crate::cursor::Cursor;
 use crate::formats::headers::iggy_2023::Iggy2023;
-use crate::header::Header;
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct IggyMessage2023;
 
@@ -43,20 +42,15 @@ impl Envelope for IggyMessage2023 {
         Ok(Opened { block: Some(block), fields: [FieldValue::Id(id.to_be_bytes()), payload] })
     }
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        let mut id = id_of(fields[0], mode)?;
-        let payload = payload_of(fields[1], mode)?;
-        let len = Iggy2023::encoded_len(headers, mode)?;
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        let mut id = id_of(message.fields[0], mode)?;
+        let payload = payload_of(message.fields[1], mode)?;
+        let len = Iggy2023::encoded_len(message.headers, mode)?;
         out.reserve(FIXED + len + payload.len());
         id.reverse();
         out.extend_from_slice(&id);
         out.extend_from_slice(&(len as u32).to_le_bytes());
-        Iggy2023::encode_into(headers, out);
+        Iggy2023::encode_into(message.headers, out);
         out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
         out.extend_from_slice(payload);
         Ok(Sealed::Written)

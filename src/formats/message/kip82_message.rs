@@ -27,9 +27,8 @@ use crate::error::{Code, Loss};
 use crate::formats::checksum::crc32;
 use crate::formats::headers::kip82_int::Kip82Int;
 use crate::formats::headers::kip82_typed::Kip82Typed;
-use crate::header::Header;
 use crate::mode::{Mode, Result};
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Opened, ReadOptions, Role, Sealed};
 
 /// What the three layouts differ in.
 pub trait Layout: 'static {
@@ -116,14 +115,9 @@ impl<L: Layout> Envelope for Kip82Message<L> {
         Ok(message?.opened)
     }
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
         let start = out.len();
-        seal_message::<L, M>(fields, headers, mode, out).inspect_err(|_| out.truncate(start))?;
+        seal_message::<L, M>(message, mode, out).inspect_err(|_| out.truncate(start))?;
         Ok(Sealed::Written)
     }
 }
@@ -177,12 +171,8 @@ fn open_wrapped<'a, M: Mode>(message: &mut Cursor<'a>, mode: &mut M) -> Result<B
     Ok(Body { block, value: Some(value), value_at })
 }
 
-fn seal_message<L: Layout, M: Mode>(
-    fields: &[FieldValue<'_>],
-    headers: &[Header<'_>],
-    mode: &mut M,
-    out: &mut Vec<u8>,
-) -> Result {
+fn seal_message<L: Layout, M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result {
+    let Contents { fields, headers } = message;
     let magic = number_or(fields[legacy::MAGIC], MAGIC.into());
     if !(0..=i64::from(MAGIC)).contains(&magic) {
         return Err(mode.hard(Code::BadMagic, None, || unknown_magic(magic)));

@@ -16,7 +16,7 @@ use crate::formats::headers::kip82_int::Kip82Int;
 use crate::header::Header;
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct Kip82Wrapper;
 
@@ -39,13 +39,8 @@ impl Envelope for Kip82Wrapper {
         Ok(Opened { block: Some(block), fields: [value] })
     }
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        seal_wrapper(fields[0], headers, mode, out)?;
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        seal_wrapper(message.fields[0], message.headers, mode, out)?;
         Ok(Sealed::Written)
     }
 }

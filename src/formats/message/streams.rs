@@ -17,7 +17,7 @@ use crate::formats::headers::kafka::Kafka;
 use crate::header::Header;
 use crate::mode::{Mode, Result};
 use crate::varint;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Block, Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct Streams;
 
@@ -35,14 +35,9 @@ impl Envelope for Streams {
         Ok(Opened { block: Some(block), fields: [open_payload(&mut cursor, mode)?] })
     }
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = fields[0] else { return seal_tombstone(headers, mode) };
-        seal_block(headers, payload.len(), mode, out)?;
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        let FieldValue::Binary(payload) = message.fields[0] else { return seal_tombstone(message.headers, mode) };
+        seal_block(message.headers, payload.len(), mode, out)?;
         out.extend_from_slice(payload);
         Ok(Sealed::Written)
     }

@@ -13,10 +13,9 @@ use super::streams::{open_block, open_payload, seal_block, seal_tombstone};
 use crate::cursor::Cursor;
 use crate::error::Code;
 use crate::formats::headers::kafka::Kafka;
-use crate::header::Header;
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
-use crate::walk::{Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
+use crate::walk::{Contents, Envelope, Field, FieldType, FieldValue, Open, Opened, ReadOptions, Role, Sealed};
 
 pub struct StreamsTimestamped;
 
@@ -44,17 +43,12 @@ impl Envelope for StreamsTimestamped {
         Ok(Opened { block: Some(block), fields })
     }
 
-    fn seal<M: Mode>(
-        fields: &[FieldValue<'_>],
-        headers: &[Header<'_>],
-        mode: &mut M,
-        out: &mut Vec<u8>,
-    ) -> Result<Sealed> {
-        let FieldValue::Binary(payload) = fields[1] else { return seal_tombstone(headers, mode) };
-        let FieldValue::Int64(timestamp) = fields[0] else {
+    fn seal<M: Mode>(message: Contents<'_>, mode: &mut M, out: &mut Vec<u8>) -> Result<Sealed> {
+        let FieldValue::Binary(payload) = message.fields[1] else { return seal_tombstone(message.headers, mode) };
+        let FieldValue::Int64(timestamp) = message.fields[0] else {
             return Err(mode.hard(Code::NullField, None, || "the timestamp is null and the payload is not".into()));
         };
-        seal_block(headers, TIMESTAMP_LEN + payload.len(), mode, out)?;
+        seal_block(message.headers, TIMESTAMP_LEN + payload.len(), mode, out)?;
         out.extend_from_slice(&timestamp.to_be_bytes());
         out.extend_from_slice(payload);
         Ok(Sealed::Written)
