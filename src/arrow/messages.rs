@@ -169,6 +169,7 @@ struct Rows<'v, 'a, B: Batch> {
 }
 
 impl<'a, B: Batch> Rows<'_, 'a, B> {
+    #[inline(always)]
     fn both(&mut self) -> &mut Both<'a, B::Message> {
         let verb = self.verb;
         self.both.get_or_insert_with(|| Both::new(verb))
@@ -209,9 +210,16 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         self.rows.push(self.row as i64);
     }
 
-    /// Keeps a message for the kernels; false if the exact routine has to take it.
-    fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &Exact) -> Result<bool, Stop> {
-        let options = self.verb.options;
+    /// Keeps a message of so many bytes for the kernels; false if the exact routine has to take it.
+    #[inline(always)]
+    fn keep(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
+        len: usize,
+        mode: &Exact,
+    ) -> Result<bool, Stop> {
+        let options = &self.verb.options;
         // The kernels pass types without a name.
         let is_strict = options.strict_kinds && Frame::<B>::TYPED;
         let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && mode.faults.is_empty();
@@ -219,28 +227,25 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         else {
             return Ok(false);
         };
-        let kept = self.pending.fields.len();
-        let verb = self.verb;
-        let both = self.both.get_or_insert_with(|| Both::new(verb));
-        self.pending.fields.extend(both.list.kept(fields));
         // An upper bound of what the message adds to any one column.
-        let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
-        let kept_fields = &self.pending.fields[kept..];
-        let len = message_len(kept_fields, Some(headers)) + kept_fields.iter().map(text).sum::<usize>();
+        let text = |field: FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
+        let len = len + self.both().list.kept(fields).map(text).sum::<usize>();
         if !self.pending.rows.has_room(ROWS, len) {
-            let fields = self.pending.fields.split_off(kept);
             self.flush()?;
-            self.pending.fields = fields;
         }
         if self.pending.headers.is_empty() {
             (self.pending.number, self.pending.place) = (mode.messages, mode.place);
         }
+        let verb = self.verb;
+        let both = self.both.get_or_insert_with(|| Both::new(verb));
+        self.pending.fields.extend(both.list.kept(fields));
         self.pending.rows.push(Some(span), len);
         self.pending.headers.push(headers);
         Ok(true)
     }
 
     /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
+    #[inline(never)]
     fn flush(&mut self) -> Result<(), Stop> {
         let mut pending = std::mem::take(&mut self.pending);
         let (all, options, max_offset) = (pending.headers.len(), self.verb.options, self.max_offset);
@@ -269,6 +274,19 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         pending.fields.clear();
         self.pending = pending;
         if self.has_ended() { Err(Stop) } else { Ok(()) }
+    }
+
+    /// Reads a message that is not kept for the kernels, after those that are.
+    #[inline(never)]
+    fn read_exactly(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
+        exact: &mut Exact,
+    ) -> Result<(), Stop> {
+        self.flush()?;
+        let kept: Vec<_> = self.both().list.kept(fields).collect();
+        self.message_now(&kept, block, exact)
     }
 
     /// Reads a message by the exact routine, with the fields that are kept.
@@ -427,6 +445,8 @@ impl<'a, E: Envelope> Sink<'a> for Both<'a, E> {
 impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
     type Within<'b> = Rows<'v, 'b, B>;
 
+    // Inlined where the fields are made: what kind of value each of them is does not have to be asked for there.
+    #[inline(always)]
     fn message<M: Noting>(
         &mut self,
         fields: &[FieldValue<'a>],
@@ -436,14 +456,12 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         if self.has_ended() {
             return Err(Stop);
         }
-        self.verb.options.limits.check_message(message_len(fields, block), mode.noted())?;
-        let exact = mode.noted();
-        if self.keep(fields, block, exact)? {
-            return Ok(());
+        let (len, exact) = (message_len(fields, block), mode.noted());
+        self.verb.options.limits.check_message(len, exact)?;
+        match self.keep(fields, block, len, exact)? {
+            true => Ok(()),
+            false => self.read_exactly(fields, block, exact),
         }
-        self.flush()?;
-        let kept: Vec<_> = self.both().list.kept(fields).collect();
-        self.message_now(&kept, block, exact)
     }
 
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {

@@ -252,7 +252,8 @@ fn read_records<'a, M: Noting, V: Messages<'a>>(
     Ok(())
 }
 
-#[inline]
+// Inlined, so that a sink sees which fields are numbers.
+#[inline(always)]
 fn open_record<'a, M: Mode>(
     batch: &Header2,
     mut record: Cursor<'a>,
@@ -288,7 +289,7 @@ fn open_record<'a, M: Mode>(
 }
 
 /// `varint length or -1, bytes`
-#[inline]
+#[inline(always)]
 fn nullable_run<'a, M: Mode>(
     record: &mut Cursor<'a>,
     length: &'static str,
