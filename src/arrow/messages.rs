@@ -21,7 +21,7 @@ use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, Block, ROWS};
 use crate::kind::Dialect;
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Either, Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
 use crate::walk::{
     self, Batch, Block as _, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, message_len,
@@ -299,11 +299,11 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         let (options, on_error) = (self.verb.options, self.verb.on_error);
         let both = self.both();
         both.begin_row();
-        let mut faults = Vec::new();
-        if !exact.faults.is_empty() || walk_fast::<B>(kept, block, options, both).is_err() {
+        let (mut faults, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
+        if !exact.faults.is_empty() || walk_message::<B, _>(kept, block, options, &mut fast, both).is_err() {
             both.abort_row();
             let framed = std::mem::take(&mut exact.broken);
-            let ended = walk_exactly::<B>(kept, block, options, exact, both);
+            let ended = walk_message::<B, _>(kept, block, options, exact, both);
             // A block that breaks leaves the frame, and so the messages after this one, as they were.
             let broken = std::mem::replace(&mut exact.broken, framed);
             faults = std::mem::take(&mut exact.faults);
@@ -500,41 +500,24 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
     }
 }
 
-/// One message into both sinks, which are left as they are when it is not whole.
-fn walk_fast<'a, B: Batch>(
+/// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
+fn walk_message<'a, B: Batch, M: Mode>(
     kept: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
+    mode: &mut M,
     sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
-    let mut mode = Fast::new(OnLoss::Raise);
     sink.list.push_kept(kept);
-    let presence = match block {
-        None => Presence::Absent,
-        Some(cursor) => {
-            <B::Message as Envelope>::Block::walk(cursor, options, &mut mode, sink)?;
-            Presence::Whole
+    let walked = block.map(|cursor| <B::Message as Envelope>::Block::walk(cursor, options, mode, sink));
+    let presence = match (walked, mode.either()) {
+        (None, _) => Presence::Absent,
+        (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
+        (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
+        (Some(Ok(())), Either::Exact(exact)) if exact.faults.iter().any(|fault| fault.header.is_some()) => {
+            Presence::Damaged
         }
-    };
-    sink.end_row(presence, &mut mode)
-}
-
-/// One message with something wrong into both sinks.
-fn walk_exactly<'a, B: Batch>(
-    kept: &[FieldValue<'a>],
-    block: Option<Cursor<'a>>,
-    options: ReadOptions,
-    mode: &mut Exact,
-    sink: &mut Both<'a, B::Message>,
-) -> Result<(), Stop> {
-    sink.list.push_kept(kept);
-    let presence = match block {
-        None => Presence::Absent,
-        Some(cursor) => match <B::Message as Envelope>::Block::walk(cursor, options, mode, sink) {
-            Err(Stop) => Presence::Broken,
-            Ok(()) if mode.faults.iter().any(|fault| fault.header.is_some()) => Presence::Damaged,
-            Ok(()) => Presence::Whole,
-        },
+        (Some(Ok(())), _) => Presence::Whole,
     };
     mode.enter_header(None);
     sink.end_row(presence, mode)
