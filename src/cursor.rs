@@ -107,15 +107,14 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     pub fn varint<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<i32> {
         let start = self.at();
-        // Lengths and counts below 64 take one byte: nearly all of them.
-        match self.rest() {
-            [byte, ..] if *byte < 0x80 => {
-                self.at += 1;
-                let value = varint::unzigzag((*byte).into());
+        match varint::read_short(self.rest()) {
+            Some((bits, len)) => {
+                self.at += len;
+                let value = varint::unzigzag(bits);
                 mode.label(start, self.at(), field, || value.to_string());
                 Ok(value)
             }
-            _ => {
+            None => {
                 let (value, len) = self.long_varint(field, lenient, mode)?;
                 self.at += len;
                 Ok(value)
@@ -143,7 +142,11 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub fn varlong<M: Mode>(&mut self, field: &'static str, mode: &mut M) -> Result<i64> {
         let start = self.at();
-        match varint::read_64(self.rest()) {
+        let read = match varint::read_short(self.rest()) {
+            Some((bits, len)) => Varint::Read { bits: bits.into(), len, lost: false },
+            None => varint::read_64(self.rest()),
+        };
+        match read {
             Varint::Read { bits, len, lost: false } => {
                 self.at += len;
                 let value = varint::unzigzag_64(bits);

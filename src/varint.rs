@@ -25,13 +25,22 @@ pub enum Varint<T> {
     TooLong,
 }
 
+/// Reads a varint of one or two bytes, as nearly all are, and returns its bits and how many bytes it has; `None` of any other.
+#[inline(always)]
+pub fn read_short(bytes: &[u8]) -> Option<(u32, usize)> {
+    match *bytes {
+        [byte, ..] if byte < 0x80 => Some((byte.into(), 1)),
+        [first, second, ..] if second < 0x80 => Some((u32::from(first & 0x7f) | u32::from(second) << 7, 2)),
+        _ => None,
+    }
+}
+
 /// Reads an unsigned varint of 32 bits.
 #[inline]
 pub fn read(bytes: &[u8]) -> Varint<u32> {
-    match bytes.first() {
-        // Lengths and counts below 64 take one byte: nearly all of them.
-        Some(&byte) if byte < 0x80 => Varint::Read { bits: u32::from(byte), len: 1, lost: false },
-        _ => match read_groups(bytes, MAX_LEN, u32::BITS) {
+    match read_short(bytes) {
+        Some((bits, len)) => Varint::Read { bits, len, lost: false },
+        None => match read_groups(bytes, MAX_LEN, u32::BITS) {
             Varint::Read { bits, len, lost } => Varint::Read { bits: bits as u32, len, lost },
             Varint::Truncated => Varint::Truncated,
             Varint::TooLong => Varint::TooLong,

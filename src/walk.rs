@@ -205,7 +205,7 @@ pub enum FieldValue<'a> {
 
 impl FieldValue<'_> {
     /// Bytes of a value that is bytes; 0 of any other.
-    #[inline]
+    #[inline(always)]
     pub fn byte_len(&self) -> usize {
         match self {
             FieldValue::Binary(bytes) => bytes.len(),
@@ -288,7 +288,7 @@ impl Noting for Labelled {
 }
 
 /// The bytes of a message that count against the limits: those of its fields and of its headers.
-#[inline]
+#[inline(always)]
 pub fn message_len(fields: &[FieldValue<'_>], block: Option<Cursor<'_>>) -> usize {
     fields.iter().map(FieldValue::byte_len).sum::<usize>() + block.map_or(0, |block| block.remaining())
 }

@@ -203,24 +203,30 @@ impl Column {
     }
 
     /// Appends fields of messages, by a loop of the column's type where there are many.
-    pub fn push_fields<'f>(&mut self, fields: impl Iterator<Item = &'f FieldValue<'f>>) {
+    pub fn push_fields<'f>(&mut self, fields: impl ExactSizeIterator<Item = &'f FieldValue<'f>>) {
+        let (first, valid) = (self.valid.count(), &mut self.valid);
         match &mut self.data {
             Data::Int64(numbers) => {
-                for field in fields {
-                    let number = if let FieldValue::Int64(number) = field { Some(*number) } else { None };
-                    numbers.push(number.unwrap_or_default());
-                    self.valid.push(number.is_some());
-                }
+                valid.push_all(fields.len());
+                numbers.extend(fields.enumerate().map(|(place, field)| {
+                    let FieldValue::Int64(number) = field else {
+                        valid.clear(first + place);
+                        return 0;
+                    };
+                    *number
+                }));
             }
             Data::Bytes(runs) => {
-                for field in fields {
-                    let bytes: Option<&[u8]> = match field {
-                        FieldValue::Binary(bytes) => Some(bytes),
-                        FieldValue::Id(id) => Some(id),
-                        _ => None,
-                    };
-                    runs.push(bytes.unwrap_or_default());
-                    self.valid.push(bytes.is_some());
+                valid.push_all(fields.len());
+                for (place, field) in fields.enumerate() {
+                    runs.push(match field {
+                        FieldValue::Binary(bytes) => bytes,
+                        FieldValue::Id(id) => id,
+                        _ => {
+                            valid.clear(first + place);
+                            &[]
+                        }
+                    });
                 }
             }
             _ => fields.for_each(|field| self.push(value_of(field))),

@@ -21,7 +21,7 @@ use crate::header::Header;
 use crate::kernel::buffer::Seen;
 use crate::kernel::frame::Frame as _;
 use crate::kernel::{self, Block, ROWS};
-use crate::mode::{Exact, Fast, Mode, OnLoss, Stop};
+use crate::mode::{Either, Exact, Fast, Mode, OnLoss, Stop};
 use crate::op::not_a_batch;
 use crate::walk::{
     self, Batch, Block as _, Envelope, FieldValue, Messages as Each, Noting, Presence, ReadOptions, Sink, message_len,
@@ -169,6 +169,7 @@ struct Rows<'v, 'a, B: Batch> {
 }
 
 impl<'a, B: Batch> Rows<'_, 'a, B> {
+    #[inline(always)]
     fn both(&mut self) -> &mut Both<'a, B::Message> {
         let verb = self.verb;
         self.both.get_or_insert_with(|| Both::new(verb))
@@ -209,9 +210,16 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         self.rows.push(self.row as i64);
     }
 
-    /// Keeps a message for the kernels; false if the exact routine has to take it.
-    fn keep(&mut self, fields: &[FieldValue<'a>], block: Option<Cursor<'a>>, mode: &Exact) -> Result<bool, Stop> {
-        let options = self.verb.options;
+    /// Keeps a message of so many bytes for the kernels; false if the exact routine has to take it.
+    #[inline(always)]
+    fn keep(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
+        len: usize,
+        mode: &Exact,
+    ) -> Result<bool, Stop> {
+        let options = &self.verb.options;
         // The kernels pass types without a name.
         let is_strict = options.strict_kinds && Frame::<B>::TYPED;
         let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && mode.faults.is_empty();
@@ -219,28 +227,25 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         else {
             return Ok(false);
         };
-        let kept = self.pending.fields.len();
-        let verb = self.verb;
-        let both = self.both.get_or_insert_with(|| Both::new(verb));
-        self.pending.fields.extend(both.list.kept(fields));
         // An upper bound of what the message adds to any one column.
-        let text = |field: &FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
-        let kept_fields = &self.pending.fields[kept..];
-        let len = message_len(kept_fields, Some(headers)) + kept_fields.iter().map(text).sum::<usize>();
+        let text = |field: FieldValue<'_>| if let FieldValue::Text(text) = field { text.len() } else { 0 };
+        let len = len + self.both().list.kept(fields).map(text).sum::<usize>();
         if !self.pending.rows.has_room(ROWS, len) {
-            let fields = self.pending.fields.split_off(kept);
             self.flush()?;
-            self.pending.fields = fields;
         }
         if self.pending.headers.is_empty() {
             (self.pending.number, self.pending.place) = (mode.messages, mode.place);
         }
+        let verb = self.verb;
+        let both = self.both.get_or_insert_with(|| Both::new(verb));
+        self.pending.fields.extend(both.list.kept(fields));
         self.pending.rows.push(Some(span), len);
         self.pending.headers.push(headers);
         Ok(true)
     }
 
     /// Has the kernels read the messages that were kept, and the exact routine those that they cannot.
+    #[inline(never)]
     fn flush(&mut self) -> Result<(), Stop> {
         let mut pending = std::mem::take(&mut self.pending);
         let (all, options, max_offset) = (pending.headers.len(), self.verb.options, self.max_offset);
@@ -271,6 +276,19 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         if self.has_ended() { Err(Stop) } else { Ok(()) }
     }
 
+    /// Reads a message that is not kept for the kernels, after those that are.
+    #[inline(never)]
+    fn read_exactly(
+        &mut self,
+        fields: &[FieldValue<'a>],
+        block: Option<Cursor<'a>>,
+        exact: &mut Exact,
+    ) -> Result<(), Stop> {
+        self.flush()?;
+        let kept: Vec<_> = self.both().list.kept(fields).collect();
+        self.message_now(&kept, block, exact)
+    }
+
     /// Reads a message by the exact routine, with the fields that are kept.
     fn message_now(
         &mut self,
@@ -281,11 +299,11 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         let (options, on_error) = (self.verb.options, self.verb.on_error);
         let both = self.both();
         both.begin_row();
-        let mut faults = Vec::new();
-        if !exact.faults.is_empty() || walk_fast::<B>(kept, block, options, both).is_err() {
+        let (mut faults, mut fast) = (Vec::new(), Fast::new(OnLoss::Raise));
+        if !exact.faults.is_empty() || walk_message::<B, _>(kept, block, options, &mut fast, both).is_err() {
             both.abort_row();
             let framed = std::mem::take(&mut exact.broken);
-            let ended = walk_exactly::<B>(kept, block, options, exact, both);
+            let ended = walk_message::<B, _>(kept, block, options, exact, both);
             // A block that breaks leaves the frame, and so the messages after this one, as they were.
             let broken = std::mem::replace(&mut exact.broken, framed);
             faults = std::mem::take(&mut exact.faults);
@@ -427,6 +445,8 @@ impl<'a, E: Envelope> Sink<'a> for Both<'a, E> {
 impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
     type Within<'b> = Rows<'v, 'b, B>;
 
+    // Inlined where the fields are made: what kind of value each of them is does not have to be asked for there.
+    #[inline(always)]
     fn message<M: Noting>(
         &mut self,
         fields: &[FieldValue<'a>],
@@ -436,14 +456,12 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
         if self.has_ended() {
             return Err(Stop);
         }
-        self.verb.options.limits.check_message(message_len(fields, block), mode.noted())?;
-        let exact = mode.noted();
-        if self.keep(fields, block, exact)? {
-            return Ok(());
+        let (len, exact) = (message_len(fields, block), mode.noted());
+        self.verb.options.limits.check_message(len, exact)?;
+        match self.keep(fields, block, len, exact)? {
+            true => Ok(()),
+            false => self.read_exactly(fields, block, exact),
         }
-        self.flush()?;
-        let kept: Vec<_> = self.both().list.kept(fields).collect();
-        self.message_now(&kept, block, exact)
     }
 
     fn unreadable<M: Noting>(&mut self, mode: &mut M) -> Result<(), Stop> {
@@ -482,41 +500,24 @@ impl<'v, 'a, B: Batch> Each<'a> for Rows<'v, 'a, B> {
     }
 }
 
-/// One message into both sinks, which are left as they are when it is not whole.
-fn walk_fast<'a, B: Batch>(
+/// Reads one message into both sinks. In fast mode, the first error ends it; in exact mode, what can be read is kept.
+fn walk_message<'a, B: Batch, M: Mode>(
     kept: &[FieldValue<'a>],
     block: Option<Cursor<'a>>,
     options: ReadOptions,
+    mode: &mut M,
     sink: &mut Both<'a, B::Message>,
 ) -> Result<(), Stop> {
-    let mut mode = Fast::new(OnLoss::Raise);
     sink.list.push_kept(kept);
-    let presence = match block {
-        None => Presence::Absent,
-        Some(cursor) => {
-            <B::Message as Envelope>::Block::walk(cursor, options, &mut mode, sink)?;
-            Presence::Whole
+    let walked = block.map(|cursor| <B::Message as Envelope>::Block::walk(cursor, options, mode, sink));
+    let presence = match (walked, mode.either()) {
+        (None, _) => Presence::Absent,
+        (Some(Err(Stop)), Either::Fast(_)) => return Err(Stop),
+        (Some(Err(Stop)), Either::Exact(_)) => Presence::Broken,
+        (Some(Ok(())), Either::Exact(exact)) if exact.faults.iter().any(|fault| fault.header.is_some()) => {
+            Presence::Damaged
         }
-    };
-    sink.end_row(presence, &mut mode)
-}
-
-/// One message with something wrong into both sinks.
-fn walk_exactly<'a, B: Batch>(
-    kept: &[FieldValue<'a>],
-    block: Option<Cursor<'a>>,
-    options: ReadOptions,
-    mode: &mut Exact,
-    sink: &mut Both<'a, B::Message>,
-) -> Result<(), Stop> {
-    sink.list.push_kept(kept);
-    let presence = match block {
-        None => Presence::Absent,
-        Some(cursor) => match <B::Message as Envelope>::Block::walk(cursor, options, mode, sink) {
-            Err(Stop) => Presence::Broken,
-            Ok(()) if mode.faults.iter().any(|fault| fault.header.is_some()) => Presence::Damaged,
-            Ok(()) => Presence::Whole,
-        },
+        (Some(Ok(())), _) => Presence::Whole,
     };
     mode.enter_header(None);
     sink.end_row(presence, mode)

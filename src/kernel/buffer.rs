@@ -1,6 +1,6 @@
 //! Growing buffers that kernels append to: byte runs behind offsets, and validity bitmaps.
 
-use std::{ptr, slice};
+use std::slice;
 
 use super::COPY;
 
@@ -294,20 +294,6 @@ impl<'b> Tail<'b> {
     pub unsafe fn keep(&mut self, len: usize) {
         self.len += len;
         debug_assert!(self.len <= self.bytes.capacity());
-    }
-
-    /// Appends bytes in general.
-    ///
-    /// # Safety
-    ///
-    /// The tail was made for them.
-    #[inline(always)]
-    pub unsafe fn push(&mut self, bytes: &[u8]) {
-        // SAFETY: the caller's contract.
-        unsafe {
-            ptr::copy_nonoverlapping(bytes.as_ptr(), self.place(), bytes.len());
-            self.keep(bytes.len());
-        }
     }
 
     /// What was appended since there were `from` bytes.

@@ -163,26 +163,27 @@ unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_, F
 }
 
 impl<F: Frame> Take for Output<'_, F> {
+    const HAS_NULL_BRANCH: bool = true;
+
     #[inline(always)]
-    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> bool {
+    unsafe fn short(
+        &mut self,
+        key: *const u8,
+        key_len: usize,
+        value: *const u8,
+        value_len: usize,
+        is_null: bool,
+    ) -> bool {
         // SAFETY: `SLACK` bytes lie behind the row; the writers were made for its headers.
         unsafe {
             copy(key, self.keys.place());
-            copy(value, self.values.place());
+            if is_null {
+                self.has_value.clear(self.values.count());
+            } else {
+                copy(value, self.values.place());
+            }
             self.keys.end_run(key_len);
             self.values.end_run(value_len);
-        }
-        true
-    }
-
-    #[inline(always)]
-    unsafe fn short_null(&mut self, key: *const u8, key_len: usize) -> bool {
-        // SAFETY: as above.
-        unsafe {
-            copy(key, self.keys.place());
-            self.keys.end_run(key_len);
-            self.has_value.clear(self.values.count());
-            self.values.end_run(0);
         }
         true
     }

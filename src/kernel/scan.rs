@@ -317,38 +317,10 @@ struct Scan<'s, 't, 'a, F, V> {
 }
 
 impl<'a, F: Frame, V: Visit<'a>> Take for Scan<'_, '_, 'a, F, V> {
-    #[inline(always)]
-    unsafe fn short(&mut self, key: *const u8, key_len: usize, value: *const u8, value_len: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.untyped(key, key_len, value, value_len, false) }
-    }
+    const HAS_NULL_BRANCH: bool = false;
 
     #[inline(always)]
-    unsafe fn short_null(&mut self, key: *const u8, key_len: usize) -> bool {
-        // SAFETY: the caller's contract; a null has no bytes.
-        unsafe { self.untyped(key, key_len, key, 0, true) }
-    }
-
-    #[inline(always)]
-    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
-        self.found += 1;
-        let Parts { key_len, value_len, is_null, key_type, value_type, .. } = parts;
-        // SAFETY: the caller's contract.
-        unsafe {
-            note_key::<F>(start, parts, self.odd_keys);
-            let (key, value) = (start.add(parts.key), start.add(parts.value));
-            let header = Header { key, key_len, key_type, value, value_len, is_null, value_type };
-            self.visit.header(self.place, header)
-        }
-    }
-}
-
-impl<'a, F: Frame, V: Visit<'a>> Scan<'_, '_, 'a, F, V> {
-    /// # Safety
-    ///
-    /// As for [`Take::short`].
-    #[inline(always)]
-    unsafe fn untyped(
+    unsafe fn short(
         &mut self,
         key: *const u8,
         key_len: usize,
@@ -361,6 +333,19 @@ impl<'a, F: Frame, V: Visit<'a>> Scan<'_, '_, 'a, F, V> {
         // SAFETY: the caller's contract.
         unsafe {
             note_short_key(key, key_len, self.odd_keys);
+            self.visit.header(self.place, header)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn long(&mut self, start: *const u8, parts: Parts) -> bool {
+        self.found += 1;
+        let Parts { key_len, value_len, is_null, key_type, value_type, .. } = parts;
+        // SAFETY: the caller's contract.
+        unsafe {
+            note_key::<F>(start, parts, self.odd_keys);
+            let (key, value) = (start.add(parts.key), start.add(parts.value));
+            let header = Header { key, key_len, key_type, value, value_len, is_null, value_type };
             self.visit.header(self.place, header)
         }
     }
@@ -419,30 +404,21 @@ fn keys_are_text<F: Frame>(row: Span<'_>) -> bool {
 /// `COPY` bytes are readable at `bytes`; `len` is at most 63.
 #[inline(always)]
 unsafe fn has_high_bit(bytes: *const u8, len: usize) -> bool {
-    const { assert!(COPY == 64) };
-    // SAFETY: the caller's contract.
-    let (low, high) = unsafe { (high_bits(&*bytes.cast()), high_bits(&*bytes.add(32).cast())) };
-    let bits = u64::from(low) | u64::from(high) << 32;
-    bits << 1 << (63 - len) != 0
-}
-
-/// A bit for each byte that is not ASCII, the first in the lowest bit.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn high_bits(bytes: &[u8; 32]) -> u32 {
-    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_movemask_epi8};
-    // SAFETY: SSE2 is part of every x86-64; both loads lie within the 32 bytes and need no alignment.
-    unsafe {
-        let first = bytes.as_ptr().cast::<__m128i>();
-        let low = _mm_movemask_epi8(_mm_loadu_si128(first)) as u32;
-        let high = _mm_movemask_epi8(_mm_loadu_si128(first.add(1))) as u32;
-        low | high << 16
-    }
-}
-
-/// A bit for each byte that is not ASCII, the first in the lowest bit.
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-fn high_bits(bytes: &[u8; 32]) -> u32 {
-    bytes.iter().rev().fold(0, |bits, byte| bits << 1 | u32::from(byte >> 7))
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    /// The high bits of as many bytes as are read, and zeros behind them.
+    const MASK: [u64; 2 * COPY / 8] = {
+        let mut mask = [0; 2 * COPY / 8];
+        let mut word = 0;
+        while word < COPY / 8 {
+            mask[word] = HIGH;
+            word += 1;
+        }
+        mask
+    };
+    // SAFETY: the caller's contract; of the mask's 128 bytes, 64 are read, the first of them at `64 - len`.
+    let (bytes, mask) = unsafe {
+        let mask = MASK.as_ptr().cast::<u8>().add(COPY - len);
+        (bytes.cast::<[u64; COPY / 8]>().read_unaligned(), mask.cast::<[u64; COPY / 8]>().read_unaligned())
+    };
+    bytes.iter().zip(mask).fold(0, |high, (bytes, mask)| high | bytes & mask) != 0
 }

@@ -238,7 +238,8 @@ fn read_records<'a, M: Noting, V: Messages<'a>>(
     Ok(())
 }
 
-#[inline]
+// Inlined, so that a sink sees which fields are numbers.
+#[inline(always)]
 fn open_record<'a, M: Mode>(batch: &Header2, mut record: Cursor<'a>, mode: &mut M) -> Result<Opened<'a, Fields<'a>>> {
     // Kafka has given the attributes of a record no meaning yet.
     let _: i8 = record.number("record attributes", Big, mode)?;
@@ -270,7 +271,7 @@ fn open_record<'a, M: Mode>(batch: &Header2, mut record: Cursor<'a>, mode: &mut 
 }
 
 /// `varint length or -1, bytes`
-#[inline]
+#[inline(always)]
 fn nullable_run<'a, M: Mode>(
     record: &mut Cursor<'a>,
     length: &'static str,
