@@ -44,7 +44,7 @@ class Finding:
 class Report:
     """What :func:`examine` returned in each place, the driver first; Spark's settings; findings. A table when printed."""
 
-    places: dict[str, Mapping[str, Any]]
+    places: Mapping[str, Mapping[str, Any]]
     settings: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 

@@ -41,7 +41,10 @@ def run_scan(
     row_of(format)
     found = _scanned(parquet, column, format, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
-        _write(html, found.html(title=f"Headers of {path.name}"))
+        try:
+            _write(html, found.html(title=f"Headers of {path.name}"))
+        except ModuleNotFoundError as error:
+            raise Failure(str(error)) from error
     if json:
         print(json_text(found.to_dict(), indent=2))
     else:

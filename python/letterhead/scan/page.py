@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.scan.guesses import CONFIDENCES, Guess
 from letterhead.scan.key import KeyScan
-from letterhead.scan.plots import bar, histogram
+from letterhead.scan.plots import histogram
 from letterhead.scan.sketch import Histogram, Sampled
 from letterhead.scan.table import percent, summary
 
 __all__ = ["page"]
 
+_MOST_PLOTTED = 100
+"""Keys with histograms: to draw one takes some 25 ms."""
+
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --dim: #5b6675; --paper: #fff; --rest: #e4e8ee; --part: #2f6fb3;
-  --null: #c0682a; --line: #cfd6df; --panel: #f6f8fa; --good: #2c7a4b; --doubt: #9a6700; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e3e8ef; --dim: #9aa6b5; --paper: #14181e; --rest: #2a313b;
-  --part: #6aa8e8; --null: #e0935a; --line: #343d49; --panel: #1b2129; --good: #63c38a; --doubt: #d9a94a; } }
+:root { color-scheme: light dark; --ink: #1c2430; --dim: #5b6675; --paper: #fff; --line: #cfd6df; --panel: #f6f8fa; --good: #2c7a4b; --doubt: #9a6700; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e3e8ef; --dim: #9aa6b5; --paper: #14181e; --line: #343d49; --panel: #1b2129; --good: #63c38a; --doubt: #d9a94a; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); margin: 0 auto;
   max-width: 66rem; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
@@ -30,8 +31,7 @@ pre { background: var(--panel); border: 1px solid var(--line); border-radius: 6p
 th { text-align: left; font-weight: 600; color: var(--dim); font-size: 13px; }
 th, td { padding: .25rem .8rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td.key { overflow-wrap: anywhere; min-width: 9rem; max-width: 18rem; } td.number, th.number { text-align: right; }
-svg.bar { vertical-align: middle; margin-right: .5rem; } svg .rest { fill: var(--rest); } svg .part { fill: var(--part); }
-svg .null { fill: var(--null); } svg line { stroke: var(--line); } svg text { fill: var(--dim); font: 11px system-ui, sans-serif; }
+meter { margin-right: .5rem; height: .8rem; vertical-align: middle; }
 section { border: 1px solid var(--line); border-radius: 8px; padding: .9rem 1.1rem; margin: 1rem 0; }
 .head { display: flex; flex-wrap: wrap; gap: .2rem 1rem; align-items: baseline; margin-bottom: .4rem; }
 .plots { display: flex; flex-wrap: wrap; gap: .5rem 2rem; margin: .5rem 0; } figure { margin: 0; } figcaption { font-size: 13px; }
@@ -77,9 +77,8 @@ def _overview(keys: Sequence[KeyScan]) -> str:
     rows = []
     for place, key in enumerate(keys):
         found, cells = key.statistics, summary(key)
-        present = bar(found.rows / max(key.of_rows, 1), label=f"in {found.rows:,} of {key.of_rows:,} rows", width=110)
-        null = bar(found.nulls / max(found.headers, 1), label=f"{found.nulls:,} of {found.headers:,} null", kind="null",
-                   width=50)  # fmt: skip
+        present = _meter(found.rows, key.of_rows, f"in {found.rows:,} of {key.of_rows:,} rows")
+        null = _meter(found.nulls, found.headers, f"{found.nulls:,} of {found.headers:,} null")
         rows.append(
             f'<tr><td class="key mono"><a href="#key-{place}">{text(cells["key"])}</a></td>'
             f'<td class="nowrap">{present}{cells["rows"]}</td>'
@@ -92,6 +91,10 @@ def _overview(keys: Sequence[KeyScan]) -> str:
         f'<th class="number">{name}</th>' for name in ("repeated", "bytes", "in total", "position")
     )
     return f'<div class="wide"><table><thead><tr>{head}<th>may be</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _meter(part: float, whole: float, label: str) -> str:
+    return f'<meter value="{part:.0f}" max="{max(whole, 1):.0f}" title="{label}" aria-label="{label}"></meter>'
 
 
 def _tag(guesses: list[Guess]) -> str:
@@ -112,14 +115,17 @@ def _section(place: int, key: KeyScan) -> str:
         else "never repeated",
         f"{'' if found.sample.is_all else 'about '}{found.distinct:,} distinct",
     ]
-    plots = _figure("bytes of a value", found.sizes) + _figure("position in the row, from 0", found.positions)
+    drawn = place < _MOST_PLOTTED
+    plots = _figure("bytes of a value", found.sizes, drawn) + _figure(
+        "position in the row, from 0", found.positions, drawn
+    )
     return (
         f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key.guesses)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
     )
 
 
-def _figure(what: str, numbers: Histogram) -> str:
+def _figure(what: str, numbers: Histogram, drawn: bool) -> str:
     if numbers.low is None:
         return ""
     spread = (
@@ -128,7 +134,7 @@ def _figure(what: str, numbers: Histogram) -> str:
         else f"always {numbers.low:,}"
     )
     caption = f"{what}: {spread}" + (" (least, median, greatest)" if numbers.low != numbers.high else "")
-    return f"<figure>{histogram(numbers, what=what)}<figcaption>{caption}</figcaption></figure>"
+    return f"<figure>{histogram(numbers, what=what) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
 
 
 def _guesses(key: KeyScan) -> str:
@@ -137,7 +143,7 @@ def _guesses(key: KeyScan) -> str:
     for guess in key.guesses:
         drawn = ""
         if guess.bits is not None and plain:
-            drawn = bar(guess.bits / plain, label=f"{guess.bits:,.0f} bits", width=110) + f"{guess.bits:,.0f}"
+            drawn = _meter(guess.bits, plain, f"{guess.bits:,.0f} bits") + f"{guess.bits:,.0f}"
         rows.append(
             f'<tr><td class="nowrap"><code>{guess.type}</code></td>'
             f'<td><span class="tag {guess.confidence}">{guess.confidence}</span></td>'

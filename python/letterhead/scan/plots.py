@@ -1,58 +1,54 @@
-"""Plots as SVG, small enough to stand in a page: bars of shares, and histograms."""
+"""Histograms for the page of a scan, drawn by matplotlib as SVG: they need no network and no script."""
 
 from __future__ import annotations
 
-import html
+import io
 from collections.abc import Sequence
 
+from letterhead.extras import needed
 from letterhead.scan.sketch import EXACT, Histogram
 
-__all__ = ["bar", "histogram"]
+__all__ = ["histogram"]
 
-_WIDTH, _HEIGHT = 280, 76
 _MOST_BARS = 32
-
-
-def bar(share: float, *, label: str, kind: str = "", width: int = 160) -> str:
-    """Draw a share of 1 as a bar; `kind` is the class that gives it its colour."""
-    filled = max(0.0, min(1.0, share)) * width
-    return (
-        f'<svg class="bar" width="{width}" height="10" viewBox="0 0 {width} 10" role="img" '
-        f'aria-label="{html.escape(label)}"><title>{html.escape(label)}</title>'
-        f'<rect class="rest" width="{width}" height="10" rx="2"/>'
-        f'<rect class="part {kind}" width="{filled:.1f}" height="10" rx="2"/></svg>'
-    )
+_INK, _BAR = "#7a8594", "#2f6fb3"  # read on light and on dark pages
 
 
 def histogram(numbers: Histogram, *, what: str) -> str:
-    """Draw how often each number was seen, numbers from left to right; many of them are put together."""
+    """Draw how often each number was seen, as an SVG element; many numbers are put together.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If matplotlib is not installed.
+    """
+    with needed("a page with plots", "'letterhead[plots]'"):
+        import matplotlib
+        from matplotlib.figure import Figure
     bars = _bars(numbers)
     if not bars:
         return ""
-    highest = max(count for _, _, count in bars)
-    step = _WIDTH / len(bars)
-    drawn = []
-    for place, (low, high, count) in enumerate(bars):
-        height = max(1.0, count / highest * (_HEIGHT - 32)) if count else 0
-        title = f"{what} {low:,}{f' to {high:,}' if high != low else ''}: {count:,}"
-        drawn.append(
-            f'<rect class="part" x="{place * step + 0.5:.1f}" y="{_HEIGHT - 16 - height:.1f}" '
-            f'width="{min(max(step - 1, 0.5), 40):.1f}" height="{height:.1f}"><title>{title}</title></rect>'
-        )
-    ends = [f'<text x="0" y="{_HEIGHT - 3}">{bars[0][0]:,}</text>']
-    if len(bars) > 1:
-        ends.append(f'<text x="{_WIDTH}" y="{_HEIGHT - 3}" text-anchor="end">{bars[-1][1]:,}</text>')
-    most = f'<text x="{_WIDTH}" y="10" text-anchor="end" class="most">most {highest:,}</text>'
-    return (
-        f'<svg class="plot" width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{what}: {bars[0][0]:,} to {bars[-1][1]:,}">'
-        f'<line x1="0" y1="{_HEIGHT - 15.5}" x2="{_WIDTH}" y2="{_HEIGHT - 15.5}"/>{"".join(drawn)}{"".join(ends)}{most}'
-        "</svg>"
-    )
+    figure = Figure(figsize=(2.9, 0.85))
+    axes = figure.add_axes((0.14, 0.24, 0.82, 0.62))
+    axes.bar(range(len(bars)), [count for _, _, count in bars], color=_BAR, width=0.9 if len(bars) > 1 else 0.2)
+    axes.set_xlim(-0.6, max(len(bars) - 0.4, 1))
+    ends = [0, len(bars) - 1] if len(bars) > 1 else [0]
+    axes.set_xticks(ends, [f"{bars[0][0]:,}", f"{bars[-1][1]:,}"][: len(ends)], fontsize=7, color=_INK)
+    most = max(count for _, _, count in bars)
+    axes.set_yticks([most], [f"{most:,}"], fontsize=7, color=_INK)
+    axes.tick_params(color=_INK)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(_INK)
+    written = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": what}):
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(written, format="svg", transparent=True, metadata=nothing)
+    drawn = written.getvalue()
+    return drawn[drawn.index("<svg") :].replace("<svg", f'<svg class="plot" role="img" aria-label="{what}"', 1)
 
 
 def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
-    """Give the least and the greatest number of each bar, and its count: equal steps, unless the span is wide."""
+    """Return the least and the greatest number of each bar, and its count: equal steps, unless the span is wide."""
     low, high = numbers.low, numbers.high
     if low is None or high is None:
         return []

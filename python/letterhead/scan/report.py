@@ -124,7 +124,7 @@ class Scan:
         }
 
     def html(self, *, title: str = "Headers") -> str:
-        """Write a page for a browser, with plots; it asks no other host for anything.
+        """Return a page for a browser, with plots; it needs no network and runs no script.
 
         Parameters
         ----------
@@ -135,6 +135,11 @@ class Scan:
         -------
         str
             HTML.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            If matplotlib is not installed (``letterhead[plots]``).
         """
         return page(title, self.headline(), self.remarks(), self.keys, self.code())
 
