@@ -72,7 +72,7 @@ def test_headers_are_columns_of_types_that_spark_has(states, samples):
     directory = samples / "streams-state-0_0"
     df = states(directory, store="latest", columns=["key", "timestamp"], headerColumns=columns)
     assert df.schema.simpleString() == (
-        "struct<key:binary,timestamp:bigint,tenant:string,amount_cents:decimal(20,0),route:array<string>,event:string>"
+        "struct<key:binary,timestamp:timestamp,tenant:string,amount_cents:decimal(20,0),route:array<string>,event:string>"
     )
     fields = {"route": lh.All("string"), "event": lh.field("string", key="ce_type")}
     table = lh.read.state(directory, store="latest", columns=["key"], headers={**columns, **fields}).read_all()
