@@ -774,7 +774,9 @@ def test_any_arrow_library_takes_it():
     with lh.read.state(SAMPLES / "streams-state-0_0", store="latest", columns=["timestamp"]) as rows:
         frame = polars.DataFrame(rows)
     values = pq.read_table(SAMPLES / "store-latest-0.parquet")["value"].to_pylist()
-    assert frame["timestamp"].dt.epoch("ms").to_list() == [lh.decode(value, "streams-timestamped").timestamp for value in values]
+    assert frame["timestamp"].dt.epoch("ms").to_list() == [
+        lh.decode(value, "streams-timestamped").timestamp for value in values
+    ]
 
 
 def test_rows_are_read_when_they_are_asked_for(task):

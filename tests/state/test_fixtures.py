@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from letterhead.state.base import HeadersBytesStore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
-from letterhead.storage import raw
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.errors import UnexpectedColumnFamilyError
 from letterhead.storage.keys import MAX_TIME
@@ -73,8 +73,8 @@ def test_a_store_with_headers_reads_what_kafka_streams_wrote(vectors: Path, tmp_
 @pytest.mark.parametrize(
     ("name", "convert"),
     [
-        ("kv-timestamped", raw.HeadersBytesStore.convert_to_header_format),
-        ("kv-plain", raw.HeadersBytesStore.convert_from_plain_to_header_format),
+        ("kv-timestamped", HeadersBytesStore.convert_to_header_format),
+        ("kv-plain", HeadersBytesStore.convert_from_plain_to_header_format),
     ],
 )
 def test_a_store_with_headers_upgrades_what_kafka_streams_wrote(

@@ -85,13 +85,7 @@ class _Records(Tally):
 
 
 def _records(
-    reader: SegmentsReader,
-    tally: _Records,
-    limit: int | None,
-    errors: ErrorPolicy,
-    *,
-    on_screen: bool,
-    numbers: bool,
+    reader: SegmentsReader, tally: _Records, limit: int | None, errors: ErrorPolicy, *, on_screen: bool, numbers: bool
 ) -> Iterator[pa.RecordBatch]:
     """Give what was read, counted; on a screen times are dates."""
     import pyarrow as pa

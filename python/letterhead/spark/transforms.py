@@ -449,10 +449,10 @@ class Transform:
         from letterhead.spark.runner import Runner
 
         columns = fields_of(df)
-        kept = kept_names(columns, self.keep, self.inputs)
-        check_no_collision(df, kept, self.names)
         df, inputs = computed(df, self.inputs)
         check_types(fields_of(df), inputs)
+        kept = kept_names(columns, self.keep, self.inputs)
+        check_no_collision(df, kept, self.names)
         if not kept and not self.names:
             raise ValueError("no columns would be left: name some that are kept or made")
         # What is both kept and read crosses once.
