@@ -31,7 +31,8 @@ def dead_letters() -> Path:
             ("offset", str(row.pop("offset"))),
         ]:
             headers.add(f"__streams.errors.{key}", value)
-        letters.append({**row, "headers": headers})
+        timestamp = round(row.pop("timestamp").timestamp() * 1000)
+        letters.append({**row, "timestamp": timestamp, "headers": headers})
     folder = Path(tempfile.mkdtemp()) / "orders-dlq-0"
     folder.mkdir()
     (folder / "00000000000000000000.log").write_bytes(lh.batch(letters, codec="zstd"))

@@ -59,7 +59,9 @@ orders = driver.create_input_topic("orders")
 for record in records:
     headers = [(header["key"], header["value"]) for header in record["headers"] or []]
     for _ in range(2):  # a producer that sends everything twice
-        orders.pipe_input(record["key"].decode(), record["value"], record["timestamp"], headers)
+        orders.pipe_input(
+            record["key"].decode(), record["value"], round(record["timestamp"].timestamp() * 1000), headers
+        )
 out = driver.create_output_topic("orders-once").read_records()
 replacing = sum("replaces" in one.headers for one in out)
 print(f"{2 * len(records)} records in, {len(out)} out, {replacing} of them replace one")

@@ -19,6 +19,9 @@ IN_A_REQUEST = 1000
 
 with lh.read.segments(SAMPLES / "orders-0", columns=["timestamp", "key", "value", "headers"]) as reader:
     topic = reader.read_all().combine_chunks()
+topic = topic.set_column(
+    0, "timestamp", topic["timestamp"].cast("int64")
+)  # milliseconds, from which Iggy's times are made
 headers = topic["headers"].combine_chunks()
 
 # What are the values? A guess is used where it is strong and leaves no choice; all others go as bytes, which lose nothing.

@@ -129,7 +129,11 @@ def _decode() -> str:
         import letterhead as lh
 
         headers = lh.decode(bytes.fromhex("08 026b 0276 026b 00 02 6b 01 04 c3a9 02 78"), "kafka")
-        return "right" if headers.pairs() == [("k", b"v"), ("k", b""), ("k", None), ("é", b"x")] else f"{headers}"
+        return (
+            "right"
+            if [(header.key, header.value) for header in headers] == [("k", b"v"), ("k", b""), ("k", None), ("é", b"x")]
+            else f"{headers}"
+        )
     except Exception as error:
         return _said(error)
 

@@ -79,8 +79,7 @@ def batches_of(transform: Any, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 def _without_times(column: Any) -> Any:
     if pa.types.is_timestamp(column.type):
-        assert column.type.unit == "us"
-        return column.cast(pa.int64())
+        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
     if pa.types.is_list(column.type) and pa.types.is_timestamp(column.type.value_type):
         return column.cast(pa.list_(pa.int64()))
     return column

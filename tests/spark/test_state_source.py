@@ -72,7 +72,7 @@ def test_headers_are_columns_of_types_that_spark_has(states, samples):
     directory = samples / "streams-state-0_0"
     df = states(directory, store="latest", columns=["key", "timestamp"], headerColumns=columns)
     assert df.schema.simpleString() == (
-        "struct<key:binary,timestamp:bigint,tenant:string,amount_cents:decimal(20,0),route:array<string>,event:string>"
+        "struct<key:binary,timestamp:timestamp,tenant:string,amount_cents:decimal(20,0),route:array<string>,event:string>"
     )
     fields = {"route": lh.All("string"), "event": lh.field("string", key="ce_type")}
     table = lh.read.state(directory, store="latest", columns=["key"], headers={**columns, **fields}).read_all()
@@ -88,7 +88,10 @@ def test_each_segment_of_each_task_is_a_partition(states, tasks):
     df = states(tasks, columns=["task", "key", "window_start", "window_end", "value"], windowSize=MINUTE)
     assert df.rdd.getNumPartitions() == 6
     assert df.groupBy("task").count().orderBy("task").collect() == [("0_0", 15), ("0_1", 15)]
-    [row] = df.where(f"task = '0_1' and window_start = {NEW_YEAR + 7 * MINUTE}").collect()
+    times = df.selectExpr(
+        "task", "key", "unix_millis(window_start) as window_start", "unix_millis(window_end) as window_end", "value"
+    )
+    [row] = times.where(f"task = '0_1' and window_start = {NEW_YEAR + 7 * MINUTE}").collect()
     assert row.asDict() == {
         "task": "0_1",
         "key": b"k1",

@@ -374,6 +374,45 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
         run_on(transform, batch)
 
 
+def test_the_column_of_errors_has_the_name_that_is_asked_for(cells):
+    transforms = [
+        lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
+        lhs.select_headers("value", "kafka", {"a": "int8"}, errors="column", error_column="problem"),
+        lhs.convert_headers("value", "kafka", target="iggy", on_loss="drop", errors="column", error_column="problem"),
+    ]
+    for transform in transforms:
+        made = cells.transform(transform)
+        assert made.columns[-1] == "problem"
+        assert "negative_count" in {row.problem[0].code for row in made.collect() if row.problem}
+    with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
+        lhs.decode_headers("value", "kafka", error_column="problem")
+
+
+def test_a_column_is_read_like_the_column_of_a_name(orders):
+    from pyspark.sql import functions as F
+
+    column, headers = F.expr("filter(headers, h -> true)"), {"tenant": "string"}
+    expected = orders.transform(lhs.select_headers("headers", "kafka", headers, keep=["offset"])).limit(3).collect()
+    made = orders.transform(lhs.select_headers(column, "kafka", headers, keep=["offset"]))
+    assert made.limit(3).collect() == expected
+    encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
+    fields = {"payload": F.lit(b"v")}
+    envelopes = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
+    assert envelopes.first().made.endswith(b"v")
+    converted = encoded.limit(3).transform(lhs.convert_headers(F.col("block"), "kafka", target="kafka", into="again"))
+    assert [row.block for row in converted.collect()] == [row.again for row in converted.collect()]
+    edited = orders.transform(lhs.edit_headers(column, into="edited", only=["tenant"]))
+    assert edited.columns == [*orders.columns, "edited"]
+    assert edited.select(lhs.header(F.col("edited"), "tenant", "string")).first()[0] == expected[0].tenant
+    assert "tenant" in lhs.scan_headers(orders.limit(10), column).keys
+    for needs_a_name in (
+        lambda: lhs.convert_headers(column, "kafka", target="iggy"),
+        lambda: lhs.edit_headers(column, drop=["a"]),
+    ):
+        with pytest.raises(ValueError, match="into= names the column that is made"):
+            needs_a_name()
+
+
 # Before a job runs ----------------------------------------------------------------------------------------------------
 
 
@@ -391,7 +430,7 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
         ),
         (lambda: lhs.decode_headers("value", "kafka", keep=["a", "a"]), ValueError, "keep names a column twice: a, a"),
         (lambda: lhs.decode_headers("value", "kafka", keep=[1]), TypeError, "a column of keep must be str, not int"),
-        (lambda: lhs.decode_headers(7, "kafka"), TypeError, "column must be str, not int"),
+        (lambda: lhs.decode_headers(7, "kafka"), TypeError, "column must be str or a Column, not int"),
         (lambda: lhs.decode_headers("v", "kafka", into="error", errors="column"), ValueError, "two columns 'error'"),
         (lambda: lhs.select_headers("value", "kafka", {"a": "itn64"}), ValueError, "did you mean 'int64'"),
         (lambda: lhs.select_headers("value", "kafka", {}), ValueError, "no columns"),

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from letterhead.errors import UnexpectedColumnFamilyError
+from letterhead.state.base import HeadersBytesStore
 from letterhead.state.rocksdb import RocksDBKeyValueStore, RocksDBSessionStore, RocksDBWindowStore
-from letterhead.storage import raw
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import MAX_TIME
 from letterhead.storage.position import Position
@@ -73,8 +73,8 @@ def test_a_store_with_headers_reads_what_kafka_streams_wrote(vectors: Path, tmp_
 @pytest.mark.parametrize(
     ("name", "convert"),
     [
-        ("kv-timestamped", raw.HeadersBytesStore.convert_to_header_format),
-        ("kv-plain", raw.HeadersBytesStore.convert_from_plain_to_header_format),
+        ("kv-timestamped", HeadersBytesStore.convert_to_header_format),
+        ("kv-plain", HeadersBytesStore.convert_from_plain_to_header_format),
     ],
 )
 def test_a_store_with_headers_upgrades_what_kafka_streams_wrote(

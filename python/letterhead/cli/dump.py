@@ -63,7 +63,7 @@ def run_dump(
     except (OSError, ValueError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
     tally = _Records()
-    records = _records(reader, tally, limit, errors, on_screen=on_screen)
+    records = _records(reader, tally, limit, errors, on_screen=on_screen, numbers=parquet is None)
     document = functools.partial(to_json, format=FORMAT) if json else None
     # It is printed below, as the command prints everything else.
     with warnings.catch_warnings(action="ignore", category=TornTailWarning):
@@ -85,19 +85,20 @@ class _Records(Tally):
 
 
 def _records(
-    reader: SegmentsReader, tally: _Records, limit: int | None, errors: ErrorPolicy, *, on_screen: bool
+    reader: SegmentsReader, tally: _Records, limit: int | None, errors: ErrorPolicy, *, on_screen: bool, numbers: bool
 ) -> Iterator[pa.RecordBatch]:
     """Give what was read, counted; on a screen times are dates."""
     import pyarrow as pa
 
     dropped = ["error"] if errors == "null" else []
     # Where there are no records, there are columns all the same.
-    none = pa.RecordBatch.from_pylist([], schema=reader.schema)
+    none = _in_milliseconds(pa.RecordBatch.from_pylist([], schema=reader.schema), numbers)
     yield (_with_dates(none) if on_screen else none).drop_columns(dropped)
     done = 0
     with progress(reader.total, "reading") as advance, reader:
         try:
             for rows in reader:
+                rows = _in_milliseconds(rows, numbers)
                 if limit is not None and tally.rows + len(rows) > limit:
                     rows, tally.more = rows.slice(0, limit - tally.rows), True
                 tally.add(len(rows), rows.column("error") if "error" in rows.schema.names else None)
@@ -108,6 +109,16 @@ def _records(
                     return
         except OSError as error:
             raise Failure(reason(error)) from error
+
+
+def _in_milliseconds(rows: pa.RecordBatch, numbers: bool) -> pa.RecordBatch:
+    """Return the timestamps of rows as numbers where they are printed: Python's own times end in the year 9999."""
+    import pyarrow as pa
+
+    if not numbers:
+        return rows
+    at = rows.schema.get_field_index("timestamp")
+    return rows.set_column(at, "timestamp", rows.column(at).cast(pa.int64()))
 
 
 def _with_dates(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -57,7 +57,7 @@ def state(
         * ``key``, without the times that stand beside it in a stored key;
         * of windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; of sessions
           ``session_start`` and ``session_end``; of versions ``valid_from`` and ``valid_to``, null for the latest version;
-        * ``timestamp``, in milliseconds as all of these times, where values have one;
+        * ``timestamp``, ``timestamp[ms, UTC]`` as all of these times, where values have one;
         * ``value``, the payload; null where a version says that there is none;
         * ``headers``, where the store keeps them.
     headers : mapping of str to str or Field, optional

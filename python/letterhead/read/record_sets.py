@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import HeaderError, unknown_name
+from letterhead.read.times import TIMES, as_times
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -138,6 +139,8 @@ class Rows:
             "columns": read, "headers": headers, "errors": errors, "dialect": dialect, "limits": limits
         }  # fmt: skip
         self._names = named
+        self._time = TIMES[dialect]
+        self._strict = errors == "raise"
         made = pa.schema(list(self._messages(pa.array([], pa.binary())).type))
         self.schema = pa.schema([self._field(name, made) for name in named])
 
@@ -200,16 +203,18 @@ class Rows:
         return lha.messages(cells, "record-batch", **self._options)
 
     def _field(self, name: str, made: pa.Schema) -> pa.Field:
-        return pa.field(name, SAME[name]) if name in SAME else made.field(name)
+        type = SAME.get(name) or (self._time if name == "timestamp" else made.field(name).type)
+        return pa.field(name, type)
 
     def _arranged(self, rows: pa.RecordBatch, same: Mapping[str, Any]) -> pa.RecordBatch:
-        columns = [
-            pa.repeat(pa.scalar(same[field.name], field.type), len(rows))
-            if field.name in SAME
-            else rows.column(field.name)
-            for field in self.schema
-        ]
+        columns = [self._column(rows, field, same) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _column(self, rows: pa.RecordBatch, field: pa.Field, same: Mapping[str, Any]) -> pa.Array:
+        if field.name in SAME:
+            return pa.repeat(pa.scalar(same[field.name], field.type), len(rows))
+        column = rows.column(field.name)
+        return as_times(column, field.type, strict=self._strict) if field.name == "timestamp" else column
 
 
 def batches_of(record_set: Any, start: int = 0, most: int | None = None) -> tuple[list[Batch], int]:

@@ -285,7 +285,8 @@ class Wanted:
 
     def _within(self, rows: pa.RecordBatch | None, bounds: Bounds) -> list[pa.RecordBatch]:
         if rows is not None and bounds.of_time:
-            times = pc.fill_null(rows.column("timestamp"), -1)
+            times = rows.column("timestamp")
+            times = pc.fill_null(times.cast(pa.timestamp("ms", "UTC")).cast(pa.int64()), -1)
             unread = pc.is_null(rows.column("offset"))
             since = pa.scalar(True) if bounds.since is None else pc.greater_equal(times, bounds.since)
             until = pa.scalar(True) if bounds.until is None else pc.less(times, bounds.until)

@@ -12,6 +12,7 @@ from letterhead import arrow as lha
 from letterhead.errors import DamagedRowError, DecodeError, Fault, StoreChoiceError, check_name, unknown_name
 from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
+from letterhead.read.times import TIMES, as_times
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import MAX_TIME
 
@@ -43,7 +44,7 @@ class StoreColumns:
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a row that is not whole, as in :func:`letterhead.arrow.decode`.
     dialect : {"arrow", "spark"}, default "arrow"
-        Types of the columns that ``headers`` asks for.
+        Types of times, and of the columns that ``headers`` asks for.
     limits : Limits, optional
         The most to read of a value.
 
@@ -136,13 +137,14 @@ class StoreColumns:
     def _fields(self) -> dict[str, pa.DataType]:
         """Give the columns that stores of the kind have, and their types."""
         kind = self._kind
-        fields = {name: _INTEGERS.get(name, pa.binary()) for name in _KEYS[kind.name]}
+        time = TIMES[self._dialect]
+        fields = {name: time if name in _TIMES else _INTEGERS.get(name, pa.binary()) for name in _KEYS[kind.name]}
         if kind.keys == "versioned":
-            fields |= {"valid_from": pa.int64(), "valid_to": pa.int64()}
+            fields |= {"valid_from": time, "valid_to": time}
         if self._window_size is not None:
-            fields["window_end"] = pa.int64()
+            fields["window_end"] = time
         if kind.values != "plain" and kind.keys in ("key-value", "window"):
-            fields["timestamp"] = pa.int64()
+            fields["timestamp"] = time
         fields["value"] = pa.binary()
         if kind.values == "headers":
             fields["headers"] = lha.decode(_EMPTY, self._format).type.field("headers").type
@@ -155,6 +157,8 @@ class StoreColumns:
         for name, label in _labels(rows.store).items():
             if name in self._wanted:
                 made[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
+        for name in _TIMES & self._wanted & made.keys():
+            made[name] = as_times(made[name], TIMES[self._dialect], strict=self._errors == "raise")
         if self._errors == "column":
             made["error"] = rows.faults()
         return pa.RecordBatch.from_arrays([made[name] for name in self.schema.names], schema=self.schema)
@@ -352,7 +356,10 @@ _INTEGERS = {
     "session_end": pa.int64(),
     "timestamp": pa.int64(),
 }
-"""Columns that are integers, and their types."""
+"""Columns that are stored as integers, and their types."""
+
+_TIMES = {"window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to", "timestamp"}
+"""Columns of milliseconds since 1970, which become times."""
 
 _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "key-value": {"key": (0, _END)},

@@ -11,8 +11,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from letterhead.errors import DecodeError, UnexpectedColumnFamilyError, unknown_name
-from letterhead.read.state_directory import Found, Segment, StoreChoiceError
+from letterhead.errors import DecodeError, StoreChoiceError, UnexpectedColumnFamilyError, unknown_name
+from letterhead.read.state_directory import Found, Segment
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import MAX_TIME, TimeOrderedSessionKeys, TimeOrderedWindowKeys, session_parts, window_parts
 from letterhead.storage.layouts import (

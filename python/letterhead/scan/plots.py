@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from letterhead.extras import needed
+from letterhead._optional_dependencies import needed
 from letterhead.scan.sketch import EXACT, Histogram
 
 __all__ = ["histogram"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead.errors import DecodeError, check_name
 from letterhead.types import Field, field, normalise, plain_key
@@ -295,13 +295,15 @@ def _by_arrow(
     import pyspark
     from pyspark.sql import functions as F
 
-    from letterhead.spark.runner import HeaderKernel
+    from letterhead import arrow as lha
+    from letterhead.spark.runner import ArrowFunction
     from letterhead.spark.schemas import declared
 
     if not hasattr(F, "arrow_udf"):
         raise ValueError(f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}: "
                          "use select_headers")  # fmt: skip
     columns = {name: wanted}
-    schema = declared("select", format, columns=columns, errors=errors, dialect="spark", limits=limits)
-    kernel = HeaderKernel(format, columns, errors, limits)
-    return F.arrow_udf(kernel.header, schema.spark[0].dataType)(column)
+    options: dict[str, Any] = {"columns": columns, "errors": errors, "dialect": "spark", "limits": limits}
+    schema = declared("select", format, **options)
+    kernel = ArrowFunction(lha.select, {"format": format, **options}, only=True)
+    return F.arrow_udf(kernel.read, schema.spark[0].dataType)(column)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
-from letterhead.spark.frame import Input, check_types, fields_of, named, unused_name
+from letterhead.spark.frame import Input, check_column, check_types, computed, fields_of, is_column, named, unused_name
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,8 +20,9 @@ __all__ = ["edit_headers"]
 
 
 def edit_headers(
-    column: str = "headers",
+    column: str | Column = "headers",
     *,
+    into: str | None = None,
     only: Keys | None = None,
     drop: Keys | None = None,
     rename: Renames | None = None,
@@ -38,9 +39,11 @@ def edit_headers(
 
     Parameters
     ----------
-    column : str, default "headers"
-        Name of the column of headers, ``array<struct<key:string,value:binary>>``, as Spark's Kafka source gives it with
+    column : str or Column, default "headers"
+        The column of headers, ``array<struct<key:string,value:binary>>``, as Spark's Kafka source gives it with
         ``includeHeaders`` and its sink takes it.
+    into : str, optional
+        Name of the column that is made; by default the one that is read, in its place. A Column needs it.
     only : sequence of str, or function of Column, optional
         Keys of the headers that stay, or what tells of a key whether it is one: ``lambda key: key.startswith("ce_")``.
     drop : sequence of str, or function of Column, optional
@@ -89,8 +92,10 @@ def edit_headers(
     >>> edited.where(lhs.header("headers", "source_offset", "int64") == F.col("offset")).count()
     10000
     """
-    if not isinstance(column, str):
-        raise TypeError(f"column must be str, not {_name_of(column)}")
+    check_column("column", column)
+    if into is None and not isinstance(column, str):
+        raise ValueError("into= names the column that is made, as a Column has no name to be replaced")
+    made_name: Any = column if into is None else into
     check_name("nulls value", nulls, ("insert", "skip"))
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
     news = _news(insert)
@@ -100,7 +105,8 @@ def edit_headers(
 
     def edited(df: DataFrame) -> DataFrame:
         fields = fields_of(df)
-        check_types(fields, [Input(column, "headers are edited in", (_HEADERS,))])
+        df, [read] = computed(df, [Input(column, "headers are edited in", (_HEADERS,))])
+        check_types(fields_of(df), [read])
         # Columns of their own first: what is random is then drawn once, though it is looked at more than once.
         places = {n: unused_name(f"inserted_{n}", fields) for n, new in enumerate(news) if new.column is not None}
         wide = df.select("*", *(_column_of(news[n], fields).alias(place) for n, place in places.items()))
@@ -109,8 +115,9 @@ def edit_headers(
             _header(new.key, _constant(new.value) if n not in places else _written(new, places[n], given[places[n]]))
             for n, new in enumerate(news)
         ]
-        headers = _with(_without(named(column), only, drop, rename), made, nulls == "skip")
-        return wide.select(*(headers.alias(name) if name == column else named(name) for name in fields))
+        headers = _with(_without(named(read.name), only, drop, rename), made, nulls == "skip")
+        names = dict.fromkeys([*fields, made_name])
+        return wide.select(*(headers.alias(name) if name == made_name else named(name) for name in names))
 
     return edited
 
@@ -183,9 +190,9 @@ def _new(key: str, given: Any) -> _New:
         return _New(key, given)
     if isinstance(given, str):
         return _New(key, given.encode())
-    if _is_column(given):
+    if is_column(given):
         return _New(key, column=given)
-    if not isinstance(given, tuple) or len(given) != 2 or not (isinstance(given[0], str) or _is_column(given[0])):
+    if not isinstance(given, tuple) or len(given) != 2 or not (isinstance(given[0], str) or is_column(given[0])):
         raise TypeError(f"header {key!r}: str, bytes, None, a Column or a pair (column, type) is inserted, "
                         f"not {_name_of(given)}: a number is (F.lit(3), 'int32')")  # fmt: skip
     try:
@@ -195,11 +202,6 @@ def _new(key: str, given: Any) -> _New:
     if type.endswith(":amqp"):
         raise ValueError(f"header {key!r}: type '{type}' is read, and not written")
     return _New(key, column=given[0], type=type)
-
-
-def _is_column(given: object) -> bool:
-    # Up to Spark 3.5 a Column of Connect has a class of its own, which cannot be imported without Connect.
-    return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(given).__mro__)
 
 
 # Expressions ----------------------------------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ def _renamed(key: Column, rename: Any) -> Column:
 
 
 def _made(what: str, made: Any) -> Column:
-    if not _is_column(made):
+    if not is_column(made):
         raise TypeError(f"the function of {what} must give a Column, not {_name_of(made)}")
     column: Column = made
     return column

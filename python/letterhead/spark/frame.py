@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from letterhead.errors import unknown_name
 
@@ -13,10 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Input",
+    "check_column",
     "check_no_collision",
     "check_types",
+    "computed",
     "crossing_columns",
     "fields_of",
+    "is_column",
     "kept_names",
     "named",
     "unused_name",
@@ -28,8 +31,8 @@ class Input(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Its name in the frame.
+    name : str or Column
+        Its name in the frame, or what computes it.
     purpose : str
         What it is needed for, for messages: ``"kafka is read from"``.
     types : tuple of str
@@ -38,10 +41,48 @@ class Input(NamedTuple):
         What can be done where there is no such column, for messages.
     """
 
-    name: str
+    name: Any
     purpose: str
     types: tuple[str, ...]
     hint: str = ""
+
+
+def is_column(given: object) -> bool:
+    """Return whether an argument is a Column, of classic Spark or of Connect."""
+    # Up to Spark 3.5 a Column of Connect has a class of its own, which cannot be imported without Connect.
+    return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(given).__mro__)
+
+
+def check_column(what: str, given: object) -> None:
+    """Refuse what is neither a name nor a Column.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if not isinstance(given, str) and not is_column(given):
+        raise TypeError(f"{what} must be str or a Column, not {given.__class__.__name__}")
+
+
+def computed(df: DataFrame, inputs: Sequence[Input]) -> tuple[DataFrame, list[Input]]:
+    """Return a frame in which every input is a column, and the inputs by their names in it.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The frame.
+    inputs : sequence of Input
+        Columns by name, or as Columns: these are put behind the others, under names that no column has.
+    """
+    named_inputs = []
+    for column in inputs:
+        if not isinstance(column.name, str):
+            name = unused_name("given_column", df.columns)
+            df = df.withColumn(name, column.name)
+            column = column._replace(name=name)
+        named_inputs.append(column)
+    return df, named_inputs
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
@@ -63,7 +104,7 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
 def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input]) -> list[str]:
     """Give the columns that come along: those asked for, or all that are not read."""
     if keep is None:
-        read = {column.name for column in inputs}
+        read = {column.name for column in inputs if isinstance(column.name, str)}
         return [name for name in fields if name not in read]
     for name in keep:
         if name not in fields:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.conventions.amqp import check_type
 from letterhead.errors import check_name
@@ -56,10 +56,11 @@ def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "c
     import pyarrow as pa
 
     from letterhead import arrow as lha
-    from letterhead.spark.runner import AmqpKernel
+    from letterhead.spark.runner import ArrowFunction
 
-    made = lha.amqp(pa.array([], pa.binary()), type, errors=errors, dialect="spark").type
-    return _udf(AmqpKernel(type, errors).read, made)(column)
+    options: dict[str, Any] = {"type": type, "errors": errors, "dialect": "spark"}
+    made = lha.amqp(pa.array([], pa.binary()), **options).type
+    return _udf(ArrowFunction(lha.amqp, options).read, made)(column)
 
 
 def traceparent(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
@@ -125,11 +126,11 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
 
 
 def _column(column: str | Column, reader: Reader, errors: Literal["raise", "null", "column"]) -> Column:
-    from letterhead.conventions.readers.column import result_type
-    from letterhead.spark.runner import PartKernel
+    from letterhead.conventions.readers.column import result_type, run
+    from letterhead.spark.runner import ArrowFunction
 
     check_name("errors value", errors, ("raise", "null", "column"))
-    return _udf(PartKernel(reader, errors).read, result_type(reader.type, errors))(column)
+    return _udf(ArrowFunction(run, {"reader": reader, "errors": errors}).read, result_type(reader.type, errors))(column)
 
 
 def _udf(read: Callable[[pa.Array], pa.Array], made: pa.DataType) -> Callable[[str | Column], Column]:

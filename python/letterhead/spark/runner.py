@@ -5,22 +5,17 @@ These objects travel from the driver to the workers: they hold names and options
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import pyarrow as pa
 
 from letterhead import arrow as lha
 from letterhead.errors import HeaderError
-from letterhead.types import Columns
 
-if TYPE_CHECKING:
-    from letterhead.conventions.readers.column import Reader
-    from letterhead.limits import Limits
-
-__all__ = ["AmqpKernel", "HeaderKernel", "PartKernel", "Runner"]
+__all__ = ["ArrowFunction", "Runner"]
 
 
 @dataclass(frozen=True)
@@ -107,76 +102,28 @@ class Runner:
 
 
 @dataclass(frozen=True)
-class HeaderKernel:
-    """Read one header of every row: the function of an Arrow UDF.
+class ArrowFunction:
+    """Read every value of a column: the function of an Arrow UDF.
 
     Attributes
     ----------
-    format : str
-        Name of the format.
-    columns : mapping
-        The one column that ``select`` is asked for.
-    errors : {"raise", "null"}
-        What to do with bad rows.
-    limits : Limits or None
-        The most to read.
+    function : callable
+        What reads a :class:`pyarrow.Array`.
+    options : mapping
+        Its other arguments, by name.
+    only : bool, default False
+        Whether it makes a struct of which the first column is wanted.
     """
 
-    format: str
-    columns: Columns
-    errors: Literal["raise", "null"]
-    limits: Limits | None = None
-
-    def header(self, cells: pa.Array) -> pa.Array:
-        """Read the header in every row of a batch; Spark takes the kind of UDF from the type hints."""
-        with _rows_unsaid():
-            made = lha.select(cells, self.format, self.columns, errors=self.errors, dialect="spark", limits=self.limits)
-        return made.flatten()[0]
-
-
-@dataclass(frozen=True)
-class AmqpKernel:
-    """Read AMQP primitives: the function of an Arrow UDF.
-
-    Attributes
-    ----------
-    type : str
-        What they are read as.
-    errors : {"raise", "null", "column"}
-        What to do with bad values.
-    """
-
-    type: str
-    errors: Literal["raise", "null", "column"]
+    function: Callable[..., pa.Array]
+    options: Mapping[str, Any]
+    only: bool = False
 
     def read(self, cells: pa.Array) -> pa.Array:
         """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
         with _rows_unsaid():
-            return lha.amqp(cells, self.type, errors=self.errors, dialect="spark")
-
-
-@dataclass(frozen=True)
-class PartKernel:
-    """Take the values of a convention apart: the function of an Arrow UDF.
-
-    Attributes
-    ----------
-    reader : Reader
-        What reads them.
-    errors : {"raise", "null", "column"}
-        What to do with bad values.
-    """
-
-    reader: Reader
-    errors: Literal["raise", "null", "column"]
-
-    def read(self, cells: pa.Array) -> pa.Array:
-        """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
-        # numpy comes with it, which the verbs do without.
-        from letterhead.conventions.readers.column import run
-
-        with _rows_unsaid():
-            return run(cells, self.reader, self.errors)
+            made = self.function(cells, **self.options)
+        return made.flatten()[0] if self.only else made
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import _native
 from letterhead.errors import check_name
-from letterhead.spark.frame import Input, check_types, crossing_columns, fields_of
+from letterhead.spark.frame import Input, check_column, check_types, computed, crossing_columns, fields_of
 from letterhead.spark.schemas import header_lists
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from letterhead.limits import Limits
     from letterhead.scan import Scan, Statistics
@@ -27,7 +27,7 @@ _ADDED_UP = 8
 
 def scan_headers(
     df: DataFrame,
-    column: str = "headers",
+    column: str | Column = "headers",
     format: str = "kafka",
     *,
     max_keys: int = 1000,
@@ -43,8 +43,8 @@ def scan_headers(
     ----------
     df : DataFrame
         A frame that is no stream. Of a large topic, `df.sample(0.01)` is often enough.
-    column : str, default "headers"
-        Name of a binary column, or of a column of headers as Spark's Kafka source has with ``includeHeaders``.
+    column : str or Column, default "headers"
+        A binary column, or a column of headers as Spark's Kafka source has with ``includeHeaders``.
     format : str, default "kafka"
         Name of the format.
     max_keys : int, default 1000
@@ -87,18 +87,20 @@ def scan_headers(
     rows = {row["name"]: row for row in _native.formats()}
     check_name("format", format, rows)
     lists = () if rows[format]["is_"] == "batch" else header_lists(format)
-    check_types(fields_of(df), [Input(column, f"{format} is read from", ("binary", *lists))])
+    check_column("column", column)
+    df, inputs = computed(df, [Input(column, f"{format} is read from", ("binary", *lists))])
+    check_types(fields_of(df), inputs)
     if df.isStreaming:
         raise ValueError(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or the frames that "
             "foreachBatch gives"
         )
     scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits})
-    parts = df.select(*crossing_columns([column])).mapInArrow(scanner, "part binary")
+    parts = df.select(*crossing_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
     whole = Statistics(max_keys=max_keys)
     for row in parts.repartition(_ADDED_UP).mapInArrow(add_up, "part binary").collect():
         whole.merge(pickle.loads(row["part"]))
-    return Scan(format, whole, column)
+    return Scan(format, whole, column if isinstance(column, str) else inputs[0].name)
 
 
 @dataclass(frozen=True)

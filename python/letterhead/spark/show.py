@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.errors import unknown_name
-from letterhead.spark.frame import fields_of, named
+from letterhead.spark.frame import Input, check_column, computed, fields_of, named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -20,7 +20,12 @@ _PLACE = ("topic", "partition", "offset")
 
 
 def show_headers(
-    df: DataFrame, column: str = "headers", n: int = 20, *, keep: Sequence[str] | None = None, width: int | None = 60
+    df: DataFrame,
+    column: str | Column = "headers",
+    n: int = 20,
+    *,
+    keep: Sequence[str] | None = None,
+    width: int | None = 60,
 ) -> None:
     """Print the headers of the first messages, a line for each header.
 
@@ -32,8 +37,8 @@ def show_headers(
     ----------
     df : DataFrame
         A batch frame. In a stream, ``foreachBatch(lambda df, _: lhs.show_headers(df))`` shows each batch.
-    column : str, default "headers"
-        Name of the column of headers, as Spark's Kafka source gives it with ``includeHeaders`` and as
+    column : str or Column, default "headers"
+        The column of headers, as Spark's Kafka source gives it with ``includeHeaders`` and as
         :func:`decode_headers` does for any format.
     n : int, default 20
         How many messages.
@@ -71,14 +76,16 @@ def show_headers(
     if df.isStreaming:
         raise ValueError("show_headers reads a batch frame, and this is a stream: "
                          "foreachBatch(lambda df, _: show_headers(df)) shows each batch")  # fmt: skip
+    check_column("column", column)
     fields = fields_of(df)
-    parts = _parts(column, fields)
+    df, [read] = computed(df, [Input(column, "headers are shown from", ())])
+    parts = _parts(read.name, fields_of(df))
     if keep is None:
         keep = [name for name in _PLACE if name in fields]
     for name in keep:
         if name not in fields:
             raise unknown_name("column", name, fields)
-    selected = [*(named(name).cast("string") for name in keep), _as_bytes(column, parts)]
+    selected = [*(named(name).cast("string") for name in keep), _as_bytes(read.name, parts)]
     # By position, as two kept columns may be the same.
     rows = df.select(*(each.alias(f"column_{place}") for place, each in enumerate(selected))).limit(n + 1).collect()
     head = [*map(printable, keep), "header", *(part.replace("_", " ") for part in parts), "bytes"]

@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.errors import check_name
 from letterhead.results import plain_kinds
-from letterhead.spark.frame import Input, check_no_collision, check_types, crossing_columns, fields_of, kept_names
+from letterhead.spark.frame import (
+    Input,
+    check_column,
+    check_no_collision,
+    check_types,
+    computed,
+    crossing_columns,
+    fields_of,
+    kept_names,
+)
 from letterhead.spark.schemas import Declared, declared, header_lists, spelled
 from letterhead.types import check_distinct
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from letterhead.limits import Limits
     from letterhead.results import Kinds
@@ -23,12 +32,13 @@ __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "
 
 
 def decode_headers(
-    column: str,
+    column: str | Column,
     format: str,
     *,
     into: str | None = None,
     keep: Sequence[str] | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
@@ -40,8 +50,8 @@ def decode_headers(
 
     Parameters
     ----------
-    column : str
-        Name of the binary column.
+    column : str or Column
+        The binary column, by name or as a Column, beside which all columns of the frame are others.
     format : str
         Name of the format.
     into : str, optional
@@ -50,8 +60,10 @@ def decode_headers(
         What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
         and what is read crosses into Python.
     errors : {"raise", "null", "column"}, default "raise"
-        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
-        it null and say why in a last column ``error``.
+        What to do with an error in a row: raise it, quoting the kept columns; make the row null; or make it null and
+        describe the error in a last column.
+    error_column : str, default "error"
+        Name of that last column.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
@@ -96,17 +108,18 @@ def decode_headers(
         inputs=(_bytes_input(column, format),),
         keep=_check_names("keep", keep),
         made=made,
-        names=(*names, *(["error"] if errors == "column" else [])),
+        names=_renamed((*names, *(["error"] if errors == "column" else [])), errors, error_column),
     )
 
 
 def select_headers(
-    column: str,
+    column: str | Column,
     format: str,
     columns: Columns,
     *,
     keep: Sequence[str] | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     limits: Limits | None = None,
@@ -118,35 +131,20 @@ def select_headers(
 
     Parameters
     ----------
-    column : str
-        Name of a binary column, or of a column of headers as :func:`decode_headers` gives and as Spark's Kafka source
+    column : str or Column
+        A binary column, or a column of headers as :func:`decode_headers` gives and as Spark's Kafka source
         does with ``includeHeaders``.
     format : str
         Name of the format.
     columns : mapping of str to str or Field
         Output column to a type, or to what :func:`letterhead.field` or :func:`letterhead.All` gave.
-    keep : sequence of str, optional
-        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
-        and what is read crosses into Python.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
-        it null and say why in a last column ``error``.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    keep, errors, error_column, lenient, strict_kinds, limits
+        As in :func:`decode_headers`.
 
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame, for ``df.transform``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not one of these; when it is called, if the frame does not have such columns.
+        A function from DataFrame to DataFrame; what it raises, :func:`decode_headers` says.
 
     Examples
     --------
@@ -167,15 +165,15 @@ def select_headers(
         inputs=(cells._replace(types=(*cells.types, *header_lists(format))),),
         keep=_check_names("keep", keep),
         made=made,
-        names=tuple(field.name for field in made.spark),
+        names=_renamed(tuple(field.name for field in made.spark), errors, error_column),
     )
 
 
 def encode_headers(
-    column: str,
+    column: str | Column,
     format: str,
     *,
-    fields: Mapping[str, str | None] | None = None,
+    fields: Mapping[str, str | Column | None] | None = None,
     into: str | None = None,
     keep: Sequence[str] | None = None,
     on_loss: Literal["raise", "drop", "report"] = "raise",
@@ -187,19 +185,18 @@ def encode_headers(
 
     Parameters
     ----------
-    column : str
-        Name of the column of headers, as :func:`decode_headers` gives for the format. Keys that are typed may be text;
+    column : str or Column
+        The column of headers, as :func:`decode_headers` gives for the format. Keys that are typed may be text;
         ``kind`` may be missing, and may be there where the format has none.
     format : str
         Name of the format.
-    fields : mapping of str to str or None, optional
+    fields : mapping of str to str, Column or None, optional
         Field of the envelope to the column it is in, or to ``None`` where it is null; by default the column of the same
         name.
     into : str, optional
         Name of the binary column that is made: by default ``headers`` for a block and ``value`` for an envelope.
     keep : sequence of str, optional
-        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
-        and what is read crosses into Python.
+        As in :func:`decode_headers`.
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the format cannot carry: stop; write what is nearest or leave it out; or do that and say so
         in a column ``losses``.
@@ -213,12 +210,7 @@ def encode_headers(
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame, for ``df.transform``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not one of these; when it is called, if the frame does not have such columns.
+        A function from DataFrame to DataFrame; what it raises, :func:`decode_headers` says.
 
     Examples
     --------
@@ -247,12 +239,12 @@ def encode_headers(
         keep=_check_names("keep", keep),
         made=made,
         names=(into, *(field.name for field in made.spark[1:])),
-        fields={field: input and input.name for field, input in inputs.items()} if envelope else None,
+        fields=_places_of(inputs) if envelope else None,
     )
 
 
 def convert_headers(
-    column: str,
+    column: str | Column,
     format: str,
     *,
     target: str,
@@ -263,6 +255,7 @@ def convert_headers(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: Literal["raise", "null", "column"] = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     limits: Limits | None = None,
@@ -271,45 +264,23 @@ def convert_headers(
 
     Parameters
     ----------
-    column : str
-        Name of the binary column.
+    column : str or Column
+        The binary column, by name or as a Column, beside which all columns of the frame are others.
     format : str
         Name of its format, a block or an envelope.
     target : str
         Name of the format to write, a block or an envelope.
     into : str, optional
         Name of the binary column that is made: by default that of the one that is read.
-    keep : sequence of str, optional
-        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
-        and what is read crosses into Python.
-    on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the format cannot carry: stop; write what is nearest or leave it out; or do that and say so
-        in a column ``losses``.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of kinds, as in :func:`letterhead.convert`.
-    null_headers : {"empty", "raise"}, default "empty"
-        Whether headers that are null are written as none or refused.
-    canonical : bool, default False
-        For ``iggy``: sort the headers as Iggy's own map does.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
-        it null and say why in a last column ``error``.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    on_loss, kinds, null_headers, canonical
+        As in :func:`encode_headers`.
+    keep, errors, error_column, lenient, strict_kinds, limits
+        As in :func:`decode_headers`.
 
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame, for ``df.transform``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not one of these; when it is called, if the frame does not have such columns.
+        A function from DataFrame to DataFrame; what it raises, :func:`decode_headers` says.
 
     Examples
     --------
@@ -331,7 +302,9 @@ def convert_headers(
     }
     made = declared("convert", format, **options)
     cells = _bytes_input(column, format)
-    into = column if into is None else into
+    if into is None and not isinstance(column, str):
+        raise ValueError("into= names the column that is made, as a Column has no name to be replaced")
+    into = cells.name if into is None else into
     _check_str("into", into)
     return Transform(
         verb="convert",
@@ -340,18 +313,19 @@ def convert_headers(
         inputs=(cells,),
         keep=_check_names("keep", keep),
         made=made,
-        names=(into, *(field.name for field in made.spark[1:])),
+        names=_renamed((into, *(field.name for field in made.spark[1:])), errors, error_column),
     )
 
 
 def messages(
-    column: str,
+    column: str | Column,
     format: str,
     *,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     keep: Sequence[str] | None = None,
     errors: Literal["raise", "null", "column"] = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
@@ -363,8 +337,8 @@ def messages(
 
     Parameters
     ----------
-    column : str
-        Name of the binary column.
+    column : str or Column
+        The binary column, by name or as a Column, beside which all columns of the frame are others.
     format : str
         Name of the format, a batch.
     columns : sequence of str, optional
@@ -372,31 +346,17 @@ def messages(
         the Arrow batch that Spark happened to make. Rows of a frame have no numbers: keep what names them.
     headers : mapping of str to str or Field, optional
         Headers as typed columns, as in :func:`select_headers`; they come after the fields.
-    keep : sequence of str, optional
-        What else comes along, in front: names of columns, ``[]`` for nothing. All others by default. Only what is kept
-        and what is read crosses into Python.
-    errors : {"raise", "null", "column"}, default "raise"
-        What to do with what is wrong in a row: stop with an error that quotes its kept columns, make it null, or make
-        it null and say why in a last column ``error``. Where the framing breaks, one row stands for the rest of the
-        cell.
+    errors, error_column
+        As in :func:`decode_headers`. Where the framing breaks, one row describes the rest of the batch.
     lenient : bool, default False
         Let a message go that is cut off at the end of a cell, as in what a fetch gives.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
-    text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another kind.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    keep, strict_kinds, text_keys, limits
+        As in :func:`decode_headers`.
 
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame, for ``df.transform``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not one of these; when it is called, if the frame does not have such columns.
+        A function from DataFrame to DataFrame; what it raises, :func:`decode_headers` says.
 
     Examples
     --------
@@ -421,7 +381,7 @@ def messages(
         inputs=(_bytes_input(column, format),),
         keep=_check_names("keep", keep),
         made=made,
-        names=tuple(field.name for field in made.spark[1:]),
+        names=_renamed(tuple(field.name for field in made.spark[1:]), errors, error_column),
     )
 
 
@@ -448,8 +408,8 @@ class Transform:
         What the kernel makes.
     names : tuple of str
         Names under which that leaves.
-    fields : mapping of str to str or None, optional
-        For an envelope to write: its fields and the columns they are in, or none where they are null.
+    fields : mapping of str to int or None, optional
+        For an envelope to write: its fields and the places of their columns in ``inputs``, or none where they are null.
     """
 
     verb: str
@@ -459,7 +419,7 @@ class Transform:
     keep: tuple[str, ...] | None
     made: Declared
     names: tuple[str, ...]
-    fields: Mapping[str, str | None] | None = None
+    fields: Mapping[str, int | None] | None = None
 
     def __post_init__(self) -> None:
         check_distinct(self.names)
@@ -489,20 +449,21 @@ class Transform:
         from letterhead.spark.runner import Runner
 
         columns = fields_of(df)
-        check_types(columns, self.inputs)
+        df, inputs = computed(df, self.inputs)
+        check_types(fields_of(df), inputs)
         kept = kept_names(columns, self.keep, self.inputs)
         check_no_collision(df, kept, self.names)
         if not kept and not self.names:
             raise ValueError("no columns would be left: name some that are kept or made")
         # What is both kept and read crosses once.
-        crossing = list(dict.fromkeys([*kept, *(column.name for column in self.inputs)]))
+        crossing = list(dict.fromkeys([*kept, *(column.name for column in inputs)]))
         multiplies = self.verb == "messages"
         runner = Runner(
             verb=self.verb,
             format=self.format,
             options=self.options,
             kept=tuple(kept),
-            inputs=self._places(crossing),
+            inputs=self._places([crossing.index(column.name) for column in inputs]),
             made=self.made.arrow,
             names=self.names,
             multiplies=multiplies,
@@ -512,12 +473,12 @@ class Transform:
         schema = StructType([columns[name] for name in kept] + made)
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
 
-    def _places(self, crossing: list[str]) -> Any:
-        """Say where the input is; or each field of an envelope, and of what type those are that are null."""
+    def _places(self, crossing: list[int]) -> Any:
+        """Return where the input is; or each field of an envelope, and the type of those that are null."""
         if not self.fields:
-            return crossing.index(self.inputs[0].name)
+            return crossing[0]
         types = {field.name: field.type for field in declared("decode", self.format).arrow}
-        return {field: types[field] if name is None else crossing.index(name) for field, name in self.fields.items()}
+        return {field: types[field] if place is None else crossing[place] for field, place in self.fields.items()}
 
 
 def _fields(format: str) -> list[tuple[str, str]]:
@@ -530,14 +491,31 @@ def _is_envelope(format: str) -> bool:
     return len(_fields(format)) > 1
 
 
-def _bytes_input(column: str, format: str) -> Input:
-    _check_str("column", column)
+def _renamed(names: tuple[str, ...], errors: str, error_column: object) -> tuple[str, ...]:
+    """Return the names of the columns that are made, the last of which describes errors if that is asked for."""
+    _check_str("error_column", error_column)
+    if errors == "column":
+        return *names[:-1], str(error_column)
+    if error_column != "error":
+        raise ValueError("error_column= names the column of errors='column'")
+    return names
+
+
+def _places_of(inputs: Mapping[str, Input | None]) -> dict[str, int | None]:
+    places = iter(range(len(inputs)))
+    return {field: None if input is None else next(places) for field, input in inputs.items()}
+
+
+def _bytes_input(column: str | Column, format: str) -> Input:
+    check_column("column", column)
     return Input(column, f"{format} is read from", ("binary",))
 
 
-def _field_inputs(column: str, format: str, fields: Mapping[str, str | None] | None) -> dict[str, Input | None]:
+def _field_inputs(
+    column: str | Column, format: str, fields: Mapping[str, str | Column | None] | None
+) -> dict[str, Input | None]:
     """Give the columns that the fields of a format are written from, or none for a field that is null."""
-    _check_str("column", column)
+    check_column("column", column)
     types = dict(_fields(format))
     others = [name for name in types if name != "headers"]
     fields = _mapping("fields", fields or {})
@@ -546,7 +524,7 @@ def _field_inputs(column: str, format: str, fields: Mapping[str, str | None] | N
             raise ValueError(f"{format} has no fields but its headers, and fields= names {field!r}")
         check_name("field", field, others)
         if name is not None:
-            _check_str(f"the column of field {field!r}", name)
+            check_column(f"the column of field {field!r}", name)
     inputs: dict[str, Input | None] = {}
     for field, type in types.items():
         if field == "headers":

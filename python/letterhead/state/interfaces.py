@@ -1,4 +1,4 @@
-"""What a store of bytes can do: the protocols that the stores keep and the layers above them rely on.
+"""Rows, records and iterators of stores of bytes.
 
 Keys and values are bytes, times are milliseconds. What a value holds depends on the store::
 
@@ -10,8 +10,7 @@ Keys and values are bytes, times are milliseconds. What a value holds depends on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from letterhead._context_managers import Closing
@@ -19,23 +18,9 @@ from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchEle
 from letterhead.headers import Headers
 
 if TYPE_CHECKING:
-    from letterhead.state.reads import Scan
-    from letterhead.storage.keys import SessionKey, WindowedKey
-    from letterhead.storage.position import Position
+    pass
 
-__all__ = [
-    "PUT_NOT_VALID",
-    "VALID_TO_UNDEFINED",
-    "ChangelogRecord",
-    "Context",
-    "KeyValueBytesStore",
-    "SessionBytesStore",
-    "StateStore",
-    "StoreIterator",
-    "VersionedBytes",
-    "VersionedBytesStore",
-    "WindowBytesStore",
-]
+__all__ = ["PUT_NOT_VALID", "VALID_TO_UNDEFINED", "ChangelogRecord", "Context", "StoreIterator", "VersionedBytes"]
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -215,146 +200,3 @@ class StoreIterator(Closing, Generic[K, V]):
 
     def _closed(self) -> InvalidStateStoreError:
         return InvalidStateStoreError(f"{self._what} for store {self._store} has closed")
-
-
-class StateStore(Protocol):
-    """What every store of bytes is."""
-
-    @property
-    def name(self) -> str:
-        """Name of the store."""
-
-    @property
-    def persistent(self) -> bool:
-        """Whether the rows are in files."""
-
-    @property
-    def timestamped(self) -> bool:
-        """Whether the values have timestamps: all but plain ones do, and those of sessions and versions."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the store can be used."""
-
-    @property
-    def position(self) -> Position:
-        """How far the store has read."""
-
-    def open(self, directory: Path | None, context: Context | None = None) -> None:
-        """Open the store, with its files below the directory of its task."""
-
-    def close(self) -> None:
-        """Close the store and its iterators. Closing twice is fine."""
-
-    def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Keep how far the store's changelog and its inputs have got."""
-
-    def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Put back what a changelog holds; the records' values are in the store's own form already."""
-
-
-class KeyValueBytesStore(StateStore, Protocol):
-    """Rows by key."""
-
-    def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row; ``None`` removes it."""
-
-    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Write a row if there is none, and give the one that is there."""
-
-    def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows at once."""
-
-    def delete(self, key: bytes) -> bytes | None:
-        """Remove a row, and give what it held."""
-
-    def get(self, key: bytes) -> bytes | None:
-        """Read a row."""
-
-    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
-        """Read the rows of a scan."""
-
-    def approximate_num_entries(self) -> int:
-        """Estimate how many rows there are."""
-
-
-class WindowBytesStore(StateStore, Protocol):
-    """Rows by key and window."""
-
-    @property
-    def window_size(self) -> int:
-        """Length of a window."""
-
-    @property
-    def retention(self) -> int:
-        """How long rows are kept."""
-
-    @property
-    def segment_interval(self) -> int:
-        """Length of the times whose rows are together."""
-
-    @property
-    def retain_duplicates(self) -> bool:
-        """Whether a key can have several rows in a window."""
-
-    def put(self, key: bytes, value: bytes | None, start: int) -> None:
-        """Write a row; ``None`` removes it."""
-
-    def fetch(self, key: bytes, start: int) -> bytes | None:
-        """Read a row."""
-
-    def scan(self, asked: Scan) -> StoreIterator[WindowedKey, bytes]:
-        """Read the rows of a scan."""
-
-
-class SessionBytesStore(StateStore, Protocol):
-    """Rows by key and session."""
-
-    @property
-    def retention(self) -> int:
-        """How long rows are kept."""
-
-    @property
-    def segment_interval(self) -> int:
-        """Length of the times whose rows are together."""
-
-    def put(self, key: SessionKey, value: bytes | None) -> None:
-        """Write a row; ``None`` removes it."""
-
-    def remove(self, key: SessionKey) -> None:
-        """Remove a row."""
-
-    def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
-        """Read a row."""
-
-    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
-        """Read the rows of a scan."""
-
-
-class VersionedBytesStore(StateStore, Protocol):
-    """Rows by key and time."""
-
-    @property
-    def history_retention(self) -> int:
-        """How long versions are kept that are not the latest, and how late one may come."""
-
-    @property
-    def segment_interval(self) -> int:
-        """Length of the times whose versions are together."""
-
-    def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
-        """Write a version; ``None`` says that from then on there is no value. Give until when it is valid."""
-
-    def delete(self, key: bytes, timestamp: int) -> VersionedBytes | None:
-        """Say that there is no value from a time on, and give the version that was valid then."""
-
-    def get(self, key: bytes) -> VersionedBytes | None:
-        """Read the latest version."""
-
-    def get_as_of(self, key: bytes, timestamp: int) -> VersionedBytes | None:
-        """Read the version that was valid at a time."""
-
-    def versions(
-        self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
-    ) -> StoreIterator[bytes, VersionedBytes]:
-        """Read the versions that were valid at some time between two, the newest first unless told otherwise."""

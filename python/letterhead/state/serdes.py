@@ -404,53 +404,15 @@ class StateSerdes(Generic[K, V]):
         self.value_serde = value_serde
 
     def key_from(self, raw_key: bytes | None, headers: Headers | _NotGiven = _NOT_GIVEN) -> K | None:
-        """Make a key of bytes.
-
-        Parameters
-        ----------
-        raw_key : bytes or None
-            The bytes.
-        headers : Headers
-            The headers beside them.
-
-        Returns
-        -------
-        object
-            The key.
-        """
+        """Return the key of bytes and the headers beside them."""
         return self.key_serde.deserialize(self.topic, _given(headers, "key_from"), raw_key)
 
     def value_from(self, raw_value: bytes | None, headers: Headers | _NotGiven = _NOT_GIVEN) -> V | None:
-        """Make a value of bytes.
-
-        Parameters
-        ----------
-        raw_value : bytes or None
-            The bytes.
-        headers : Headers
-            The headers beside them.
-
-        Returns
-        -------
-        object
-            The value.
-        """
+        """Return the value of bytes and the headers beside them."""
         return self.value_serde.deserialize(self.topic, _given(headers, "value_from"), raw_value)
 
     def raw_key(self, key: K | None, headers: Headers | _NotGiven = _NOT_GIVEN) -> bytes | None:
-        """Make bytes of a key.
-
-        Parameters
-        ----------
-        key : object
-            The key.
-        headers : Headers
-            The headers beside it, to which the serializer may add.
-
-        Returns
-        -------
-        bytes or None
-            The bytes.
+        """Return the bytes of a key; the serializer may add to the headers.
 
         Raises
         ------
@@ -460,19 +422,7 @@ class StateSerdes(Generic[K, V]):
         return serialize(self.key_serde, self.topic, _given(headers, "raw_key"), key, "key")
 
     def raw_value(self, value: V | None, headers: Headers | _NotGiven = _NOT_GIVEN) -> bytes | None:
-        """Make bytes of a value.
-
-        Parameters
-        ----------
-        value : object
-            The value.
-        headers : Headers
-            The headers beside it, to which the serializer may add.
-
-        Returns
-        -------
-        bytes or None
-            The bytes.
+        """Return the bytes of a value; the serializer may add to the headers.
 
         Raises
         ------
@@ -483,25 +433,7 @@ class StateSerdes(Generic[K, V]):
 
 
 def serialize(serde: Serde[T], topic: str, headers: Headers, data: T | None, what: str) -> bytes | None:
-    """Make bytes of a key or a value, with an error that says how it comes to be of the wrong type.
-
-    Parameters
-    ----------
-    serde : Serde
-        The serde.
-    topic : str
-        The topic.
-    headers : Headers
-        The headers beside the object.
-    data : object
-        The object.
-    what : str
-        ``key`` or ``value``.
-
-    Returns
-    -------
-    bytes or None
-        The bytes.
+    """Return the bytes of a key or a value, which ``what`` says.
 
     Raises
     ------

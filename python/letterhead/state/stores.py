@@ -35,6 +35,12 @@ from letterhead.state.layers.metered import DamagedRows, Metered
 from letterhead.state.layers.session import SessionStore, SessionStoreWithHeaders
 from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
 from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
+from letterhead.state.memory import (
+    InMemoryKeyValueStore,
+    InMemorySessionStore,
+    InMemoryVersionedStore,
+    InMemoryWindowStore,
+)
 from letterhead.state.record import RecordContext
 from letterhead.state.serdes import Serde
 from letterhead.state.suppliers import (
@@ -225,8 +231,6 @@ class Stores:
         named(name)
 
         def make(format: ValueFormat) -> Any:
-            from letterhead.state.memory import InMemoryKeyValueStore
-
             return InMemoryKeyValueStore(name, format=format)
 
         return Supplier(name, "kv", "in-memory", make, "memory")
@@ -256,8 +260,6 @@ class Stores:
         retention, size = window_times(name, retention_period, window_size)
 
         def make(format: ValueFormat) -> Any:
-            from letterhead.state.memory import InMemoryWindowStore
-
             return InMemoryWindowStore(name, retention, size, retain_duplicates, format=format)
 
         return Supplier(name, "window", "in-memory-window", make, "memory")
@@ -282,8 +284,6 @@ class Stores:
         retention = retention_of(name, retention_period)
 
         def make(format: ValueFormat) -> Any:
-            from letterhead.state.memory import InMemorySessionStore
-
             return InMemorySessionStore(name, retention, format=format)
 
         return Supplier(name, "session", "in-memory-session", make, "memory")
@@ -304,8 +304,6 @@ class Stores:
         retention, interval = versioned_times(name, history_retention, segment_interval)
 
         def make(format: ValueFormat) -> Any:
-            from letterhead.state.memory import InMemoryVersionedStore
-
             return InMemoryVersionedStore(name, retention, interval, headers=format == "headers")
 
         return Supplier(name, "versioned", "in-memory-versioned", make, "memory")

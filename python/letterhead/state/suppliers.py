@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from letterhead.state.base import ValueFormat
 from letterhead.state.layers.caching import Order
-
-if TYPE_CHECKING:
-    from letterhead.storage.database import RocksDBOptions
+from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
+from letterhead.state.rocksdb.session import RocksDBSessionStore
+from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
+from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
+from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.storage.database import RocksDBOptions
 
 __all__ = [
     "Family",
@@ -42,7 +45,18 @@ class Supplier:
     """Makes stores of bytes for a builder; the ``persistent_`` and ``in_memory_`` methods of :class:`Stores` return suppliers.
 
     Make one yourself to put a store of bytes of your own below the layers. A store whose values have headers subclasses
-    :class:`HeadersBytesStore`.
+    :class:`HeadersBytesStore`. Every store has the attributes ``name``, ``persistent``, ``timestamped``, ``is_open`` and
+    ``position``, and the methods ``open``, ``close``, ``commit`` and ``restore``; for the rest the stores in
+    ``letterhead.state.memory`` are examples:
+
+    =========  ===============================================================================================
+    family     methods
+    =========  ===============================================================================================
+    kv         ``put put_if_absent put_all delete get scan approximate_num_entries``
+    window     ``put fetch scan``, attributes ``window_size retention segment_interval retain_duplicates``
+    session    ``put remove fetch_session scan``, attributes ``retention segment_interval``
+    versioned  ``put delete get get_as_of versions``, attributes ``history_retention segment_interval``
+    =========  ===============================================================================================
 
     Parameters
     ----------
@@ -102,16 +116,10 @@ class KeyValueSuppliers:
         options : RocksDBOptions, optional
             How to open the database.
 
-        Raises
-        ------
-        TypeError
-            If the name is ``None``.
         """
         named(name)
 
         def make(_: ValueFormat) -> Any:
-            from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
-
             return RocksDBKeyValueStore(name, format=self.format, options=options)
 
         return Supplier(name, "kv", "rocksdb", make, format=self.format)
@@ -154,34 +162,19 @@ class WindowSuppliers:
         ValueError
             If a duration is negative, or the size larger than the retention.
         """
-        return self._supplier(name, retention_period, window_size, retain_duplicates, options, "segments")
-
-    def _supplier(
-        self,
-        name: str,
-        retention_period: Milliseconds,
-        window_size: Milliseconds,
-        retain_duplicates: bool,
-        options: RocksDBOptions | None,
-        order: Order,
-    ) -> Supplier:
         retention, size = window_times(name, retention_period, window_size)
 
         def make(_: ValueFormat) -> Any:
-            from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedWindowStore
-            from letterhead.state.rocksdb.window import RocksDBWindowStore
+            return RocksDBWindowStore(name, retention, size, retain_duplicates, format=self.format, options=options)
 
-            given: dict[str, Any] = {"format": self.format, "options": options}
-            if order == "segments":
-                return RocksDBWindowStore(name, retention, size, retain_duplicates, **given)
-            given["with_index"] = order == "time"
-            return RocksDBTimeOrderedWindowStore(name, retention, size, retain_duplicates, **given)
-
-        return Supplier(name, "window", "rocksdb-window", make, order, self.format)
+        return Supplier(name, "window", "rocksdb-window", make, format=self.format)
 
 
-class TimeOrderedWindowSuppliers(WindowSuppliers):
+@dataclass(frozen=True)
+class TimeOrderedWindowSuppliers:
     """Makes suppliers of window stores in RocksDB, in order of time."""
+
+    format: ValueFormat
 
     def __call__(
         self,
@@ -203,8 +196,14 @@ class TimeOrderedWindowSuppliers(WindowSuppliers):
             Keep an index by key. Without it a store writes half as much, and looks through all windows of the times when
             it is asked for keys; they come in order of time then.
         """
-        order: Order = "time" if with_index else "time-only"
-        return self._supplier(name, retention_period, window_size, retain_duplicates, options, order)
+        retention, size = window_times(name, retention_period, window_size)
+
+        def make(_: ValueFormat) -> Any:
+            return RocksDBTimeOrderedWindowStore(
+                name, retention, size, retain_duplicates, format=self.format, options=options, with_index=with_index
+            )
+
+        return Supplier(name, "window", "rocksdb-window", make, "time" if with_index else "time-only", self.format)
 
 
 @dataclass(frozen=True)
@@ -232,27 +231,19 @@ class SessionSuppliers:
         ValueError
             If the duration is negative.
         """
-        return self._supplier(name, retention_period, options, "segments")
-
-    def _supplier(
-        self, name: str, retention_period: Milliseconds, options: RocksDBOptions | None, order: Order
-    ) -> Supplier:
         retention = retention_of(name, retention_period)
 
         def make(_: ValueFormat) -> Any:
-            from letterhead.state.rocksdb.session import RocksDBSessionStore
-            from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore
+            return RocksDBSessionStore(name, retention, format=self.format, options=options)
 
-            given: dict[str, Any] = {"format": self.format, "options": options}
-            if order == "segments":
-                return RocksDBSessionStore(name, retention, **given)
-            return RocksDBTimeOrderedSessionStore(name, retention, with_index=order == "time", **given)
-
-        return Supplier(name, "session", "rocksdb-session", make, order, self.format)
+        return Supplier(name, "session", "rocksdb-session", make, format=self.format)
 
 
-class TimeOrderedSessionSuppliers(SessionSuppliers):
+@dataclass(frozen=True)
+class TimeOrderedSessionSuppliers:
     """Makes suppliers of session stores in RocksDB, in order of time."""
+
+    format: ValueFormat
 
     def __call__(
         self,
@@ -271,7 +262,14 @@ class TimeOrderedSessionSuppliers(SessionSuppliers):
         with_index : bool, default True
             Keep an index by key; see the window stores in order of time.
         """
-        return self._supplier(name, retention_period, options, "time" if with_index else "time-only")
+        retention = retention_of(name, retention_period)
+
+        def make(_: ValueFormat) -> Any:
+            return RocksDBTimeOrderedSessionStore(
+                name, retention, format=self.format, options=options, with_index=with_index
+            )
+
+        return Supplier(name, "session", "rocksdb-session", make, "time" if with_index else "time-only", self.format)
 
 
 @dataclass(frozen=True)
@@ -311,8 +309,6 @@ class VersionedSuppliers:
         retention, interval = versioned_times(name, history_retention, segment_interval)
 
         def make(_: ValueFormat) -> Any:
-            from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
-
             return RocksDBVersionedStore(name, retention, interval, headers=self.format == "headers", options=options)
 
         return Supplier(name, "versioned", "rocksdb-versioned", make, format=self.format)

@@ -34,6 +34,7 @@ __all__ = ["TestInputTopic", "TestOutputTopic", "TopologyTestDriver"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+S = TypeVar("S")
 
 
 class TopologyTestDriver(Closing):
@@ -272,27 +273,23 @@ class TopologyTestDriver(Closing):
         TopologyError
             If there is no such store.
         """
-        store = self._store(name)
-        return store if isinstance(store, TimestampedKeyValueStoreWithHeaders) else None
+        return self._typed(name, TimestampedKeyValueStoreWithHeaders)
 
     def get_versioned_key_value_store_with_headers(
         self, name: str
     ) -> VersionedKeyValueStoreWithHeaders[Any, Any] | None:
         """Give a versioned store that keeps headers; ``None`` if it is of another type."""
-        store = self._store(name)
-        return store if isinstance(store, VersionedKeyValueStoreWithHeaders) else None
+        return self._typed(name, VersionedKeyValueStoreWithHeaders)
 
     def get_timestamped_window_store_with_headers(
         self, name: str
     ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
         """Give a window store that keeps headers; ``None`` if it is of another type."""
-        store = self._store(name)
-        return store if isinstance(store, TimestampedWindowStoreWithHeaders) else None
+        return self._typed(name, TimestampedWindowStoreWithHeaders)
 
     def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
         """Give a session store that keeps headers; ``None`` if it is of another type."""
-        store = self._store(name)
-        return store if isinstance(store, SessionStoreWithHeaders) else None
+        return self._typed(name, SessionStoreWithHeaders)
 
     def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
         """Return the reads of a session store that keeps headers.
@@ -333,8 +330,7 @@ class TopologyTestDriver(Closing):
 
     def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
         """Give a versioned store without headers; ``None`` if it is of another type."""
-        store = self._store(name)
-        return store if isinstance(store, VersionedKeyValueStore) else None
+        return self._typed(name, VersionedKeyValueStore)
 
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | WindowFacade | None:
         """Give a window store of any kind, with plain values; ``None`` if it is of another type."""
@@ -399,6 +395,10 @@ class TopologyTestDriver(Closing):
             raise TopologyError(f"there is no store {name!r} (stores: {', '.join(self._task.stores) or 'none'})")
         self._context.record = RecordContext()
         return store
+
+    def _typed(self, name: str, type: type[S]) -> S | None:
+        store = self._store(name)
+        return store if isinstance(store, type) else None
 
     def _emitted(self, topic: str, record: ChangelogRecord) -> None:
         self.produced.send(topic, 0, record)

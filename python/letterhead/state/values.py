@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from letterhead.errors import DamagedRowError, DecodeError
@@ -134,6 +135,7 @@ class _WithHeaders:
         return headers
 
 
+@dataclass(frozen=True, slots=True)
 class ValueAndTimestamp(Generic[V]):
     """A value and its timestamp.
 
@@ -152,42 +154,18 @@ class ValueAndTimestamp(Generic[V]):
     True
     """
 
-    __slots__ = ("_timestamp", "_value")
-
-    def __init__(self, value: V, timestamp: int) -> None:
-        self._value = value
-        self._timestamp = timestamp
+    value: V
+    timestamp: int
 
     @classmethod
     def make(cls, value: V | None, timestamp: int) -> ValueAndTimestamp[V] | None:
-        """Make one of these, or ``None`` for a value that is null."""
+        """Return a value with its timestamp, or ``None`` for a value that is null."""
         return None if value is None else cls(value, timestamp)
 
     @staticmethod
     def get_value_or_null(of: ValueAndTimestamp[V] | None) -> V | None:
-        """Give the value, or ``None`` for ``None``."""
-        return None if of is None else of._value
-
-    @property
-    def value(self) -> V:
-        """The value."""
-        return self._value
-
-    @property
-    def timestamp(self) -> int:
-        """Milliseconds since 1970."""
-        return self._timestamp
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ValueAndTimestamp):
-            return NotImplemented
-        return bool(self._value == other._value) and self._timestamp == other._timestamp
-
-    def __hash__(self) -> int:
-        return hash((self._value, self._timestamp))
-
-    def __repr__(self) -> str:
-        return f"ValueAndTimestamp(value={self._value!r}, timestamp={self._timestamp})"
+        """Return the value, or ``None`` for ``None``."""
+        return None if of is None else of.value
 
 
 class ValueTimestampHeaders(_WithHeaders, Generic[V]):
@@ -224,44 +202,14 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
 
     @classmethod
     def make(cls, value: V | None, timestamp: int, headers: Any = None) -> ValueTimestampHeaders[V] | None:
-        """Make one of these, or ``None`` for a value that is null.
-
-        Parameters
-        ----------
-        value : object
-            The value.
-        timestamp : int
-            Milliseconds since 1970.
-        headers : Headers, optional
-            The headers; ``None`` is none.
-
-        Returns
-        -------
-        ValueTimestampHeaders or None
-            The three together.
-        """
+        """Return the value with what belongs to it, or ``None`` for a value that is null."""
         return None if value is None else cls(value, timestamp, headers)
 
     @classmethod
     def make_allow_nullable(
         cls, value: V | None, timestamp: int, headers: Any = None
     ) -> ValueTimestampHeaders[V | None]:
-        """Make one of these, of a null value too.
-
-        Parameters
-        ----------
-        value : object
-            The value.
-        timestamp : int
-            Milliseconds since 1970.
-        headers : Headers, optional
-            The headers; ``None`` is none.
-
-        Returns
-        -------
-        ValueTimestampHeaders
-            The three together.
-        """
+        """Return the value with what belongs to it, also if it is null."""
         return ValueTimestampHeaders(value, timestamp, headers)
 
     @staticmethod
@@ -329,48 +277,12 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
 
     @classmethod
     def make(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V] | None:
-        """Make one of these, or ``None`` for an aggregation that is null.
-
-        Parameters
-        ----------
-        aggregation : object
-            The aggregation.
-        headers : Headers
-            The headers.
-
-        Returns
-        -------
-        AggregationWithHeaders or None
-            Both together.
-
-        Raises
-        ------
-        TypeError
-            If the headers are ``None`` and the aggregation is not.
-        """
+        """Return the aggregation with what belongs to it, or ``None`` for an aggregation that is null."""
         return None if aggregation is None else cls(aggregation, headers)
 
     @classmethod
     def make_allow_nullable(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V | None]:
-        """Make one of these, of a null aggregation too.
-
-        Parameters
-        ----------
-        aggregation : object
-            The aggregation.
-        headers : Headers
-            The headers.
-
-        Returns
-        -------
-        AggregationWithHeaders
-            Both together.
-
-        Raises
-        ------
-        TypeError
-            If the headers are ``None``.
-        """
+        """Return the aggregation with what belongs to it, also if it is null."""
         return AggregationWithHeaders(aggregation, headers)
 
     @staticmethod
@@ -394,6 +306,7 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
         return f"AggregationWithHeaders(aggregation={self._aggregation!r}, headers={self.headers!r})"
 
 
+@dataclass(frozen=True, slots=True)
 class VersionedRecord(Generic[V]):
     """A value and the time for which it is valid.
 
@@ -413,46 +326,16 @@ class VersionedRecord(Generic[V]):
         If the value is ``None``.
     """
 
-    __slots__ = ("_timestamp", "_valid_to", "_value")
+    value: V
+    timestamp: int
+    valid_to: int | None = None
 
-    def __init__(self, value: V, timestamp: int, valid_to: int | None = None) -> None:
-        if value is None:
+    def __post_init__(self) -> None:
+        if self.value is None:
             raise TypeError("value cannot be null.")
-        self._value = value
-        self._timestamp = timestamp
-        self._valid_to = valid_to
-
-    @property
-    def value(self) -> V:
-        """The value."""
-        return self._value
-
-    @property
-    def timestamp(self) -> int:
-        """When the value begins to be valid."""
-        return self._timestamp
-
-    @property
-    def valid_to(self) -> int | None:
-        """When the value ends to be valid; ``None`` for the latest version, and where the store does not say."""
-        return self._valid_to
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return (
-            self._timestamp == other._timestamp
-            and self._valid_to == other._valid_to
-            and bool(self._value == other._value)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._value, self._timestamp, self._valid_to))
-
-    def __repr__(self) -> str:
-        return f"VersionedRecord(value={self._value!r}, timestamp={self._timestamp}, valid_to={self._valid_to})"
 
 
+@dataclass(frozen=True, slots=True, init=False)
 class VersionedRecordWithHeaders(VersionedRecord[V]):
     """A value, its headers and the time for which both are valid, as versioned stores return them.
 
@@ -478,28 +361,11 @@ class VersionedRecordWithHeaders(VersionedRecord[V]):
     VersionedRecordWithHeaders(value='v', timestamp=5, valid_to=9, headers=Headers([('tenant', b'acme')]))
     """
 
-    __slots__ = ("_headers",)
+    headers: Headers = field(init=False)
 
     def __init__(self, value: V, timestamp: int, headers: Any = None, valid_to: int | None = None) -> None:
-        super().__init__(value, timestamp, valid_to)
-        self._headers: Headers = (
-            headers if isinstance(headers, Headers) else Headers(() if headers is None else headers)
-        )
-
-    @property
-    def headers(self) -> Headers:
-        """The headers; read from a store's bytes when they are first asked for anything."""
-        return self._headers
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, VersionedRecordWithHeaders):
-            return NotImplemented
-        return super().__eq__(other) is True and self._headers == other._headers
+        VersionedRecord.__init__(self, value, timestamp, valid_to)
+        kept = headers if isinstance(headers, Headers) else Headers(() if headers is None else headers)
+        object.__setattr__(self, "headers", kept)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return (
-            f"VersionedRecordWithHeaders(value={self._value!r}, timestamp={self._timestamp}, "
-            f"valid_to={self._valid_to}, headers={self._headers!r})"
-        )

@@ -81,9 +81,9 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     """Read values as ``select`` reads those of headers; null where a value is none of the type."""
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
-    blocks = _native.encode_column(lists, "kafka")
+    blocks = _native.apply("encode", lists, "kafka")
     wanted: list[ColumnSpec] = [(type, "v", type, "last", False) for type in types]
-    read = pa.array(_native.select_column(blocks, "kafka", wanted, errors="column"))
+    read = pa.array(_native.apply("select", blocks, "kafka", columns=wanted, errors="column"))
     return {type: read.field(type) for type in types}
 
 

@@ -308,7 +308,8 @@ class _Job:
 
         made = self._rows().schema
         names = [*self.columns, *made.names[len(self.columns) :]]
-        return pa.schema([(name, _SPARK_TYPES().get(name, made.field(at).type)) for at, name in enumerate(names)])
+        types = {"timestampType": pa.int32()}
+        return pa.schema([(name, types.get(name, made.field(at).type)) for at, name in enumerate(names)])
 
 
 @dataclass
@@ -410,19 +411,11 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
         return ends
 
 
-def _SPARK_TYPES() -> dict[str, pa.DataType]:
-    import pyarrow as pa
-
-    return {"timestamp": pa.timestamp("us", "UTC"), "timestampType": pa.int32()}
-
-
 def _as_spark(name: str, column: pa.Array) -> pa.Array:
     """Make a column what Spark's own source makes of it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if name == "timestamp":
-        return column.cast(pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC"))
     if name == "timestampType":
         return pc.fill_null(column.cast(pa.int32()), -1)
     if name == "headers":  # there, no headers are null

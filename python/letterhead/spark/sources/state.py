@@ -54,7 +54,7 @@ class StateSource(DataSource):  # type: ignore[misc]
     >>> lhs.register(spark)
     >>> latest = spark.read.format("letterhead-state").option("store", "latest").load("tests/samples/streams-state-0_0")
     >>> latest.drop("headers")
-    DataFrame[key: binary, timestamp: bigint, value: binary]
+    DataFrame[key: binary, timestamp: timestamp, value: binary]
     >>> latest.count()
     6643
     """

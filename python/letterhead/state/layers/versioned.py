@@ -139,25 +139,15 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
     keeps_headers = True
 
     def put(self, key: K, value: V | None, timestamp: int, headers: Any = None) -> int:
-        """Put a version.
+        """Put a version; parameters and result are those of :meth:`VersionedKeyValueStore.put`, and one more.
 
         Parameters
         ----------
-        key : object
-            The key, which must not be null.
-        value : object
-            The value; ``None`` says that from the timestamp on there is none.
-        timestamp : int
-            When the version begins to be valid.
+        key, value, timestamp
+            As there.
         headers : Headers, optional
-            Its headers; none by default. A version without a value has none in the store; in the changelog it has
-            these, and by default those of the record at hand.
-
-        Returns
-        -------
-        int
-            When it ends to be; ``VALID_TO_UNDEFINED`` if it is the latest, ``PUT_NOT_VALID`` if it is too old for the
-            store, and was dropped.
+            The headers of the version; none by default. A version without a value has none in the store; in the
+            changelog it has these, and by default those of the record at hand.
         """
         began = perf_counter_ns()
         not_null(key)

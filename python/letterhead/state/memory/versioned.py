@@ -12,16 +12,7 @@ __all__ = ["InMemoryVersionedStore"]
 class InMemoryVersionedStore(InMemoryStore, VersionedStore):
     """A versioned store in memory, with the rows that the one in RocksDB has.
 
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    history_retention : int
-        How many milliseconds versions are kept after they ended to be valid, and how late a version may come.
-    segment_interval : int, optional
-        Length of a segment in milliseconds.
-    headers : bool, default True
-        Whether values have headers.
+    The parameters are those of :class:`~letterhead.state.versioned.VersionedStore`.
     """
 
     def _clear(self) -> None:

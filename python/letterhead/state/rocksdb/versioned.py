@@ -21,12 +21,8 @@ class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
 
     Parameters
     ----------
-    name : str
-        Name of the store.
-    history_retention : int
-        How many milliseconds versions are kept after they ended to be valid, and how late a version may come.
-    segment_interval : int, optional
-        Length of a segment in milliseconds.
+    name, history_retention, segment_interval
+        As of :class:`~letterhead.state.versioned.VersionedStore`.
     headers : bool, default True
         Whether values have headers. Rows without are converted when they are read, and moved when they are read by
         their key or written; there is no way back.
