@@ -7,7 +7,7 @@ use super::sink::RowSink;
 use crate::ask::Asked;
 use crate::error::Error;
 use crate::header::Header;
-use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
 use crate::kernel::encode;
 use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;

@@ -1,6 +1,6 @@
 //! Between two layouts: a block of rows is decoded into columns, and encoded from them.
 
-use super::buffer::{Runs, Seen, Validity};
+use super::buffer::{Runs, Seen, Validity, Values as _};
 use super::decode::{self, decode};
 use super::frame::Frame;
 use super::lists::{Bits, Columns, Lists, Strings};
@@ -31,7 +31,7 @@ impl Between {
             has_value: &mut has_value,
             ends: &mut self.ends,
         };
-        let done = decode::<F>(block, most, Seen { bytes: 1, all: 1 }, &mut lists);
+        let done = decode::<F, _>(block, most, Seen { bytes: 1, all: 1 }, &mut lists);
         let count = self.values.count();
         self.has_value.clear();
         match has_value.into_bits() {
