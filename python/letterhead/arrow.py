@@ -51,6 +51,8 @@ def decode(
     strict_kinds: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
+    threads: int = 1,
+    views: bool = False,
 ) -> Any:
     """Read a column of messages.
 
@@ -72,6 +74,14 @@ def decode(
         Of a format with typed keys: give text, and refuse keys of another kind.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    threads : int, default 1
+        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
+        one thread.
+    views : bool, default False
+        Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
+        ``column``, which the result keeps in memory, and are not copied. The keys of headers and the ``error`` column
+        are not views. For long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short
+        values are read faster without.
 
     Returns
     -------
@@ -97,6 +107,11 @@ def decode(
     >>> cells = pa.array([bytes.fromhex("02066b65790261"), None, b""])
     >>> lha.decode(cells, "kafka").to_pylist()
     [[{'key': 'key', 'value': b'a'}], None, []]
+
+    Long values that are not copied:
+
+    >>> lha.decode(cells, "kafka", views=True).type
+    ListType(list<element: struct<key: string, value: binary_view>>)
     """
     made = _native.apply(
         "decode",
@@ -107,6 +122,8 @@ def decode(
         strict_kinds=strict_kinds,
         text_keys=text_keys,
         limits=limits,
+        threads=threads,
+        views=views,
     )
     return _back(column, made)
 
@@ -119,6 +136,7 @@ def encode(
     kinds: Kinds | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
+    threads: int = 1,
 ) -> Any:
     """Write a column of messages.
 
@@ -140,6 +158,9 @@ def encode(
         Whether a null list is written as no headers or refused.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
+    threads : int, default 1
+        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
+        one thread.
 
     Returns
     -------
@@ -174,6 +195,7 @@ def encode(
         kinds=plain_kinds(kinds),
         null_headers=null_headers,
         canonical=canonical,
+        threads=threads,
     )
     return _back(column, made)
 
@@ -191,6 +213,7 @@ def convert(
     lenient: bool = False,
     strict_kinds: bool = False,
     limits: Limits | None = None,
+    threads: int = 1,
 ) -> Any:
     """Turn a column of messages of one format into bytes of another.
 
@@ -220,6 +243,9 @@ def convert(
         Refuse kind codes without a name where the source format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    threads : int, default 1
+        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
+        one thread.
 
     Returns
     -------
@@ -257,6 +283,7 @@ def convert(
         lenient=lenient,
         strict_kinds=strict_kinds,
         limits=limits,
+        threads=threads,
     )
     return _back(column, made)
 
@@ -356,6 +383,8 @@ def select(
     strict_kinds: bool = False,
     dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
+    threads: int = 1,
+    views: bool = False,
 ) -> Any:
     """Read some headers into typed columns.
 
@@ -380,6 +409,14 @@ def select(
         Types of the result. Spark has no unsigned integers, and its times are microseconds.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    threads : int, default 1
+        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
+        one thread.
+    views : bool, default False
+        Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
+        ``column``, which the result keeps in memory, and are not copied. The keys of headers and the ``error`` column
+        are not views. For long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short
+        values are read faster without.
 
     Returns
     -------
@@ -415,6 +452,8 @@ def select(
         strict_kinds=strict_kinds,
         dialect=dialect,
         limits=limits,
+        threads=threads,
+        views=views,
     )
     return _back(column, made)
 
@@ -492,7 +531,13 @@ def scan(
 
 
 def validate(
-    column: Column, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    column: Column,
+    format: str,
+    *,
+    lenient: bool = False,
+    strict_kinds: bool = False,
+    limits: Limits | None = None,
+    threads: int = 1,
 ) -> Any:
     """Say what is wrong with each message of a column.
 
@@ -508,6 +553,9 @@ def validate(
         Refuse kind codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+    threads : int, default 1
+        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
+        one thread.
 
     Returns
     -------
@@ -522,9 +570,10 @@ def validate(
     >>> found[0], found[1][0]["code"]
     (None, 'negative_count')
     """
-    return _back(
-        column, _native.apply("validate", column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+    made = _native.apply(
+        "validate", column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits, threads=threads
     )
+    return _back(column, made)
 
 
 def _back(given: object, made: _native.Column | _native.Stream) -> Any:

@@ -60,7 +60,7 @@ impl ReadAmqp {
         // Payloads are shorter than their cells; what is spelt out is longer.
         let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { cells.total_len() };
         let make = || {
-            let mut column = Column::new(self.of.scalar.arrow(self.dialect));
+            let mut column = Column::new(self.of.scalar.arrow(self.dialect), &Default::default());
             column.reserve(rows, bytes.min(input.max_offset));
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: 0 })
@@ -208,6 +208,8 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
                 runs.push(payload);
                 Some(())
             }),
+            // No view is asked of this operation; the rows are read one by one.
+            Data::TextViews(_) | Data::ByteViews(_) => 0,
         }
     }
 

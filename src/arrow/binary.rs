@@ -1,11 +1,13 @@
-//! Runs of bytes and validity as Arrow arrays.
+//! Runs of bytes, views and validity as Arrow arrays.
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, StringArray};
+use arrow_array::{ArrayRef, BinaryArray, BinaryViewArray, StringArray, StringViewArray};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
+use super::input::Bytes;
 use crate::kernel::buffer::{Runs, Validity};
+use crate::kernel::views::{Parts, Views, Window};
 
 fn parts(runs: Runs) -> (OffsetBuffer<i32>, Buffer) {
     let (offsets, bytes) = runs.into_parts();
@@ -37,4 +39,104 @@ pub fn binary(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
 pub fn nulls(validity: Validity) -> Option<NullBuffer> {
     let count = validity.count();
     validity.into_bits().map(|words| NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(words), 0, count)))
+}
+
+/// The buffers that views of a column's values may refer to.
+#[derive(Clone, Default)]
+pub struct ViewInput {
+    buffers: Vec<Buffer>,
+    windows: Arc<[Window]>,
+}
+
+impl ViewInput {
+    pub fn new(bytes: Bytes<'_>) -> Self {
+        // Offsets have 31 bits: of a larger buffer, views refer to parts that begin every GiB and overlap.
+        ViewInput::in_parts(bytes.buffers(), 1 << 30, 3 << 30)
+    }
+
+    fn in_parts(buffers: &[Buffer], step: usize, most: usize) -> Self {
+        let part = |buffer: &Buffer, start| buffer.slice_with_length(start, (buffer.len() - start).min(most));
+        let parts = |buffer| (0..Buffer::len(buffer)).step_by(step).map(move |start| part(buffer, start));
+        let buffers: Vec<_> = buffers.iter().flat_map(parts).collect();
+        let windows = Window::all(buffers.iter().map(Buffer::as_slice));
+        ViewInput { buffers, windows }
+    }
+
+    /// An empty column of views.
+    pub fn views(&self) -> Views {
+        Views::new(Arc::clone(&self.windows))
+    }
+
+    /// The views and the buffers that they refer to.
+    fn finish(&self, views: Views) -> (ScalarBuffer<u128>, Vec<Buffer>) {
+        let Parts { mut views, own, windows, refers } = views.into_parts();
+        assert!(Arc::ptr_eq(&windows, &self.windows), "views of another input");
+        let mut buffers = if refers { self.buffers.clone() } else { Vec::new() };
+        if !own.is_empty() {
+            if !refers {
+                // Nothing keeps the input alive: the only buffer has another number.
+                let number = (self.buffers.len() as u128) << 64;
+                views.iter_mut().filter(|view| **view as u32 > 12).for_each(|view| *view -= number);
+            }
+            buffers.push(Buffer::from_vec(own));
+        }
+        (ScalarBuffer::from(views), buffers)
+    }
+
+    /// A column of text.
+    ///
+    /// # Safety
+    ///
+    /// Every value is UTF-8.
+    pub unsafe fn text(&self, views: Views, nulls: Option<NullBuffer>) -> ArrayRef {
+        let (views, buffers) = self.finish(views);
+        debug_assert!(StringViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
+        // SAFETY: views refer to places in the windows, which are those of these buffers, in the same order, or to the bytes
+        // behind them; the text is the caller's contract.
+        Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
+    }
+
+    /// A column of bytes.
+    pub fn binary(&self, views: Views, nulls: Option<NullBuffer>) -> ArrayRef {
+        let (views, buffers) = self.finish(views);
+        debug_assert!(BinaryViewArray::try_new(views.clone(), buffers.clone(), nulls.clone()).is_ok());
+        // SAFETY: as above.
+        Arc::new(unsafe { BinaryViewArray::new_unchecked(views, buffers, nulls) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+
+    use super::*;
+
+    #[test]
+    fn views_refer_to_the_part_of_a_buffer_that_has_the_whole_value() {
+        let bytes = Buffer::from_vec((0..=255).collect::<Vec<u8>>());
+        let other = Buffer::from_vec(vec![7u8; 64]);
+        let input = ViewInput::in_parts(&[bytes.clone(), other.clone()], 16, 48);
+        let owned = [9u8; 40];
+        let mut values = vec![&owned[..], &other[3..33], &[], &other[..5]];
+        values
+            .extend((0..200).flat_map(|start| [&bytes[start..start + 13], &bytes[start..start + 32], &bytes[start..]]));
+        let mut views = input.views();
+        values.iter().for_each(|value| views.push(value));
+        let made = input.binary(views, None);
+        let made = made.as_binary_view();
+        assert_eq!(made.len(), values.len());
+        assert!(made.iter().zip(&values).all(|(made, value)| made == Some(*value)));
+        assert!(BinaryViewArray::try_new(made.views().clone(), made.data_buffers().to_vec(), None).is_ok());
+    }
+
+    #[test]
+    fn values_outside_the_input_do_not_keep_it() {
+        let input = ViewInput::in_parts(&[Buffer::from_vec(vec![0u8; 100])], 1 << 30, 3 << 30);
+        let mut views = input.views();
+        [&[1u8; 20][..], &[2; 3], &[3; 13]].iter().for_each(|value| views.push(value));
+        let made = input.binary(views, None);
+        assert_eq!(made.as_binary_view().data_buffers().len(), 1);
+        assert_eq!(made.as_binary_view().value(2), [3; 13]);
+    }
 }

@@ -12,11 +12,13 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
+use simdutf8::basic::from_utf8;
 
-use super::binary;
+use super::binary::{self, ViewInput};
 use crate::kernel::ROWS;
-use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
 use crate::kernel::scan::{self, Value as Found};
+use crate::kernel::views::Views;
 use crate::kind::Scalar;
 use crate::value::{ByteOrder, Value};
 use crate::walk::FieldValue;
@@ -37,6 +39,8 @@ pub enum Data {
     Float64(Vec<f64>),
     Text(Runs),
     Bytes(Runs),
+    TextViews(Views),
+    ByteViews(Views),
 }
 
 /// Matches data: one body for vectors of numbers of any type, and arms for everything else.
@@ -64,11 +68,13 @@ pub struct Column {
     of: DataType,
     data: Data,
     valid: Validity,
+    /// What views refer to.
+    input: ViewInput,
 }
 
 impl Column {
-    /// An empty column of a type that `Scalar::arrow` gives.
-    pub fn new(of: DataType) -> Self {
+    /// An empty column of a type that `Scalar::arrow` gives, or of views of such.
+    pub fn new(of: DataType, input: &ViewInput) -> Self {
         let data = match &of {
             DataType::Boolean => Data::Bool(BooleanBufferBuilder::new(0)),
             DataType::Int8 => Data::Int8(Vec::new()),
@@ -84,9 +90,11 @@ impl Column {
             DataType::Float64 => Data::Float64(Vec::new()),
             DataType::Utf8 => Data::Text(Runs::default()),
             DataType::Binary => Data::Bytes(Runs::default()),
+            DataType::Utf8View => Data::TextViews(input.views()),
+            DataType::BinaryView => Data::ByteViews(input.views()),
             other => unreachable!("no scalar has the type {other}"),
         };
-        Column { of, data, valid: Validity::default() }
+        Column { of, data, valid: Validity::default(), input: input.clone() }
     }
 
     /// Makes room for so many values, and so many bytes behind offsets.
@@ -95,6 +103,7 @@ impl Column {
             numbers => numbers.reserve_exact(values),
             Data::Bool(bits) => bits.reserve(values),
             Data::Text(runs) | Data::Bytes(runs) => runs.reserve(values, bytes),
+            Data::TextViews(views) | Data::ByteViews(views) => views.reserve(values),
         }
     }
 
@@ -108,6 +117,7 @@ impl Column {
     pub fn byte_len(&self) -> usize {
         match &self.data {
             Data::Text(runs) | Data::Bytes(runs) => runs.byte_len(),
+            Data::TextViews(views) | Data::ByteViews(views) => views.byte_len(),
             _ => 0,
         }
     }
@@ -136,8 +146,9 @@ impl Column {
             Data::Decimal(numbers) => numbers.push(wide),
             Data::Float32(numbers) => numbers.push(if let Some(Value::Float32(number)) = value { number } else { 0.0 }),
             Data::Float64(numbers) => numbers.push(if let Some(Value::Float64(number)) = value { number } else { 0.0 }),
-            Data::Text(runs) => runs.push(if let Some(Value::Text(text)) = &value { text.as_bytes() } else { &[] }),
-            Data::Bytes(runs) => runs.push(if let Some(Value::Bytes(bytes)) = value { bytes } else { &[] }),
+            Data::Text(runs) => runs.push(bytes_of(&value)),
+            Data::Bytes(runs) => runs.push(bytes_of(&value)),
+            Data::TextViews(views) | Data::ByteViews(views) => views.push(bytes_of(&value)),
         }
     }
 
@@ -151,8 +162,8 @@ impl Column {
                 | (Scalar::Int64, Data::Int64(_))
                 | (Scalar::Float32, Data::Float32(_))
                 | (Scalar::Float64, Data::Float64(_))
-                | (Scalar::String, Data::Text(_))
-                | (Scalar::Binary, Data::Bytes(_))
+                | (Scalar::String, Data::Text(_) | Data::TextViews(_))
+                | (Scalar::Binary, Data::Bytes(_) | Data::ByteViews(_))
         )
     }
 
@@ -196,6 +207,8 @@ impl Column {
                 valid = scan::append(found, seen, runs);
                 done = found.len();
             }
+            Data::TextViews(views) => (valid, done) = push_views(found, views, |bytes| from_utf8(bytes).is_ok()),
+            Data::ByteViews(views) => (valid, done) = push_views(found, views, |_| true),
             _ => {}
         }
         self.valid.push_word(valid, done);
@@ -241,6 +254,8 @@ impl Column {
             Data::Bool(bits) => bits.append_buffer(array.as_boolean().values()),
             Data::Text(runs) => runs.extend(array.as_string().value_offsets(), array.as_string::<i32>().value_data(), seen),
             Data::Bytes(runs) => runs.extend(array.as_binary().value_offsets(), array.as_binary::<i32>().value_data(), seen),
+            Data::TextViews(views) => array.as_string_view().iter().for_each(|text| views.push(text.unwrap_or_default().as_bytes())),
+            Data::ByteViews(views) => array.as_binary_view().iter().for_each(|bytes| views.push(bytes.unwrap_or_default())),
         }
     }
 
@@ -251,6 +266,7 @@ impl Column {
             numbers => numbers.truncate(len),
             Data::Bool(bits) => bits.truncate(len),
             Data::Text(runs) | Data::Bytes(runs) => runs.truncate(len),
+            Data::TextViews(views) | Data::ByteViews(views) => views.truncate(len),
         }
     }
 
@@ -278,8 +294,34 @@ impl Column {
             // SAFETY: `push` and `extend` take text, and `push_found` checks it.
             (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
             (Data::Bytes(runs), _) => binary::binary(runs, nulls),
+            // SAFETY: as above.
+            (Data::TextViews(views), _) => unsafe { self.input.text(views, nulls) },
+            (Data::ByteViews(views), _) => self.input.binary(views, nulls),
         }
     }
+}
+
+/// The bytes of a value that is text or bytes.
+fn bytes_of<'v>(value: &'v Option<Value<'_>>) -> &'v [u8] {
+    match value {
+        Some(Value::Text(text)) => text.as_bytes(),
+        Some(Value::Bytes(bytes)) => bytes,
+        _ => &[],
+    }
+}
+
+/// Appends values up to the first that is refused: a bit for each that is not null, and how many.
+fn push_views(found: &[Found<'_>], views: &mut Views, is_taken: impl Fn(&[u8]) -> bool) -> (u64, usize) {
+    let mut valid = 0;
+    for (place, value) in found.iter().enumerate() {
+        let bytes = value.bytes();
+        if !bytes.is_none_or(&is_taken) {
+            return (valid, place);
+        }
+        valid |= u64::from(bytes.is_some()) << place;
+        views.push(bytes.unwrap_or_default());
+    }
+    (valid, found.len())
 }
 
 /// The value of a field; `None` is null.
@@ -318,13 +360,16 @@ mod tests {
         for scalar in Scalar::ALL {
             for dialect in [Dialect::Arrow, Dialect::Spark] {
                 let of = scalar.arrow(dialect);
-                if !Column::new(of.clone()).takes_bytes_of(*scalar) {
+                if !Column::new(of.clone(), &ViewInput::default()).takes_bytes_of(*scalar) {
                     continue;
                 }
                 for order in [ByteOrder::Big, ByteOrder::Little] {
                     let read = Type { scalar: *scalar, coding: Coding::Spelled(Spelling::Bytes(order)) };
                     for bytes in (0..20).map(|len| [b'7', 0xc3, 0xa9].repeat(7)[..len].to_vec()) {
-                        let (mut by_bytes, mut by_value) = (Column::new(of.clone()), Column::new(of.clone()));
+                        let (mut by_bytes, mut by_value) = (
+                            Column::new(of.clone(), &ViewInput::default()),
+                            Column::new(of.clone(), &ViewInput::default()),
+                        );
                         let value = read.read(&bytes, dialect);
                         let padded = [&bytes[..], &[0; COPY]].concat();
                         // SAFETY: `COPY` bytes lie behind the value.

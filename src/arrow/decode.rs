@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int32Array, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::FieldRef;
 
-use super::binary;
+use super::binary::{self, ViewInput};
 use super::column::{Column, value_of};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::Block as Rows;
-use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
 use crate::kernel::decode::{Lists, decode, most_bytes};
 use crate::kernel::frame::Frame;
+use crate::kernel::views::Views;
 use crate::kind::{Kind, MAX_NAME_LEN, Scalar};
 use crate::mode::{Mode, Stop};
 use crate::value::ByteOrder;
@@ -65,6 +67,53 @@ impl Keys {
     }
 }
 
+/// Values as they grow.
+enum ValueColumn {
+    Runs(Runs),
+    Views(Views, ViewInput),
+}
+
+impl ValueColumn {
+    #[inline]
+    fn push(&mut self, value: &[u8]) {
+        match self {
+            ValueColumn::Runs(runs) => runs.push(value),
+            ValueColumn::Views(views, _) => views.push(value),
+        }
+    }
+
+    #[inline]
+    fn push_reversed(&mut self, value: &[u8]) {
+        match self {
+            ValueColumn::Runs(runs) => runs.push_reversed(value),
+            ValueColumn::Views(views, _) => views.push_reversed(value),
+        }
+    }
+
+    fn truncate(&mut self, count: usize) {
+        match self {
+            ValueColumn::Runs(runs) => runs.truncate(count),
+            ValueColumn::Views(views, _) => views.truncate(count),
+        }
+    }
+
+    /// Bytes behind offsets.
+    #[inline]
+    fn byte_len(&self) -> usize {
+        match self {
+            ValueColumn::Runs(runs) => runs.byte_len(),
+            ValueColumn::Views(views, _) => views.byte_len(),
+        }
+    }
+
+    fn finish(self, nulls: Option<NullBuffer>) -> ArrayRef {
+        match self {
+            ValueColumn::Runs(runs) => binary::binary(runs, nulls),
+            ValueColumn::Views(views, input) => input.binary(views, nulls),
+        }
+    }
+}
+
 /// A column of keys or of names of types.
 fn text(runs: Runs, nulls: Option<NullBuffer>) -> ArrayRef {
     // SAFETY: a name is ASCII; a key was checked by the kernel, or comes as text.
@@ -76,7 +125,7 @@ pub struct ListSink<E> {
     keys: Keys,
     /// Of formats with kinds: their names, null beside a null value.
     kinds: Option<Runs>,
-    values: Runs,
+    values: ValueColumn,
     has_value: Validity,
     lists: Vec<i32>,
     has_list: Validity,
@@ -98,9 +147,14 @@ struct Mark {
 }
 
 impl<E: Envelope> ListSink<E> {
-    pub fn new(text_keys: bool) -> Self {
+    /// `views`: fields that are text or bytes, and values of headers, become views of this input.
+    pub fn new(text_keys: bool, views: Option<&ViewInput>) -> Self {
         let types = E::FIELDS.iter().filter_map(|field| schema::field_type(field.of));
-        let fields: Vec<_> = types.map(Column::new).enumerate().collect();
+        let column = |of| match views {
+            Some(input) => Column::new(schema::with_views(&of), input),
+            None => Column::new(of, &ViewInput::default()),
+        };
+        let fields: Vec<_> = types.map(column).enumerate().collect();
         let keys = match E::Block::KEYS {
             KeyForm::Int => Keys::Int(Vec::new()),
             KeyForm::Typed if !text_keys => Keys::Typed { kinds: Runs::default(), bits: Runs::default() },
@@ -109,7 +163,10 @@ impl<E: Envelope> ListSink<E> {
         ListSink {
             keys,
             kinds: E::Block::KINDS.are_carried().then(Runs::default),
-            values: Runs::default(),
+            values: match views {
+                Some(input) => ValueColumn::Views(input.views(), input.clone()),
+                None => ValueColumn::Runs(Runs::default()),
+            },
             has_value: Validity::default(),
             lists: vec![0],
             has_list: Validity::default(),
@@ -163,15 +220,15 @@ impl<E: Envelope> ListSink<E> {
             Keys::Typed { kinds, bits } => (Some(kinds), bits),
             Keys::Int(_) => return 0,
         };
-        let mut lists = Lists {
-            key_types,
-            keys,
-            types: self.kinds.as_mut(),
-            values: &mut self.values,
-            has_value: &mut self.has_value,
-            ends: &mut self.lists,
+        let (types, has_value, ends) = (self.kinds.as_mut(), &mut self.has_value, &mut self.lists);
+        let done = match &mut self.values {
+            ValueColumn::Runs(values) => {
+                decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
+            }
+            ValueColumn::Views(values, _) => {
+                decode::<F, _>(block, most, seen, &mut Lists { key_types, keys, types, values, has_value, ends })
+            }
         };
-        let done = decode::<F>(block, most, seen, &mut lists);
         for row in &block.rows()[..done] {
             self.has_list.push(row.is_some());
             self.has_message.push(row.is_some());
@@ -247,8 +304,12 @@ impl<E: Envelope> ListSink<E> {
         let nulls = binary::nulls(self.has_value);
         let mut columns = self.keys.finish();
         columns.extend(self.kinds.map(|kinds| text(kinds, nulls.clone())));
-        columns.push(binary::binary(self.values, nulls));
-        let headers = StructArray::new(schema::header_fields::<E::Block>(self.text_keys), columns, None);
+        columns.push(self.values.finish(nulls));
+        let fields = schema::header_fields::<E::Block>(self.text_keys);
+        // Values may be views.
+        let field =
+            |(field, column): (&FieldRef, &ArrayRef)| schema::nullable(field.name(), column.data_type().clone());
+        let headers = StructArray::new(fields.iter().zip(&columns).map(field).collect(), columns, None);
         let element = schema::nullable("element", headers.data_type().clone());
         let offsets = OffsetBuffer::new(ScalarBuffer::from(self.lists));
         let lists: ArrayRef =

@@ -8,7 +8,7 @@ use crate::ask::Asked;
 use crate::error::Error;
 use crate::header::Header;
 use crate::kernel::Block as Rows;
-use crate::kernel::buffer::{Runs, Seen, Validity};
+use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
 use crate::kernel::encode;
 use crate::kernel::frame::{Frame, Rules};
 use crate::kernel::lists::Lists;

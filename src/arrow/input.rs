@@ -1,11 +1,12 @@
 //! Columns as they come in, read in place: bytes, text, and lists of headers, in each of Arrow's layouts.
 
 use std::ops::Range;
+use std::slice;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray};
 use arrow_array::{LargeListArray, ListArray, OffsetSizeTrait, StringViewArray, StructArray};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::DataType;
 
 use crate::cursor::Cursor;
@@ -66,6 +67,23 @@ impl<'a> Bytes<'a> {
                 array.is_valid(row).then(|| Cursor::within(array.value_data(), run(array.value_offsets(), row)))
             }
             Bytes::View(array) => array.is_valid(row).then(|| Cursor::new(array.value(row))),
+        }
+    }
+
+    /// The bytes of the values of a column of bytes, or of the headers of a column of lists.
+    pub fn of_values(array: &'a dyn Array) -> Option<Self> {
+        match Lists::of(array) {
+            Some(lists) => Bytes::of(lists.elements()?.column_by_name("value")?),
+            None => Bytes::of(array),
+        }
+    }
+
+    /// The buffers that values lie in.
+    pub fn buffers(self) -> &'a [Buffer] {
+        match self {
+            Bytes::Small(array) => slice::from_ref(array.values()),
+            Bytes::Large(array) => slice::from_ref(array.values()),
+            Bytes::View(array) => array.data_buffers(),
         }
     }
 

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, ListArray, StructArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef, Fields};
 
-use super::binary;
+use super::binary::{self, ViewInput};
 use super::column::Column;
 use crate::kernel::buffer::{Seen, Validity};
 
@@ -19,20 +19,20 @@ pub enum Joined {
 }
 
 impl Joined {
-    pub fn new(of: &DataType) -> Self {
+    pub fn new(of: &DataType, input: &ViewInput) -> Self {
         match of {
             DataType::List(element) => Joined::List {
                 element: Arc::clone(element),
                 ends: vec![0],
                 valid: Validity::default(),
-                elements: Box::new(Joined::new(element.data_type())),
+                elements: Box::new(Joined::new(element.data_type(), input)),
             },
             DataType::Struct(fields) => Joined::Struct {
                 fields: fields.clone(),
-                columns: fields.iter().map(|field| Joined::new(field.data_type())).collect(),
+                columns: fields.iter().map(|field| Joined::new(field.data_type(), input)).collect(),
                 valid: Validity::default(),
             },
-            of => Joined::Values(Column::new(of.clone())),
+            of => Joined::Values(Column::new(of.clone(), input)),
         }
     }
 

@@ -356,10 +356,10 @@ struct Both<'a, E: Envelope> {
 
 impl<'a, E: Envelope> Both<'a, E> {
     fn new(verb: &Messages) -> Self {
-        let list = ListSink::new(verb.options.text_keys);
+        let list = ListSink::new(verb.options.text_keys, None);
         Both {
             list: list.keep(|field| verb.asks_for(field.name)),
-            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, E::Block::KINDS.are_carried()),
+            select: SelectSink::new(&verb.wants, verb.dialect, E::Block::ORDER, E::Block::KINDS.are_carried(), None),
             nothing: Nothing::default(),
         }
     }

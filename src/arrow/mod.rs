@@ -37,6 +37,7 @@ use crate::op::write::Origin;
 use crate::value::ByteOrder;
 use crate::walk::{Batch, Block, Envelope, Is, ReadOptions, WriteOptions};
 
+use binary::ViewInput;
 use decode::ListSink;
 use encode::CellSink;
 use faults::FaultColumn;
@@ -130,11 +131,18 @@ impl<V: Verb> Visitor for TypeOf<'_, V> {
 pub struct Decode {
     pub options: ReadOptions,
     pub on_error: OnError,
+    /// Text and bytes, but not the keys of headers, become views of the input.
+    pub views: bool,
 }
 
 impl Decode {
     fn fields<E: Envelope>(&self) -> Vec<FieldRef> {
         let mut fields = schema::envelope_fields::<E>(self.options.text_keys);
+        if self.views {
+            fields
+                .iter_mut()
+                .for_each(|field| *field = schema::nullable(field.name(), schema::with_views(field.data_type())));
+        }
         if self.on_error == OnError::Column {
             fields.push(schema::nullable("error", schema::faults_type()));
         }
@@ -146,6 +154,9 @@ impl Verb for Decode {
     fn output_type<E: Envelope>(&self) -> Result<DataType, Error> {
         Ok(match self.on_error {
             OnError::Column => DataType::Struct(self.fields::<E>().into()),
+            OnError::Raise | OnError::Null if self.views => {
+                schema::with_views(&schema::decoded_type::<E>(self.options.text_keys))
+            }
             OnError::Raise | OnError::Null => schema::decoded_type::<E>(self.options.text_keys),
         })
     }
@@ -154,7 +165,8 @@ impl Verb for Decode {
         let cells = cells_of::<E>(input.column)?;
         let rows = CellRows::<E>::new(cells, self.options);
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
-        let make = || Ok(ListSink::<E>::new(self.options.text_keys));
+        let views = self.views.then(|| ViewInput::new(cells));
+        let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
         let Ran { sink, findings, until, reach } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::IS) {
@@ -304,12 +316,15 @@ pub struct Select {
     pub dialect: Dialect,
     pub options: ReadOptions,
     pub on_error: OnError,
+    /// Columns of text and bytes become views of the input.
+    pub views: bool,
 }
 
 impl Select {
     fn fields(&self) -> Vec<FieldRef> {
-        let mut fields: Vec<_> =
-            self.wants.iter().map(|want| schema::nullable(&want.output, want.arrow(self.dialect))).collect();
+        let of = |want: &Want| want.arrow(self.dialect);
+        let of = |want| if self.views { schema::with_views(&of(want)) } else { of(want) };
+        let mut fields: Vec<_> = self.wants.iter().map(|want| schema::nullable(&want.output, of(want))).collect();
         if self.on_error == OnError::Column {
             fields.push(schema::nullable("error", schema::faults_type()));
         }
@@ -325,7 +340,8 @@ impl Select {
         has_types: bool,
     ) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, self.on_error);
-        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types));
+        let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
+        let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types, views.as_ref()));
         let Ran { sink, findings, until, reach } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {

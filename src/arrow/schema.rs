@@ -44,6 +44,25 @@ pub fn headers_type<B: Block>(text_keys: bool) -> DataType {
     list_of(DataType::Struct(header_fields::<B>(text_keys)))
 }
 
+/// The same type with views for text and bytes; in headers, only for values.
+pub fn with_views(of: &DataType) -> DataType {
+    let viewed = |field: &FieldRef| nullable(field.name(), with_views(field.data_type()));
+    match of {
+        DataType::Utf8 => DataType::Utf8View,
+        DataType::Binary => DataType::BinaryView,
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
+        DataType::List(element) => match element.data_type() {
+            DataType::Struct(fields) => {
+                let is_value = |field: &FieldRef| field.name() == "value";
+                let field = |field| if is_value(field) { viewed(field) } else { Arc::clone(field) };
+                list_of(DataType::Struct(fields.iter().map(field).collect()))
+            }
+            of => list_of(with_views(of)),
+        },
+        other => other.clone(),
+    }
+}
+
 /// The type of a field other than the headers.
 pub fn field_type(of: FieldType) -> Option<DataType> {
     Some(match of {

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, ListArray};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-use super::binary;
+use super::binary::{self, ViewInput};
 use super::column::Column;
 use super::schema;
 use super::sink::RowSink;
@@ -138,8 +138,8 @@ pub struct SelectSink<'a> {
 }
 
 impl<'a> SelectSink<'a> {
-    /// `has_types`: values of the input carry a type.
-    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, has_types: bool) -> Self {
+    /// `has_types`: values of the input carry a type. `views`: text and bytes become views of this input.
+    pub fn new(wants: &[Want], dialect: Dialect, order: ByteOrder, has_types: bool, views: Option<&ViewInput>) -> Self {
         let plain = |want: &Want, column: &Column| match (want.of.coding, want.repeat) {
             (Coding::Spelled(Spelling::Bytes(spelled)), Repeat::Last | Repeat::First) => {
                 let is_plain = column.takes_bytes_of(want.of.scalar) && !want.required;
@@ -148,7 +148,11 @@ impl<'a> SelectSink<'a> {
             _ => None,
         };
         let slot = |want: &Want| {
-            let column = Column::new(want.of.scalar.arrow(dialect));
+            let of = want.of.scalar.arrow(dialect);
+            let column = match views {
+                Some(input) => Column::new(schema::with_views(&of), input),
+                None => Column::new(of, &ViewInput::default()),
+            };
             Slot {
                 want: want.clone(),
                 found: Finds::default(),

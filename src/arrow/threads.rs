@@ -12,18 +12,21 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use super::binary::ViewInput;
+use super::input::Bytes;
 use super::join::Joined;
 use super::{Input, Output};
 use crate::error::{Code, Error};
 use crate::kernel::buffer::Seen;
 
 /// Rows of a range: enough to pay for a thread, few enough that their output stays in the cache until it is joined.
-const ROWS: std::ops::RangeInclusive<usize> = 1 << 10..=1 << 12;
+const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 12;
 
 /// Ranges of each thread, where there are enough rows: the last ones that threads take end at nearly the same time.
 const RANGES: usize = 16;
@@ -45,7 +48,7 @@ pub fn apply(
     let rows = (all / threads.saturating_mul(RANGES)).clamp(*ROWS.start(), *ROWS.end());
     let ranges = all.div_ceil(rows);
     let next = AtomicUsize::new(0);
-    let joining = Mutex::new(Joining::new(all, input.max_offset));
+    let joining = Mutex::new(Joining::new(all, input));
     let run = || loop {
         let place = next.fetch_add(1, Ordering::Relaxed);
         if place >= ranges {
@@ -98,13 +101,17 @@ struct Joining {
     all: usize,
     reach: usize,
     max_offset: usize,
+    /// What views in the result refer to.
+    views: ViewInput,
     /// Some range failed: the ranges behind it are not needed.
     failed: bool,
     end: Option<End>,
 }
 
 impl Joining {
-    fn new(all: usize, max_offset: usize) -> Self {
+    fn new(all: usize, input: Input<'_>) -> Self {
+        let max_offset = input.max_offset;
+        let views = Bytes::of_values(input.column).map(ViewInput::new).unwrap_or_default();
         Joining {
             next: 0,
             early: BTreeMap::new(),
@@ -113,6 +120,7 @@ impl Joining {
             all,
             reach: 0,
             max_offset,
+            views,
             failed: false,
             end: None,
         }
@@ -143,7 +151,8 @@ impl Joining {
         if output.until < rows || self.reach > self.max_offset {
             return Err(End::Full);
         }
-        let joined = self.joined.get_or_insert_with(|| Joined::new(output.column.data_type()));
+        let new = || Joined::new(output.column.data_type(), &self.views);
+        let joined = self.joined.get_or_insert_with(new);
         joined.append(&output.column, Seen { bytes: self.rows, all: self.all });
         self.rows += rows;
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-use super::COPY;
+use super::{COPY, copy, copy_long};
 
 /// Byte strings one behind the other, with their ends: what a binary or text column is made of.
 pub struct Runs {
@@ -14,6 +14,62 @@ impl Default for Runs {
     fn default() -> Self {
         Runs { offsets: vec![0], bytes: Vec::new() }
     }
+}
+
+/// A growing column of values that kernels append to.
+pub trait Values {
+    type Writer<'w>: ValueWriter
+    where
+        Self: 'w;
+
+    fn count(&self) -> usize;
+
+    /// Back to this many values.
+    fn truncate(&mut self, count: usize);
+
+    /// A writer that appends at most `count` values of at most `bytes` bytes together.
+    fn writer(&mut self, count: usize, bytes: usize, seen: Seen) -> Self::Writer<'_>;
+}
+
+/// The end of a growing column of values.
+pub trait ValueWriter {
+    /// A length to go back to.
+    type Mark: Copy;
+
+    fn count(&self) -> usize;
+
+    fn mark(&self) -> Self::Mark;
+
+    /// Back to an earlier length.
+    fn back_to(&mut self, mark: Self::Mark);
+
+    /// Appends a value without bytes.
+    ///
+    /// # Safety
+    ///
+    /// The writer was made for this value.
+    unsafe fn push_empty(&mut self);
+
+    /// Appends a value of at most 63 bytes.
+    ///
+    /// # Safety
+    ///
+    /// The writer was made for this value; `COPY` bytes are readable at `from`.
+    unsafe fn push_short(&mut self, from: *const u8, len: usize);
+
+    /// Appends a value of any length.
+    ///
+    /// # Safety
+    ///
+    /// The writer was made for this value; `len` bytes rounded up to `COPY`, and at least `COPY`, are readable at `from`.
+    unsafe fn push_long(&mut self, from: *const u8, len: usize);
+
+    /// Appends a value of at most 16 bytes, the last first.
+    ///
+    /// # Safety
+    ///
+    /// The writer was made for this value; 16 bytes are readable at `from`; `len` is between 1 and 16.
+    unsafe fn push_reversed(&mut self, from: *const u8, len: usize);
 }
 
 /// How much of the input was seen, so that room for the rest can be estimated.
@@ -86,21 +142,8 @@ impl Runs {
     }
 
     #[inline]
-    pub fn count(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    #[inline]
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
-    }
-
-    /// Back to this many runs, and to no bytes of another one.
-    pub fn truncate(&mut self, runs: usize) {
-        self.offsets.truncate(runs + 1);
-        // Of the runs that stay none passes the largest offset.
-        let end = self.offsets.last().map_or(0, |end| *end as usize);
-        self.bytes.truncate(end);
     }
 
     /// Makes room for so many runs more, of so many bytes.
@@ -118,15 +161,6 @@ impl Runs {
         seen.reserve(&mut self.offsets, offsets.len());
         self.bytes.extend_from_slice(bytes);
         self.offsets.extend(offsets[1..].iter().map(|end| end.wrapping_add(base)));
-    }
-
-    /// A writer that appends at most `runs` runs of at most `bytes` bytes together.
-    #[inline(always)]
-    pub fn writer(&mut self, runs: usize, bytes: usize, seen: Seen) -> Writer<'_> {
-        seen.reserve(&mut self.offsets, runs);
-        seen.reserve(&mut self.bytes, bytes + COPY);
-        let (count, len) = (self.offsets.len(), self.bytes.len());
-        Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
     }
 
     /// Whether each run from there on is UTF-8, given that those before it are.
@@ -158,6 +192,31 @@ impl Runs {
     }
 }
 
+impl Values for Runs {
+    type Writer<'w> = Writer<'w>;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Back to this many runs, and to no bytes of another one.
+    fn truncate(&mut self, runs: usize) {
+        self.offsets.truncate(runs + 1);
+        // Of the runs that stay none passes the largest offset.
+        let end = self.offsets.last().map_or(0, |end| *end as usize);
+        self.bytes.truncate(end);
+    }
+
+    #[inline(always)]
+    fn writer(&mut self, runs: usize, bytes: usize, seen: Seen) -> Writer<'_> {
+        seen.reserve(&mut self.offsets, runs);
+        seen.reserve(&mut self.bytes, bytes + COPY);
+        let (count, len) = (self.offsets.len(), self.bytes.len());
+        Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
+    }
+}
+
 /// Gives memory back that was not needed, if it is worth the copy.
 fn give_back<T>(column: &mut Vec<T>) {
     if column.capacity() / 4 * 3 > column.len() {
@@ -182,24 +241,6 @@ pub struct Mark {
 }
 
 impl Writer<'_> {
-    /// How many runs there are.
-    #[inline(always)]
-    pub fn count(&self) -> usize {
-        self.count - 1
-    }
-
-    #[inline(always)]
-    pub fn mark(&self) -> Mark {
-        Mark { count: self.count, len: self.len }
-    }
-
-    /// Back to an earlier length.
-    #[inline(always)]
-    pub fn back_to(&mut self, mark: Mark) {
-        self.count = self.count.min(mark.count);
-        self.len = self.len.min(mark.len);
-    }
-
     /// Where the next run begins: `COPY` bytes are writable there beyond those that the writer was made for.
     #[inline(always)]
     pub fn place(&mut self) -> *mut u8 {
@@ -234,14 +275,53 @@ impl Writer<'_> {
             self.end_run(len);
         }
     }
+}
 
-    /// Appends a run of at most 16 bytes, the last first.
-    ///
-    /// # Safety
-    ///
-    /// The writer was made for this run; 16 bytes are readable at `from`; `len` is between 1 and 16.
+impl ValueWriter for Writer<'_> {
+    type Mark = Mark;
+
     #[inline(always)]
-    pub unsafe fn push_reversed(&mut self, from: *const u8, len: usize) {
+    fn count(&self) -> usize {
+        self.count - 1
+    }
+
+    #[inline(always)]
+    fn mark(&self) -> Mark {
+        Mark { count: self.count, len: self.len }
+    }
+
+    #[inline(always)]
+    fn back_to(&mut self, mark: Mark) {
+        self.count = self.count.min(mark.count);
+        self.len = self.len.min(mark.len);
+    }
+
+    #[inline(always)]
+    unsafe fn push_empty(&mut self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.end_run(0) };
+    }
+
+    #[inline(always)]
+    unsafe fn push_short(&mut self, from: *const u8, len: usize) {
+        // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
+        unsafe {
+            copy(from, self.place());
+            self.end_run(len);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push_long(&mut self, from: *const u8, len: usize) {
+        // SAFETY: the caller's contract; `COPY` bytes are writable behind those of the run.
+        unsafe {
+            copy_long(from, self.place(), len);
+            self.end_run(len);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push_reversed(&mut self, from: *const u8, len: usize) {
         debug_assert!((1..=16).contains(&len));
         // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
         unsafe {

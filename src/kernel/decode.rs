@@ -2,19 +2,19 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Mark, Runs, Seen, Validity, Writer};
+use super::buffer::{Mark, Runs, Seen, Validity, ValueWriter, Values, Writer};
 use super::frame::{Frame, Parts, Take};
-use super::{Block, Span, copy, copy_long, dispatch};
+use super::{Block, Span, copy, dispatch};
 use crate::kind::{Kind, MAX_NAME_LEN};
 
 /// The columns of a list of headers.
-pub struct Lists<'o> {
+pub struct Lists<'o, V = Runs> {
     /// Of layouts with types of keys.
     pub key_types: Option<&'o mut Runs>,
     pub keys: &'o mut Runs,
     /// Of layouts with types of values.
     pub types: Option<&'o mut Runs>,
-    pub values: &'o mut Runs,
+    pub values: &'o mut V,
     pub has_value: &'o mut Validity,
     /// Where the list of each row ends; of a row without a message, where it begins.
     pub ends: &'o mut Vec<i32>,
@@ -27,11 +27,11 @@ pub fn most_bytes<F: Frame>(input: usize) -> usize {
 
 dispatch! {
     /// Decodes rows until one is not readable or has more than `most` headers, and returns how many were decoded.
-    pub fn decode<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_>) -> usize = decode_block::<F>;
+    pub fn decode<F: Frame, V: Values>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize = decode_block::<F, V>;
 }
 
 #[inline(always)]
-fn decode_block<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_>) -> usize {
+fn decode_block<F: Frame, V: Values>(block: &Block<'_>, most: usize, seen: Seen, out: &mut Lists<'_, V>) -> usize {
     let (first_key, first_row) = (out.keys.count(), out.ends.len());
     let bytes = block.byte_len();
     let headers = bytes / F::MIN_LEN;
@@ -57,7 +57,7 @@ fn decode_block<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut 
                 let before = to.mark();
                 // SAFETY: a header takes `MIN_LEN` bytes of its row at least, and its parts lie in it, so that the writers
                 // were made for all headers of the block; each name takes `MAX_NAME_LEN` bytes at most.
-                if !unsafe { decode_row::<F>(*row, most, &mut to) } {
+                if !unsafe { decode_row::<F, _>(*row, most, &mut to) } {
                     to.back_to(before);
                     done = place;
                     break;
@@ -80,7 +80,7 @@ fn decode_block<F: Frame>(block: &Block<'_>, most: usize, seen: Seen, out: &mut 
     done
 }
 
-impl Lists<'_> {
+impl<V: Values> Lists<'_, V> {
     /// Back to this many ends.
     fn truncate(&mut self, ends: usize) {
         self.ends.truncate(ends);
@@ -94,32 +94,32 @@ impl Lists<'_> {
     }
 }
 
-struct Output<'w, F> {
+struct Output<'w, F, W> {
     key_types: Option<Writer<'w>>,
     keys: Writer<'w>,
     types: Option<Writer<'w>>,
-    values: Writer<'w>,
+    values: W,
     has_value: &'w mut Validity,
     frame: PhantomData<F>,
 }
 
-struct Marks {
+struct Marks<M> {
     key_types: Option<Mark>,
     keys: Mark,
     types: Option<Mark>,
-    values: Mark,
+    values: M,
 }
 
-impl<F> Output<'_, F> {
+impl<F, W: ValueWriter> Output<'_, F, W> {
     #[inline(always)]
-    fn mark(&self) -> Marks {
+    fn mark(&self) -> Marks<W::Mark> {
         let name = |names: &Option<Writer<'_>>| names.as_ref().map(Writer::mark);
         let (key_types, types) = (name(&self.key_types), name(&self.types));
         Marks { key_types, keys: self.keys.mark(), types, values: self.values.mark() }
     }
 
     #[inline(always)]
-    fn back_to(&mut self, marks: Marks) {
+    fn back_to(&mut self, marks: Marks<W::Mark>) {
         let names = [(&mut self.key_types, marks.key_types), (&mut self.types, marks.types)];
         for (names, mark) in names {
             if let (Some(names), Some(mark)) = (names, mark) {
@@ -137,7 +137,7 @@ impl<F> Output<'_, F> {
 ///
 /// The writers were made for the headers of the row.
 #[inline(always)]
-unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_, F>) -> bool {
+unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &mut Output<'_, F, W>) -> bool {
     let (start, len) = (row.start(), row.len());
     let before = to.values.count();
     // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
@@ -162,7 +162,7 @@ unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_, F
     }
 }
 
-impl<F: Frame> Take for Output<'_, F> {
+impl<F: Frame, W: ValueWriter> Take for Output<'_, F, W> {
     const HAS_NULL_BRANCH: bool = true;
 
     #[inline(always)]
@@ -179,11 +179,11 @@ impl<F: Frame> Take for Output<'_, F> {
             copy(key, self.keys.place());
             if is_null {
                 self.has_value.clear(self.values.count());
+                self.values.push_empty();
             } else {
-                copy(value, self.values.place());
+                self.values.push_short(value, value_len);
             }
             self.keys.end_run(key_len);
-            self.values.end_run(value_len);
         }
         true
     }
@@ -213,14 +213,13 @@ impl<F: Frame> Take for Output<'_, F> {
 ///
 /// The writer was made for it; it is readable, with `COPY` bytes behind it.
 #[inline(always)]
-unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<Kind>, to: &mut Writer<'_>) {
+unsafe fn append<F: Frame>(from: *const u8, len: usize, of: Option<Kind>, to: &mut impl ValueWriter) {
     // SAFETY: the caller's contract; a number has between 1 and 16 bytes.
     unsafe {
         if F::TYPED && of.and_then(Kind::width).is_some() {
             to.push_reversed(from, len);
         } else {
-            copy_long(from, to.place(), len);
-            to.end_run(len);
+            to.push_long(from, len);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Runs, Seen, Writer};
+use super::buffer::{Runs, Seen, Values as _, Writer};
 use super::frame::{Frame, Header, Rules};
 use super::lists::Lists;
 use super::scan::{Scratch, Visit, scan_block};

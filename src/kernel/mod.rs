@@ -18,6 +18,8 @@
 //!                                 the next block begins behind that row
 //! ```
 //!
+//! Decoded values go to a growing column of bytes, or of views of the input ([`views`]): the same loop, two writers.
+//!
 //! A kernel is a function over `(rows, output)` that returns how many rows it appended. It never reports an error: it
 //! stops before the row that it cannot read. On x86-64 each kernel is compiled twice, for the baseline and for AVX2, and
 //! [`dispatch`] chooses at run time.
@@ -32,6 +34,7 @@ pub mod frame;
 pub mod keys;
 pub mod lists;
 pub mod scan;
+pub mod views;
 
 #[cfg(test)]
 mod tests;

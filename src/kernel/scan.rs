@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::buffer::{Runs, Seen, Tail};
+use super::buffer::{Runs, Seen, Tail, Values as _};
 use super::frame::{Frame, Header, Parts, Take};
 use super::keys::{Keep, Keys, TEXT, Wanted};
 use super::{Block, COPY, ROWS, Span, copy, copy_long, dispatch};

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::buffer::{Runs, Seen, Validity};
+use super::buffer::{Runs, Seen, Validity, Values as _};
 use super::decode::{self, decode};
 use super::encode::{convert, encode};
 use super::frame::{Kip82, Rules, Typed, Types, Varint};
@@ -87,7 +87,7 @@ fn decoded(rows: &Rows, most: usize) -> (usize, Vec<Vec<Header>>) {
         has_value: &mut has_value,
         ends: &mut ends,
     };
-    let done = decode::<Varint>(&rows.block(), most, SEEN, &mut lists);
+    let done = decode::<Varint, _>(&rows.block(), most, SEEN, &mut lists);
     assert_eq!((ends.len(), keys.count(), values.count()), (done + 1, ends[done] as usize, ends[done] as usize));
     let valid = bits(has_value);
     let (keys, values) = (runs(keys), runs(values));
@@ -360,7 +360,7 @@ fn typed_headers_are_decoded_and_written_back() {
         has_value: &mut has_value,
         ends: &mut ends,
     };
-    assert_eq!(decode::<Typed<Iggy>>(&rows.block(), MANY, SEEN, &mut lists), 2);
+    assert_eq!(decode::<Typed<Iggy>, _>(&rows.block(), MANY, SEEN, &mut lists), 2);
     assert_eq!(ends, [0, 12, 12]);
     let [key_types, keys, types, values] = columns.map(runs);
     assert_eq!(values[1], [0, 0, 3, 2], "the most significant byte comes first");

@@ -35,6 +35,7 @@ pub struct Options {
     write: WriteOptions,
     on_error: OnError,
     dialect: Dialect,
+    views: bool,
     pub threads: usize,
     /// Where an output column is cut: [`MAX_OFFSET`] but in tests.
     pub max_offset: usize,
@@ -54,6 +55,7 @@ impl Options {
             write: WriteOptions::default(),
             on_error: OnError::Raise,
             dialect: Dialect::Arrow,
+            views: false,
             threads: 1,
             max_offset: MAX_OFFSET,
             wants: Vec::new(),
@@ -73,6 +75,7 @@ impl Options {
                 "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
                 "canonical" => canonical = argument::canonical(&value)?,
                 "dialect" => options.dialect = raised(py, dialect_named(argument::dialect(&value)?))?,
+                "views" => options.views = argument::views(&value)?,
                 "threads" => options.threads = threads(&value)?,
                 "columns" => options.wants = raised(py, wants(value.extract()?))?,
                 "fields" => options.fields = value.extract()?,
@@ -88,10 +91,10 @@ impl Options {
 
     /// What an operation does to a column of a format.
     fn work(&self, operation: &str, format: Format) -> PyResult<Box<dyn Work>> {
-        let Options { read, on_error, dialect, .. } = *self;
+        let Options { read, on_error, dialect, views, .. } = *self;
         let (wants, write) = (self.wants.clone(), self.write.clone());
         Ok(match operation {
-            "decode" => Box::new(Of(Decode { options: read, on_error }, format)),
+            "decode" => Box::new(Of(Decode { options: read, on_error, views }, format)),
             "encode" => Box::new(Of(Encode { options: write }, format)),
             "convert" => {
                 let target = self.target.ok_or_else(|| PyTypeError::new_err("convert needs a target"))?;
@@ -101,7 +104,7 @@ impl Options {
                 let columns = self.fields.clone();
                 Box::new(Of(Messages { columns, wants, dialect, options: read, on_error }, format))
             }
-            "select" => Box::new(Of(Select { wants, dialect, options: read, on_error }, format)),
+            "select" => Box::new(Of(Select { wants, dialect, options: read, on_error, views }, format)),
             "validate" => Box::new(Of(Validate { options: read }, format)),
             other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),
         })

@@ -261,6 +261,7 @@ pub mod argument {
         strict_kinds: flag -> bool
         text_keys: flag -> bool
         canonical: flag -> bool
+        views: flag -> bool
     }
 
     fn text<'a>(given: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a str> {

@@ -28,17 +28,22 @@ fn check(name: &str, data: &[u8]) {
     let rows = [Some(second), None, Some(&cell[..]), Some(first), Some(&cell), Some(&[])];
     let options = shape.options();
     match shape.bits(3, 2) {
-        0 => same_alone(format, &Decode { options, on_error: OnError::Column }, layout, &rows),
-        1 => same_alone(format, &Decode { options, on_error: OnError::Null }, layout, &rows),
+        0 => same_alone(format, &Decode { options, on_error: OnError::Column, views: false }, layout, &rows),
+        1 => same_alone(format, &Decode { options, on_error: OnError::Null, views: false }, layout, &rows),
         2 => {
             same_alone(format, &Validate { options }, layout, &rows);
-            first_fault_is_raised(format, &Decode { options, on_error: OnError::Raise }, layout, &rows);
+            first_fault_is_raised(format, &Decode { options, on_error: OnError::Raise, views: false }, layout, &rows);
         }
         _ => {
             let messages = read(format, &cell, options).unwrap_or_default();
             let wants = wants(&messages, format.info().keys, type_of(*of));
             let dialect = if shape.bit(7) { Dialect::Spark } else { Dialect::Arrow };
-            same_alone(format, &Select { wants, dialect, options, on_error: OnError::Column }, layout, &rows);
+            same_alone(
+                format,
+                &Select { wants, dialect, options, on_error: OnError::Column, views: false },
+                layout,
+                &rows,
+            );
         }
     }
 }

@@ -53,7 +53,9 @@ fn decoded(
     layout: Layout,
     on_error: OnError,
 ) -> Result<ArrayRef, letterhead::error::Fault> {
-    let apply = |behind: &[u8]| apply_to(format, &Decode { options, on_error }, &layout.column(&[Some(cell)], behind));
+    let apply = |behind: &[u8]| {
+        apply_to(format, &Decode { options, on_error, views: false }, &layout.column(&[Some(cell)], behind))
+    };
     let alone = apply(&[]);
     assert_eq!(apply(&BEHIND), alone);
     alone.map_err(|(row, fault)| {

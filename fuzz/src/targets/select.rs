@@ -30,7 +30,7 @@ fn check(name: &str, data: &[u8]) {
     let wants = wants(&messages, format.info().keys, type_of(*of));
     let dialect = if shape.bit(3) { Dialect::Spark } else { Dialect::Arrow };
     let column = Layout::of(shape.bits(6, 2)).column(&[Some(&cell), Some(&cell)], &BEHIND);
-    let select = Select { wants, dialect, options, on_error: OnError::Column };
+    let select = Select { wants, dialect, options, on_error: OnError::Column, views: false };
     match format.info().is {
         Is::Batch => of_messages(format, &select, &column, &messages),
         Is::Block | Is::Envelope => of_cells(format, &select, &column),

@@ -86,7 +86,7 @@ fn typed_values_are_bits_whatever_their_order_on_the_wire() {
 #[test]
 fn text_keys_are_given_as_text_and_others_refused() {
     let with_text_keys = letterhead::walk::ReadOptions { text_keys: true, ..STRICT };
-    let verb = Decode { options: with_text_keys, on_error: OnError::Column };
+    let verb = Decode { options: with_text_keys, on_error: OnError::Column, views: false };
     let bad = head(HeldKey::Typed(Kind::Named(Scalar::String), vec![0xff]), Scalar::String, b"v");
     let cells = [&two()[..1], &two(), &[bad]].map(|heads| cell(Iggy, heads));
     let made = apply(Iggy, &verb, &cells).unwrap();

@@ -1,0 +1,253 @@
+//! Values as Arrow views: up to 12 bytes inside the view, longer ones as places in the buffers of the input.
+//!
+//! ```text
+//!   ┌────────┬─────────────────────────────┐   up to 12 bytes
+//!   │ length │ bytes, then zeros           │
+//!   └────────┴─────────────────────────────┘
+//!   ┌────────┬─────────┬────────┬──────────┐   more; four bytes each, little-endian
+//!   │ length │ first 4 │ buffer │ offset   │
+//!   └────────┴─────────┴────────┴──────────┘
+//! ```
+
+use std::slice;
+use std::sync::Arc;
+
+use super::buffer::{Seen, ValueWriter, Values};
+
+/// The longest value inside a view.
+const INLINE: usize = 12;
+
+/// The largest offset in a buffer, and the longest value.
+const MAX_OFFSET: usize = i32::MAX as usize;
+
+/// The bytes of a buffer, by their addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    start: usize,
+    len: usize,
+    buffer: u32,
+}
+
+impl Window {
+    /// Windows of these buffers, which views call by their numbers.
+    pub fn all<'b>(buffers: impl Iterator<Item = &'b [u8]>) -> Arc<[Window]> {
+        let window = |(number, bytes): (usize, &[u8])| Window {
+            start: bytes.as_ptr().addr(),
+            len: bytes.len(),
+            buffer: number as u32,
+        };
+        let mut windows: Vec<_> = buffers.enumerate().map(window).collect();
+        windows.sort_by_key(|window| window.start);
+        windows.into()
+    }
+
+    /// Where bytes lie in the buffer, if all of them do.
+    #[inline(always)]
+    fn offset(self, start: usize, len: usize) -> Option<usize> {
+        let offset = start.wrapping_sub(self.start);
+        (offset <= self.len.min(MAX_OFFSET) && len <= self.len - offset).then_some(offset)
+    }
+}
+
+/// A growing column of views.
+pub struct Views {
+    views: Vec<u128>,
+    /// Longer values that do not lie in a window. Views call this buffer by the number after the last window.
+    own: Vec<u8>,
+    windows: Arc<[Window]>,
+    /// The window that the last value lay in.
+    last: usize,
+    refers: bool,
+}
+
+/// The columns of views and of bytes that do not lie in the input.
+pub struct Parts {
+    pub views: Vec<u128>,
+    pub own: Vec<u8>,
+    pub windows: Arc<[Window]>,
+    /// Some view, perhaps one that was taken back, refers to the input.
+    pub refers: bool,
+}
+
+impl Views {
+    /// An empty column, of values that mostly lie in these windows.
+    pub fn new(windows: Arc<[Window]>) -> Self {
+        Views { views: Vec::new(), own: Vec::new(), windows, last: 0, refers: false }
+    }
+
+    #[inline]
+    pub fn push(&mut self, value: &[u8]) {
+        let view = self.view(value);
+        self.views.push(view);
+    }
+
+    /// Appends a value whose bytes come last first.
+    pub fn push_reversed(&mut self, value: &[u8]) {
+        let reversed: Vec<u8> = value.iter().rev().copied().collect();
+        self.push(&reversed);
+    }
+
+    pub fn reserve(&mut self, values: usize) {
+        self.views.reserve_exact(values);
+    }
+
+    /// Bytes that do not lie in the input.
+    pub fn byte_len(&self) -> usize {
+        self.own.len()
+    }
+
+    pub fn into_parts(self) -> Parts {
+        let Views { views, own, windows, refers, .. } = self;
+        Parts { views, own, windows, refers }
+    }
+
+    #[inline]
+    fn view(&mut self, value: &[u8]) -> u128 {
+        let len = value.len();
+        if len <= INLINE {
+            let mut bytes = [0; 16];
+            bytes[4..4 + len].copy_from_slice(value);
+            return u128::from_le_bytes(bytes) | len as u128;
+        }
+        let first = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+        let (buffer, offset) = self.place(value);
+        len as u128 | u128::from(first) << 32 | u128::from(buffer) << 64 | (offset as u128) << 96
+    }
+
+    /// The buffer of a value and the offset in it.
+    #[inline(always)]
+    fn place(&mut self, value: &[u8]) -> (u32, usize) {
+        let (start, len) = (value.as_ptr().addr(), value.len());
+        if let Some(window) = self.windows.get(self.last)
+            && let Some(offset) = window.offset(start, len)
+        {
+            self.refers = true;
+            return (window.buffer, offset);
+        }
+        self.place_elsewhere(value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn place_elsewhere(&mut self, value: &[u8]) -> (u32, usize) {
+        let (start, len) = (value.as_ptr().addr(), value.len());
+        let after = self.windows.partition_point(|window| window.start <= start);
+        if let Some(place) = after.checked_sub(1)
+            && let Some(offset) = self.windows[place].offset(start, len).filter(|_| len <= MAX_OFFSET)
+        {
+            (self.last, self.refers) = (place, true);
+            return (self.windows[place].buffer, offset);
+        }
+        let offset = self.own.len();
+        self.own.extend_from_slice(value);
+        // A row that takes this buffer past the largest offset is rolled back before the view is read.
+        (self.windows.len() as u32, offset & u32::MAX as usize)
+    }
+}
+
+impl Values for Views {
+    type Writer<'w> = ViewWriter<'w>;
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Back to this many values. Their own bytes stay, and nothing refers to them.
+    fn truncate(&mut self, count: usize) {
+        self.views.truncate(count);
+    }
+
+    #[inline(always)]
+    fn writer(&mut self, count: usize, _bytes: usize, seen: Seen) -> ViewWriter<'_> {
+        seen.reserve(&mut self.views, count);
+        ViewWriter { start: self.views.as_mut_ptr(), count: self.views.len(), views: self }
+    }
+}
+
+/// The end of a growing column of views. What was appended belongs to the column when the writer is dropped.
+pub struct ViewWriter<'w> {
+    views: &'w mut Views,
+    start: *mut u128,
+    count: usize,
+}
+
+impl ViewWriter<'_> {
+    /// # Safety
+    ///
+    /// The writer was made for this value.
+    #[inline(always)]
+    unsafe fn push(&mut self, view: u128) {
+        debug_assert!(self.count < self.views.views.capacity());
+        // SAFETY: room for the view was reserved.
+        unsafe { self.start.add(self.count).write(view) };
+        self.count += 1;
+    }
+}
+
+impl ValueWriter for ViewWriter<'_> {
+    /// How many values there are, and their own bytes.
+    type Mark = (usize, usize);
+
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    #[inline(always)]
+    fn mark(&self) -> (usize, usize) {
+        (self.count, self.views.own.len())
+    }
+
+    #[inline(always)]
+    fn back_to(&mut self, (count, own): (usize, usize)) {
+        self.count = self.count.min(count);
+        self.views.own.truncate(own);
+    }
+
+    #[inline(always)]
+    unsafe fn push_empty(&mut self) {
+        // SAFETY: the caller's contract.
+        unsafe { self.push(0) };
+    }
+
+    #[inline(always)]
+    unsafe fn push_short(&mut self, from: *const u8, len: usize) {
+        // SAFETY: the caller's contract; `COPY` bytes are readable, and 16 are fewer.
+        unsafe {
+            if len <= INLINE {
+                let head = u128::from_le_bytes(from.cast::<[u8; 16]>().read());
+                self.push(len as u128 | (head & ((1 << (8 * len)) - 1)) << 32);
+            } else {
+                self.push_long(from, len);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push_long(&mut self, from: *const u8, len: usize) {
+        // SAFETY: the caller's contract: the bytes are readable, and the writer was made for the value.
+        unsafe {
+            let view = self.views.view(slice::from_raw_parts(from, len));
+            self.push(view);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn push_reversed(&mut self, from: *const u8, len: usize) {
+        debug_assert!((1..=16).contains(&len));
+        // SAFETY: the caller's contract: 16 bytes are readable, of which the lowest `len` are moved to the front.
+        let number = u128::from_le_bytes(unsafe { from.cast::<[u8; 16]>().read() }) << (8 * (16 - len));
+        let view = self.views.view(&number.to_be_bytes()[..len]);
+        // SAFETY: the caller's contract.
+        unsafe { self.push(view) };
+    }
+}
+
+impl Drop for ViewWriter<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: so many views were written: `push` counts them, and `back_to` only lowers the count.
+        unsafe { self.views.views.set_len(self.count) };
+    }
+}

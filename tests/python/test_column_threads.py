@@ -1,0 +1,163 @@
+"""`threads=n`: the result and the error of one thread, for every operation and format."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import letterhead as lh
+import strategies
+from implementations import cells
+from letterhead import _native
+from letterhead import arrow as lha
+from letterhead.reference.formats import FORMATS
+from strategies import BATCHES, ONE, WRITTEN
+
+ROWS = 2_500
+"""More rows than one range has."""
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    """Give what a call returned, or the attributes of its error."""
+    try:
+        return call()
+    except lh.HeaderError as error:
+        return type(error), str(error), error.code, error.row, error.offset, error.header, error.key, error.column
+
+
+def assert_same(call: Callable[..., Any]) -> None:
+    """Compare two and three threads with one."""
+    expected = outcome(lambda: call(threads=1))
+    for threads in (2, 3):
+        found = outcome(lambda threads=threads: call(threads=threads))
+        if isinstance(expected, tuple):
+            assert found == expected
+            continue
+        assert type(found) is type(expected)
+        assert found.equals(expected)
+        if isinstance(found, pa.ChunkedArray):
+            assert [len(chunk) for chunk in found.chunks] == [len(chunk) for chunk in expected.chunks]
+        else:
+            found.validate(full=True)
+
+
+def tiled(rows: list[Any], drawn: list[Any], seed: int) -> list[Any]:
+    """Repeat rows until there are enough, and put others at places by chance."""
+    many = list(itertools.islice(itertools.cycle(rows or [None]), ROWS))
+    for row in drawn:
+        many[random.Random(seed).randrange(ROWS)] = row
+        seed += 1
+    return many
+
+
+@pytest.mark.parametrize("format", ONE)
+@settings(max_examples=4)
+@given(data=st.data(), seed=st.integers(0, 1000), errors=st.sampled_from(["raise", "null", "column"]))
+def test_reading_by_threads_equals_reading_by_one(format: str, data: st.DataObject, seed: int, errors: Any) -> None:
+    good = data.draw(st.lists(strategies.good_cells(format), min_size=1, max_size=3))
+    rows = tiled(good, data.draw(st.lists(strategies.cells(format), max_size=2)), seed)
+    types = st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view()])
+    column = cells(rows).cast(data.draw(types))[data.draw(st.integers(0, 9)) :]
+    columns = data.draw(strategies.columns(format))
+    views = data.draw(st.booleans())
+    each = data.draw(st.sampled_from([column, pa.chunked_array([column[:10], column[10:]])]))
+    assert_same(lambda **threads: lha.decode(each, format, errors=errors, views=views, **threads))
+    assert_same(lambda **threads: lha.validate(each, format, **threads))
+    assert_same(lambda **threads: lha.select(each, format, columns, errors=errors, views=views, **threads))
+
+
+@pytest.mark.parametrize("format", WRITTEN)
+@settings(max_examples=4)
+@given(
+    data=st.data(), on_loss=st.sampled_from(["raise", "drop", "report"]), errors=st.sampled_from(["raise", "column"])
+)
+def test_writing_by_threads_equals_writing_by_one(format: str, data: st.DataObject, on_loss: Any, errors: Any) -> None:
+    rows = data.draw(st.lists(strategies.good_cells(format), min_size=1, max_size=3))
+    column = cells(tiled(rows, data.draw(st.lists(strategies.cells(format), max_size=1)), 1))
+    read = lha.decode(column, format, errors="null")[data.draw(st.integers(0, 9)) :]
+    assert_same(lambda **threads: lha.encode(read, format, on_loss=on_loss, **threads))
+    target = data.draw(st.sampled_from(WRITTEN))
+    kinds: Any = "binary" if FORMATS[target].traits.kinds else "be"
+    assert_same(
+        lambda **threads: lha.convert(
+            column, format, target=target, on_loss=on_loss, kinds=kinds, errors=errors, **threads
+        )
+    )
+
+
+@pytest.mark.parametrize("format", BATCHES)
+def test_batches_are_validated_by_threads(format: str) -> None:
+    assert_same(lambda **threads: lha.validate(cells([b"\1", None, b""] * 2_000), format, **threads))
+
+
+def test_lists_are_selected_and_validated_by_threads() -> None:
+    one = [{"key": "a", "value": b"x" * 20}, {"key": "b", "value": None}]
+    of = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    for kind in (of, pa.large_list(of.value_type)):
+        lists = pa.array([one, None, []] * 2_000, kind)[1:]
+        assert_same(lambda lists=lists, **threads: lha.select(lists, "kafka", {"a": "string"}, **threads))
+        assert_same(lambda lists=lists, **threads: lha.validate(lists, "kafka", **threads))
+
+
+@pytest.mark.parametrize("bad", [0, 1023, 1024, 2_499])
+def test_the_first_bad_row_is_the_one_raised(bad: int) -> None:
+    rows: list[bytes | None] = [lh.encode([("a", b"x")], "kafka")] * ROWS
+    rows[bad] = b"\1"
+    rows[-1] = b"\x02"
+    for column in (cells(rows), pa.chunked_array([cells(rows[:7]), cells(rows[7:])])):
+        with pytest.raises(lh.DecodeError) as caught:
+            lha.decode(column, "kafka", threads=2)
+        assert caught.value.row == bad
+
+
+@pytest.mark.parametrize("limit", [10_000, 40_000, 200_000])
+def test_streams_are_cut_where_one_thread_cuts_them(limit: int) -> None:
+    column = cells([lh.encode([("a", b"x" * (row % 50))], "kafka") for row in range(ROWS)] + [b"\1"])
+    chunked = pa.chunked_array([column])
+    for operation in ("decode", "validate"):
+        made = [
+            [
+                pa.array(part)
+                for part in _native.apply(
+                    operation,  # type: ignore[arg-type]
+                    chunked,
+                    "kafka",
+                    errors="null",
+                    threads=threads,
+                    max_offset=limit,
+                )
+            ]
+            for threads in (1, 2)
+        ]
+        assert made[0] == made[1]
+    assert_same(lambda **threads: lha.decode(column, "kafka", errors="null", **threads))
+
+
+@pytest.mark.parametrize(
+    ("threads", "error", "message"),
+    [
+        (0, ValueError, "threads must be at least 1, not 0"),
+        (-1, ValueError, "threads must be at least 1, not -1"),
+        ("2", TypeError, "threads must be int, not str"),
+        (2.0, TypeError, "threads must be int, not float"),
+        (True, TypeError, "threads must be int, not bool"),
+        (None, TypeError, "threads must be int, not NoneType"),
+    ],
+)
+def test_threads_are_a_positive_integer(threads: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        lha.decode(cells([b""]), "kafka", threads=threads)
+
+
+def test_more_threads_than_rows_or_processors_are_allowed() -> None:
+    column = cells([b""] * 3)
+    assert lha.decode(column, "kafka", threads=2**40).to_pylist() == [[], [], []]
+    many = cells([b""] * ROWS)
+    assert lha.decode(many, "kafka", threads=64).equals(lha.decode(many, "kafka"))
