@@ -30,9 +30,10 @@ ISOLATIONS = ("read_uncommitted", "read_committed")
 
 def rows(table: pa.Table) -> list[Row]:
     """Rows of a topic, as librdkafka's are given."""
+    at = table.schema.get_field_index("timestamp")
     return [
         Row(**(row | {"headers": [(header["key"], header["value"]) for header in row["headers"]]}))
-        for row in table.select(Row._fields).to_pylist()
+        for row in table.set_column(at, "timestamp", table["timestamp"].cast("int64")).select(Row._fields).to_pylist()
     ]
 
 
