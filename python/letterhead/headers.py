@@ -111,8 +111,7 @@ class Headers(Sequence[Header]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[Header]:
-        items: Any = self._items
-        return iter(items if type(items) is list else self._list())
+        return iter(self._items)
 
     def __contains__(self, what: object) -> bool:
         items: Any = self._items

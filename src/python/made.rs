@@ -1,14 +1,15 @@
 //! What the core makes of one message, as Python has it.
 
+use std::ptr;
+
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
 
-use super::keys::Keys;
+use super::recent::{Of, Origin, Recent};
 use crate::format::Info;
 use crate::header::{Header, Key, WantedKey};
 use crate::kind::Kind;
@@ -22,7 +23,7 @@ pub fn headers_object<'py>(
     order: ByteOrder,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(headers) = headers else { return Ok(py.None().into_bound(py)) };
-    let mut maker = Maker::new(header_class(py)?, order);
+    let mut maker = Maker::new(py, order);
     let made = headers.iter().map(|header| maker.header(header)).collect::<PyResult<Vec<_>>>()?;
     headers_of(PyList::new(py, made)?.into_any())
 }
@@ -32,7 +33,12 @@ pub fn headers_of(items: Bound<'_, PyAny>) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = items.py();
     let class = CLASS.import(py, "letterhead.headers", "Headers")?;
-    let made = New::of(class).make(class, &PyTuple::empty(py))?;
+    // SAFETY: the class is written in Python and derived from no other class of C than `object`, whose objects are complete
+    // when they are allocated. The result is a new reference, or null with an exception set.
+    let made = unsafe {
+        let made = ffi::PyType_GenericNew(class.as_type_ptr(), ptr::null_mut(), ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, made)?
+    };
     made.setattr(intern!(py, "_items"), items)?;
     Ok(made)
 }
@@ -67,82 +73,87 @@ fn field_object<'py>(py: Python<'py>, value: Option<&FieldValue<'_>>) -> PyResul
     }
 }
 
-/// `letterhead.Header`, a named tuple.
-pub fn header_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = CLASS.get_or_try_init(py, || {
-        let class = py.import("letterhead.headers")?.getattr("Header")?.cast_into::<PyType>()?;
-        // What is made of it is laid out as a tuple.
-        match class.is_subclass_of::<PyTuple>()? {
-            true => Ok(class.unbind()),
-            false => Err(PyTypeError::new_err("letterhead.headers.Header is no tuple")),
-        }
-    })?;
-    Ok(class.bind(py))
-}
-
-/// Makes headers one after the other.
+/// Creates the objects of headers.
 pub struct Maker<'py> {
-    class: &'py Bound<'py, PyType>,
-    new: New,
-    /// The arguments of `new`: one tuple, of a pair.
-    args: Bound<'py, PyTuple>,
-    keys: Keys,
+    py: Python<'py>,
+    recent: Recent,
     order: ByteOrder,
 }
 
 impl<'py> Maker<'py> {
-    pub fn new(class: &'py Bound<'py, PyType>, order: ByteOrder) -> Self {
-        let (py, args) = (class.py(), PyTuple::empty(class.py()));
-        Maker { class, new: New::of(&py.get_type::<PyTuple>()), args, keys: Keys::new(), order }
+    pub fn new(py: Python<'py>, order: ByteOrder) -> Self {
+        Maker { py, recent: Recent::take(), order }
     }
 
     /// A `letterhead.Header`.
     #[inline]
     pub fn header(&mut self, header: &Header<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let [key, value] = self.pair(header)?;
-        self.hand_over(key, value)?;
-        self.new.make(self.class, &self.args)
+        let Maker { py, recent, order } = self;
+        let Key::Text(key) = &header.key else { return new_header(*py, self.pair(header)?) };
+        let key = key.as_bytes();
+        let (value, of) = match header.value {
+            Some(value) => (value, Of::Value(header.kind.map(|kind| (kind, *order)))),
+            None => (&[][..], Of::Null),
+        };
+        recent.get(*py, Origin { key, value, of }, |recent| {
+            new_header(*py, [text_object(*py, recent, key)?, value_object(*py, header, *order)?])
+        })
     }
 
     /// The key and the value of a header.
     #[inline]
     pub fn pair(&mut self, header: &Header<'_>) -> PyResult<[Bound<'py, PyAny>; 2]> {
-        Ok([self.key(&header.key)?, value_object(self.class.py(), header, self.order)?])
-    }
-
-    /// Puts a pair into the arguments: into the pair that was there before if nobody else has it, as `zip` does.
-    #[inline]
-    fn hand_over(&mut self, key: Bound<'py, PyAny>, value: Bound<'py, PyAny>) -> PyResult<()> {
-        let py = self.class.py();
-        let before = if self.args.is_empty() { None } else { self.args.get_borrowed_item(0).ok() };
-        match before.map(|pair| pair.as_ptr()) {
-            // SAFETY: a tuple of two that only the arguments hold; `PyTuple_SetItem` takes over what it is given.
-            Some(pair) if unsafe { ffi::Py_REFCNT(pair) } == 1 => {
-                // SAFETY: as above.
-                let set =
-                    |place, object: Bound<'py, PyAny>| unsafe { ffi::PyTuple_SetItem(pair, place, object.into_ptr()) };
-                if set(0, key) != 0 || set(1, value) != 0 {
-                    return Err(PyErr::fetch(py));
-                }
-            }
-            _ => self.args = PyTuple::new(py, [PyTuple::new(py, [key, value])?])?,
-        }
-        Ok(())
+        Ok([self.key(&header.key)?, value_object(self.py, header, self.order)?])
     }
 
     /// Text, an integer, or a `letterhead.Value`; a typed string that is UTF-8 is text.
     #[inline]
     pub fn key(&mut self, key: &Key<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.class.py();
         match key {
-            Key::Text(text) => Ok(self.keys.text(py, text.as_bytes()).into_any()),
-            Key::Int(number) => number.into_bound_py_any(py),
+            Key::Text(text) => text_object(self.py, &mut self.recent, text.as_bytes()),
+            Key::Int(number) => number.into_bound_py_any(self.py),
             Key::Typed(typed) => match typed.text() {
-                Some(text) => Ok(self.keys.text(py, text.as_bytes()).into_any()),
-                None => typed_object(py, typed.kind, &typed.bits()),
+                Some(text) => text_object(self.py, &mut self.recent, text.as_bytes()),
+                None => typed_object(self.py, typed.kind, &typed.bits()),
             },
         }
+    }
+}
+
+/// A key of text, which the parser has verified to be UTF-8.
+#[inline]
+fn text_object<'py>(py: Python<'py>, recent: &mut Recent, key: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    recent.get(py, Origin { key, value: &[], of: Of::Key }, |_| {
+        Ok(PyString::new(py, &String::from_utf8_lossy(key)).into_any())
+    })
+}
+
+/// A `letterhead.Header`, a named tuple.
+fn new_header<'py>(py: Python<'py>, [key, value]: [Bound<'py, PyAny>; 2]) -> PyResult<Bound<'py, PyAny>> {
+    /// The class, and `tuple.__new__` where a tuple has to be created by it.
+    static HEADER: PyOnceLock<(Py<PyType>, Option<Py<PyAny>>)> = PyOnceLock::new();
+    let (class, new) = HEADER.get_or_try_init(py, || {
+        let class = py.import("letterhead.headers")?.getattr("Header")?.cast_into::<PyType>()?;
+        // From Python 3.14 on a tuple contains its hash, which only `tuple.__new__` sets.
+        let is_plain = py.version_info() < (3, 14) && class.is_subclass_of::<PyTuple>()?;
+        let new = if is_plain { None } else { Some(py.get_type::<PyTuple>().getattr("__new__")?.unbind()) };
+        PyResult::Ok((class.unbind(), new))
+    })?;
+    if let Some(new) = new {
+        return new.bind(py).call1((class, (key, value)));
+    }
+    // SAFETY: the class is derived from `tuple`, which up to Python 3.13 is a number of items and the items: what
+    // `PyType_GenericAlloc` allocates for two items, all null, and `PyTuple_SetItem` fills, is what `tuple.__new__` creates.
+    // The allocation is a new reference, or null with an exception set. Nobody else has a reference to it, and 0 and 1 are
+    // below its number of items, as `PyTuple_SetItem` asks; it takes over the reference that `into_ptr` gives up.
+    unsafe {
+        let made = Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 2))?;
+        for (place, object) in [(0, key), (1, value)] {
+            if ffi::PyTuple_SetItem(made.as_ptr(), place, object.into_ptr()) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+        }
+        Ok(made)
     }
 }
 
@@ -160,31 +171,6 @@ pub fn value_object<'py>(py: Python<'py>, header: &Header<'_>, order: ByteOrder)
 fn typed_object<'py>(py: Python<'py>, kind: Kind, bits: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     MAKE.import(py, "letterhead.values", "of_message")?.call1((kind.name(), PyBytes::new(py, bits)))
-}
-
-/// How the objects of a class are made, without a lookup of `__new__` and what it costs to call that.
-struct New(ffi::newfunc);
-
-impl New {
-    fn of(class: &Bound<'_, PyType>) -> New {
-        // SAFETY: this slot of a type holds a function of this type; a class of Python always has one, and so has tuple.
-        unsafe {
-            let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_new);
-            assert!(!slot.is_null());
-            New(std::mem::transmute::<*mut std::ffi::c_void, ffi::newfunc>(slot))
-        }
-    }
-
-    /// An object of the class that this is of, or of one derived from it that is laid out alike.
-    #[inline]
-    fn make<'py>(&self, class: &Bound<'py, PyType>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
-        // SAFETY: called as `__new__` calls it: with a class, a tuple of arguments that outlives the call, and no keywords.
-        // It gives a new reference, or null and an exception.
-        unsafe {
-            let made = (self.0)(class.as_type_ptr(), args.as_ptr(), std::ptr::null_mut());
-            Bound::from_owned_ptr_or_err(class.py(), made)
-        }
-    }
 }
 
 /// The same for a key that was asked for.

@@ -3,11 +3,11 @@
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyIterator, PyList, PyString, PyTuple};
 
 use super::errors::to_exception;
 use super::gate::held;
-use super::made::{Maker, header_class, value_object};
+use super::made::{Maker, value_object};
 use crate::error::Error;
 use crate::format::Format;
 use crate::header::Header;
@@ -59,6 +59,11 @@ impl Packed {
         self.count
     }
 
+    /// The headers of `list`.
+    fn __iter__<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.list(py)?.try_iter()
+    }
+
     fn __contains__(&self, key: &Bound<'_, PyString>) -> PyResult<bool> {
         let Ok(wanted) = key.to_str() else { return Ok(false) };
         let sink = self.walk(key.py(), || LastSink { wanted: wanted.as_bytes(), found: None })?;
@@ -93,9 +98,8 @@ impl Packed {
 
     /// The keys of all headers, repeats included.
     fn keys<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let class = header_class(py)?;
         let made = self.walk(py, || {
-            let mut maker = Maker::new(class, self.order);
+            let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| maker.key(&header.key).map(Some))
         })?;
         made.list(py)
@@ -103,9 +107,8 @@ impl Packed {
 
     /// The headers as plain tuples of key and value, in a list of their own.
     fn pairs<'py>(&'py self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let class = header_class(py)?;
         let made = self.walk(py, || {
-            let mut maker = Maker::new(class, self.order);
+            let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| Ok(Some(PyTuple::new(py, maker.pair(header)?)?.into_any())))
         })?;
         made.list(py)
@@ -116,14 +119,15 @@ impl Packed {
         if let Some(list) = self.list.get(py) {
             return Ok(list.bind(py).clone());
         }
-        let class = header_class(py)?;
         let made = self.walk(py, || {
-            let mut maker = Maker::new(class, self.order);
+            let mut maker = Maker::new(py, self.order);
             Making::with_capacity(self.count, move |header| maker.header(header).map(Some))
         })?;
         let made = made.list(py)?.unbind();
-        // Making it may have let another thread run, which made one too: the first is kept.
-        Ok(self.list.get_or_init(py, || made).bind(py).clone())
+        // Making it may have let another thread run, which made one too: the first is kept. `get_or_init` would release the GIL.
+        let kept = self.list.set(py, made.clone_ref(py)).is_ok();
+        let list = if kept { &made } else { self.list.get(py).unwrap_or(&made) };
+        Ok(list.bind(py).clone())
     }
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -149,13 +150,68 @@ def test_bytes_that_change_later_change_nothing() -> None:
     assert headers == lh.Headers(GIVEN)
 
 
-def test_few_keys_are_kept_however_many_there_are() -> None:
-    def strings(prefix: str) -> int:
-        first = [decoded([(f"{prefix}-{number}", b"")]).pairs()[0][0] for number in range(2000)]
-        again = [decoded([(f"{prefix}-{number}", b"")]).pairs()[0][0] for number in range(2000)]
-        return sum(one is other for one, other in zip(first, again, strict=True))
+def same_objects(pairs: list[tuple[str, bytes | None]], read: Callable[[lh.Headers], object]) -> int:
+    """Decode messages of one header each until what is kept is kept; count what two more readings share."""
+    messages = [lh.encode([pair], "kafka") for pair in pairs]
+    for message in messages * 2:
+        read(lh.decode(message or b"", "kafka"))
+    first, again = ([read(lh.decode(message or b"", "kafka")) for message in messages] for _ in range(2))
+    assert first == again
+    return sum(one is other for one, other in zip(first, again, strict=True))
 
-    assert strings("key") <= 256
-    assert strings("k" * 40) == 0
-    one, other = (decoded([("tenant", b"")]).pairs()[0][0] for _ in range(2))
-    assert one is other
+
+def test_few_keys_and_headers_are_kept_however_many_there_are() -> None:
+    def key(headers: lh.Headers) -> object:
+        return headers.pairs()[0][0]
+
+    def header(headers: lh.Headers) -> object:
+        return headers[0]
+
+    many = range(2000)
+    assert same_objects([(f"key-{number}", b"") for number in many], key) <= 512
+    assert same_objects([("key", b"value-%d" % number) for number in many], header) <= 512
+    assert same_objects([("tenant", b"acme")], key) == same_objects([("tenant", b"acme")], header) == 1
+    assert same_objects([("k" * 65, b"")], key) == same_objects([("k", b"v" * 64)], header) == 0
+
+
+def test_headers_that_differ_in_one_part_are_told_apart() -> None:
+    pairs = [("a", b"b"), ("ab", b""), ("", b"ab"), ("a", None), ("a", b""), ("ab", None), ("", None), ("", b"")]
+    for _ in range(4):
+        for pair in pairs:
+            assert list(decoded([pair])) == [pair]
+            assert decoded([pair]).pairs() == [pair]
+    values = [lh.Int8(1), lh.UInt8(1), lh.Bool(True), lh.Binary(b"\x01"), lh.String("\x01"), lh.Int16(1), lh.Int16(256)]
+    for format in ("iggy", "kip82-typed") * 4:
+        for value in values:
+            if format == "iggy" or type(value) in (lh.Int16, lh.Bool):
+                assert decoded([("k", value)], format)[0] == ("k", value)
+
+
+def test_threads_that_decode_together_get_their_own_values() -> None:
+    def read(number: int, wrong: list[object]) -> None:
+        pairs = [("tenant", b"%d" % number), ("route", b"a"), ("id", None), (f"key-{number}", b"x")]
+        for _ in range(300):
+            if list(decoded(pairs)) != pairs:
+                wrong.append(number)
+
+    wrong: list[object] = []
+    threads = [threading.Thread(target=read, args=(number, wrong)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_every_thread_keeps_headers_of_its_own() -> None:
+    def of_a_thread() -> list[lh.Header]:
+        made: list[lh.Header] = []
+        thread = threading.Thread(target=lambda: made.extend(decoded([("tenant", b"acme")])[0] for _ in range(4)))
+        thread.start()
+        thread.join()
+        return made
+
+    one, other = of_a_thread(), of_a_thread()
+    assert one[-1] is one[-2]
+    assert one[-1] is not other[-1]
+    assert one == other

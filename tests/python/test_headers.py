@@ -315,3 +315,11 @@ def test_a_dict_is_encoded_as_its_items_are(headers: dict[Any, Any], format: str
             return type(error), str(error)
 
     assert outcome(headers) == outcome(list(headers.items()))
+
+
+def test_a_class_can_be_derived_from_a_header(header: lh.Header) -> None:
+    class Named(lh.Header):
+        pass
+
+    assert Named(*header) == header
+    assert repr(Named(*header)) == "Named(key='tenant', value=b'acme')"

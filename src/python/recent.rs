@@ -1,0 +1,125 @@
+//! Keys and headers of recent messages as Python objects: most of them occur again in the next message.
+//!
+//! Each thread has a table of its own, so no thread waits for another. It is bounded, whatever the messages contain.
+
+use std::cell::Cell;
+
+use pyo3::prelude::*;
+
+use crate::kind::Kind;
+use crate::value::ByteOrder;
+
+/// How many objects a thread keeps.
+const SLOTS: usize = 512;
+
+/// The most bytes of a key and a value together that are kept.
+const MAX_LEN: usize = 64;
+
+/// What an object is created from. All these objects are immutable, so those of equal origins are interchangeable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Origin<'a> {
+    pub key: &'a [u8],
+    /// Empty of a key alone and of a null.
+    pub value: &'a [u8],
+    pub of: Of,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    Key,
+    Null,
+    Value(Option<(Kind, ByteOrder)>),
+}
+
+#[derive(Default)]
+struct Slot {
+    last_hash: u64,
+    kept: Option<Kept>,
+}
+
+struct Kept {
+    /// Compared first, as most comparisons fail.
+    hash: u64,
+    key: Box<[u8]>,
+    value: Box<[u8]>,
+    of: Of,
+    object: Py<PyAny>,
+}
+
+type Table = Box<[Slot]>;
+
+thread_local! {
+    static TABLE: Cell<Option<Table>> = const { Cell::new(None) };
+}
+
+/// The table of this thread, which gets it back when this is dropped. Python code that runs until then, as in a finalizer,
+/// finds none and starts a new one.
+pub struct Recent(Table);
+
+impl Recent {
+    pub fn take() -> Self {
+        let table = TABLE.try_with(Cell::take).ok().flatten();
+        Recent(table.unwrap_or_else(|| (0..SLOTS).map(|_| Slot::default()).collect()))
+    }
+
+    /// The object that was created from this origin, or else a new one.
+    #[inline]
+    pub fn get<'py>(
+        &mut self,
+        py: Python<'py>,
+        origin: Origin<'_>,
+        create: impl FnOnce(&mut Self) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if origin.key.len() + origin.value.len() > MAX_LEN {
+            return create(self);
+        }
+        let hash = origin.hash();
+        let place = (hash >> (u64::BITS - SLOTS.ilog2())) as usize;
+        if let Some(kept) = &self.0[place].kept
+            && kept.hash == hash
+            && (Origin { key: &kept.key, value: &kept.value, of: kept.of }) == origin
+        {
+            return Ok(kept.object.bind(py).clone());
+        }
+        let object = create(self)?;
+        let slot = &mut self.0[place];
+        // Only what occurs twice: identifiers never come back, and would replace what does.
+        if std::mem::replace(&mut slot.last_hash, hash) == hash {
+            let (key, value) = (origin.key.into(), origin.value.into());
+            slot.kept = Some(Kept { hash, key, value, of: origin.of, object: object.clone().unbind() });
+        }
+        Ok(object)
+    }
+}
+
+impl Drop for Recent {
+    fn drop(&mut self) {
+        let table = std::mem::take(&mut self.0);
+        // A thread that is ending has no place for it.
+        let _ = TABLE.try_with(|place| place.set(Some(table)));
+    }
+}
+
+impl Origin<'_> {
+    #[inline]
+    fn hash(&self) -> u64 {
+        let of = match self.of {
+            Of::Key => 0,
+            Of::Null => 1,
+            Of::Value(_) => 2,
+        };
+        (spread(self.key).rotate_left(29) ^ spread(self.value) ^ of).wrapping_mul(SPREAD)
+    }
+}
+
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A number from the length, the first and the last bytes.
+#[inline]
+fn spread(bytes: &[u8]) -> u64 {
+    let (first, last) = match (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+        _ => (bytes.iter().fold(0, |bits, byte| bits << 8 | u64::from(*byte)), 0),
+    };
+    (first.wrapping_mul(SPREAD) ^ last).wrapping_mul(SPREAD).wrapping_add(bytes.len() as u64)
+}
