@@ -17,7 +17,7 @@ import strategies
 from implementations import cells
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.reference.formats import FORMATS
+from reference.formats import FORMATS
 from strategies import BATCHES, ONE, WRITTEN
 
 ROWS = 2_500
