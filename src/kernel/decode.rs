@@ -163,8 +163,6 @@ unsafe fn decode_row<F: Frame>(row: Span<'_>, most: usize, to: &mut Output<'_, F
 }
 
 impl<F: Frame> Take for Output<'_, F> {
-    const HAS_NULL_BRANCH: bool = true;
-
     #[inline(always)]
     unsafe fn short(
         &mut self,
