@@ -163,8 +163,6 @@ unsafe fn decode_row<F: Frame, W: ValueWriter>(row: Span<'_>, most: usize, to: &
 }
 
 impl<F: Frame, W: ValueWriter> Take for Output<'_, F, W> {
-    const HAS_NULL_BRANCH: bool = true;
-
     #[inline(always)]
     unsafe fn short(
         &mut self,

@@ -64,10 +64,6 @@ pub struct Rules {
 ///
 /// A frame calls it in each of its branches: what a branch knows is then never packed into a value and looked at again.
 pub trait Take {
-    /// Nulls get a branch of their own. Without it, a null among other values costs no misprediction, but every header costs
-    /// a few instructions more.
-    const HAS_NULL_BRANCH: bool;
-
     /// A header without types, of a key and a value of at most 63 bytes each, so that one copy takes either. A null has no
     /// bytes.
     ///
@@ -284,16 +280,15 @@ unsafe impl Frame for Varint {
                 let (key, key_len) = (at + 1, usize::from(first >> 1));
                 let place = key + key_len;
                 let second = *start.add(place);
-                let (value, is_null) = (place + 1, second == NULL);
-                if (second & LONG_OR_NEGATIVE == 0) | (!T::HAS_NULL_BRANCH & is_null) {
-                    // Of a null, this is 0.
+                let value = place + 1;
+                if second & LONG_OR_NEGATIVE == 0 {
                     let value_len = usize::from(second >> 1);
                     let end = value + value_len;
                     let is_taken =
-                        end <= len && take.short(start.add(key), key_len, start.add(value), value_len, is_null);
+                        end <= len && take.short(start.add(key), key_len, start.add(value), value_len, false);
                     return if is_taken { Some(end) } else { None };
                 }
-                if is_null {
+                if second == NULL {
                     let is_taken = value <= len && take.short(start.add(key), key_len, start.add(value), 0, true);
                     return if is_taken { Some(value) } else { None };
                 }

@@ -317,8 +317,6 @@ struct Scan<'s, 't, 'a, F, V> {
 }
 
 impl<'a, F: Frame, V: Visit<'a>> Take for Scan<'_, '_, 'a, F, V> {
-    const HAS_NULL_BRANCH: bool = false;
-
     #[inline(always)]
     unsafe fn short(
         &mut self,

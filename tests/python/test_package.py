@@ -64,11 +64,6 @@ def test_every_public_name_is_listed_and_documented(package: ModuleType) -> None
         ("numpy", "lh.read.segments", "reading segments needs numpy: pip install 'letterhead[arrow]'"),
         ("pyarrow", "lh.read.topic", "reading a topic needs pyarrow: pip install 'letterhead[arrow,kafka]'"),
         ("numpy", "importlib.import_module('letterhead.scan')", "a scan needs numpy: pip install 'letterhead[arrow]'"),
-        (
-            "cryptography.exceptions",
-            "lh.kip82.Sealing(bytes(32))",
-            "sealing needs cryptography: pip install 'letterhead[crypto]'",
-        ),
     ],
 )
 def test_what_is_missing_is_said_with_how_to_get_it(missing: str, asked: str, message: str) -> None:

@@ -114,7 +114,7 @@ def test_what_a_strict_reading_refuses_is_what_is_listed(vectors: Path) -> None:
 # --- the runner ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["native", "reference"])
+@pytest.mark.parametrize("name", ["native", "plain_python"])
 def test_every_case_holds_with_codes_and_places(vectors: Path, manifest: dict[str, Any], name: str) -> None:
     status, report = report_of(vectors, "--codes", *adapter(vectors, name))
     assert report["failures"] == []
