@@ -364,6 +364,7 @@ sys.exit(main())
     assert report["failures"]
 
 
+@pytest.mark.full
 def test_a_header_that_does_not_come_back_ends_with_exit_code_1(tmp_path):
     """Tell the demo's last step of one loss too many: what came back is then more than was to be expected."""
     lie = """
