@@ -244,7 +244,7 @@ def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementa
 @every_way
 @pytest.mark.parametrize("code", LIMITED)
 def test_what_is_over_a_limit_is_a_decode_error(code: str, way: Implementation) -> None:
-    for limits in (lh.Limits(headers=0), lh.Limits(cell_bytes=3)):
+    for limits in (lh.Limits(headers=0), lh.Limits(message_bytes=3)):
         call = partial(way.convert, bytes.fromhex("02026101"), "kafka", target="kafka", limits=limits)
         raises(DecodeError, code, call)
 

@@ -24,9 +24,9 @@ from letterhead.cli.options import (
     Kind,
     Lenient,
     Limit,
-    MaxCellBytes,
     MaxDecompressedBytes,
     MaxHeaders,
+    MaxMessageBytes,
     MaxOutputBytes,
     MaxRecords,
     OnErrors,
@@ -84,7 +84,7 @@ def inspect_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     everything: Everything = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -107,7 +107,7 @@ def inspect_command(
     from letterhead.cli.source import read_cell
 
     data = read_cell(file, hex=hex, base64=base64, column=column, row=row, lists=False)
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_inspect(data, format, json=json, everything=everything, options=options)
 
@@ -141,7 +141,7 @@ def decode_command(
         ),
     ] = None,
     everything: Everything = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -170,7 +170,7 @@ def decode_command(
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     if column is None:
         if limit is not None or out is not None or prefix is not None or profile is not None:
@@ -261,7 +261,7 @@ def convert_command(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes, with --column Parquet.")
     ] = None,
     everything: Everything = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -290,7 +290,7 @@ def convert_command(
     from letterhead.cli.source import read_cell
 
     said = kinds_option(None if kinds is None else kinds.value, kind)
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits, "canonical": canonical}
     if column is None:
         if limit is not None or errors is not Errors.raise_:
@@ -353,7 +353,7 @@ def scan_command(
     everything: Annotated[bool, typer.Option("--all", help="Show the unlikely types too.")] = False,
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -375,7 +375,7 @@ def scan_command(
     """
     from letterhead.cli.scan import run_scan
 
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_scan(
         file,
@@ -415,7 +415,7 @@ def dump_command(
         int | None, typer.Option("--limit", "-n", min=0, help="The first records only (20 on screen).")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show every record, and do not fold long values.")] = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -448,7 +448,7 @@ def dump_command(
         json=json,
         parquet=parquet,
         everything=everything,
-        limits=limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes),
+        limits=limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes),
     )
 
 

@@ -118,7 +118,9 @@ def _limit(option: str, help: str) -> typer.models.OptionInfo:
     return said
 
 
-MaxCellBytes = Annotated[int | None, _limit("--max-cell-bytes", "Refuse cells of more bytes.")]
+MaxMessageBytes = Annotated[
+    int | None, _limit("--max-message-bytes", "Refuse messages, batches and stored values of more bytes.")
+]
 MaxHeaders = Annotated[int | None, _limit("--max-headers", "Refuse messages of more headers.")]
 MaxDecompressedBytes = Annotated[
     int | None, _limit("--max-decompressed-bytes", "Refuse compressed batches that become more bytes.")
@@ -131,7 +133,7 @@ MaxOutputBytes = Annotated[
 
 
 def limits_of(
-    cell_bytes: int | None,
+    message_bytes: int | None,
     headers: int | None,
     decompressed_bytes: int | None = None,
     records: int | None = None,
@@ -140,7 +142,7 @@ def limits_of(
     """Return the limits of a command: those of its options, and for the unset ones those of the environment."""
     try:
         return Limits(
-            cell_bytes=cell_bytes,
+            message_bytes=message_bytes,
             headers=headers,
             decompressed_bytes=decompressed_bytes,
             records=records,

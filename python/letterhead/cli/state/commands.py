@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json, MaxCellBytes, MaxHeaders, limits_of
+from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, limits_of
 
 state = typer.Typer(
     name="state",
@@ -97,7 +97,7 @@ def get_command(
     values: Values = None,
     everything: Everything = False,
     json: Json = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
 ) -> int:
     """Show the row of a key: value, timestamp, headers.
@@ -123,7 +123,7 @@ def get_command(
         name=store,
         said=kind,
         values=values,
-        limits=limits_of(max_cell_bytes, max_headers),
+        limits=limits_of(max_message_bytes, max_headers),
         start=start,
         end=end,
         as_of=as_of,
@@ -153,7 +153,7 @@ def scan_command(
     values: Values = None,
     everything: Everything = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, a line for each row.")] = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
 ) -> int:
     """Show all rows of a store, or those of some keys, in the order of the store.
@@ -175,7 +175,7 @@ def scan_command(
         name=store,
         said=kind,
         values=values,
-        limits=limits_of(max_cell_bytes, max_headers),
+        limits=limits_of(max_message_bytes, max_headers),
         first=first,
         last=last,
         prefix=prefix,
@@ -226,7 +226,7 @@ def verify_command(
     kind: Said = None,
     values: Values = None,
     json: Json = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
 ) -> int:
     """Read every row of every column family strictly, and name each one that is damaged.
@@ -241,5 +241,5 @@ def verify_command(
     """
     from letterhead.cli.state.verify import run_verify
 
-    limits = limits_of(max_cell_bytes, max_headers)
+    limits = limits_of(max_message_bytes, max_headers)
     return run_verify(directory, name=store, said=kind, values=values, limits=limits, json=json)

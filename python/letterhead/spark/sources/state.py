@@ -45,7 +45,7 @@ class StateSource(DataSource):  # type: ignore[misc]
         ``repeat`` and ``required``.
     kind, values, windowSize, errors
         As ``kind``, ``values``, ``window_size`` and ``errors`` of :func:`letterhead.read.state`.
-    maxCellBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
+    maxMessageBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
         The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
 
     Examples
