@@ -338,7 +338,7 @@ impl Is {
     pub fn name(self) -> &'static str {
         match self {
             Is::Block => "block",
-            Is::Envelope => "envelope",
+            Is::Envelope => "message",
             Is::Batch => "batch",
         }
     }

@@ -88,7 +88,7 @@ def decode(
     Arrow array or stream
         Of a block: ``list<element: struct<key: string, value: binary>>``, with ``kind: string`` before the value where
         the format has kinds, ``key: int32`` where its keys are integers, and ``key_kind: string, key: binary`` where they
-        are typed. A value with a kind is its bits, most significant byte first. Of an envelope: a struct of its fields. With
+        are typed. A value with a kind is its bits, most significant byte first. Of a message format: a struct of its fields. With
         ``errors="column"``: always a struct, of a block with the field ``headers``.
 
     Raises
@@ -143,7 +143,7 @@ def encode(
     Parameters
     ----------
     column : Arrow array or stream
-        Of a block: a list of structs, as :func:`decode` gives and as Spark's Kafka source has. Of an envelope: a struct
+        Of a block: a list of structs, as :func:`decode` gives and as Spark's Kafka source has. Of a message format: a struct
         of the format's fields, in any order. The list is read in place.
     format : str
         Name of the format.
@@ -222,9 +222,9 @@ def convert(
     column : Arrow array or stream of binary, large_binary or binary_view
         One message a cell. A null cell stays null.
     format : str
-        Name of its format, a block or an envelope.
+        Name of its format, a block or a message format.
     target : str
-        Name of the format to write, a block or an envelope.
+        Name of the format to write, a block or a message format.
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so in a field ``losses``.
@@ -346,7 +346,7 @@ def messages(
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> one = lh.encode(lh.Envelope(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
+    >>> one = lh.encode(lh.Message(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
     >>> cells = pa.array([one + one, None, one])
     >>> lha.messages(cells, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
@@ -477,7 +477,7 @@ def scan(
         an array that has been read is let go: what is kept is bounded by the arrays' size and ``max_keys``. Streams that
         are iterators, such as what the verbs here make of a stream outside pyarrow, are read so, too.
     format : str
-        Name of the format: a block, an envelope, or a batch, of which every message is a row.
+        Name of the format: a block, a message format, or a batch, of which every message is a row.
     errors : {"count", "raise"}, default "count"
         What becomes of a message in which something is wrong: it is counted, by what that is, and the headers that
         could be read count as well; or the first one is raised.

@@ -79,7 +79,7 @@ CODES: dict[str, str] = {
     "not_in_order": "keys or offsets that should be in order are not",
     "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",
-    "null_field": "a field of the envelope is null and the format has no null for it",
+    "null_field": "a field of the message is null and the format has no null for it",
     "key_not_carried": "the target's keys are of another kind",
     "field_not_carried": "the target has no place for a field",
 }

@@ -19,7 +19,7 @@ __all__ = [
     "BlockName",
     "ColumnSpec",
     "Columns",
-    "EnvelopeName",
+    "MessageName",
     "Field",
     "check_distinct",
     "field",
@@ -29,7 +29,7 @@ __all__ = [
 # Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
 # program runs is a `str`. A test compares them with the table of formats.
 BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
-EnvelopeName: TypeAlias = Literal[
+MessageName: TypeAlias = Literal[
     "streams",
     "streams-timestamped",
     "kip82-wrapper",

@@ -169,7 +169,7 @@ def remade(of: pa.DataType, lists: Callable[[Any], Any], text: pa.DataType, bina
 
 
 @pytest.mark.parametrize("format", ENVELOPES)
-def test_the_fields_of_an_envelope_come_in_any_order(format: str) -> None:
+def test_the_fields_of_a_message_format_come_in_any_order(format: str) -> None:
     column = lha.decode(cells([ops.encode(good(format), format)]), format)
     turned = pa.StructArray.from_arrays(column.flatten()[::-1], names=column.type.names[::-1])
     assert lha.encode(turned, format).equals(lha.encode(column, format))

@@ -155,7 +155,7 @@ def test_a_key_that_is_not_utf8_is_refused_at_its_first_bad_byte(key: str, withi
 
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
-def test_an_empty_cell_is_no_envelope(format: str, way: Implementation) -> None:
+def test_an_empty_cell_is_no_message_format(format: str, way: Implementation) -> None:
     assert refused(way, b"", format) == ("truncated", 0, None, None)
     assert refused(way, b"", format, lenient=True) == ("truncated", 0, None, None)
 
@@ -372,7 +372,7 @@ def test_encode_takes_no_bytes() -> None:
     ],
     ids=lambda column: str(column.type),
 )
-def test_an_envelope_that_does_not_fit_is_refused(column: Any) -> None:
+def test_a_message_format_that_does_not_fit_is_refused(column: Any) -> None:
     with pytest.raises(TypeError, match=r"^the column is .+, and what fits is .*list<element: struct<key: string, "):
         lha.encode(column, "streams-timestamped")
 
@@ -407,7 +407,7 @@ def test_one_message_is_any_bytes_like(wrap: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Envelope(headers=[])], ids=repr
+    "given", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Message(headers=[])], ids=repr
 )
 def test_a_block_is_made_of_headers(given: Any) -> None:
     with pytest.raises(TypeError):
@@ -415,8 +415,8 @@ def test_a_block_is_made_of_headers(given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", [[("a", b"")], lh.Headers(), None, b"", 1], ids=repr)
-def test_an_envelope_is_made_of_fields(given: Any) -> None:
-    with pytest.raises(TypeError, match="takes an Envelope"):
+def test_a_message_format_is_made_of_fields(given: Any) -> None:
+    with pytest.raises(TypeError, match="takes a Message"):
         lh.encode(given, "streams")
 
 

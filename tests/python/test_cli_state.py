@@ -110,13 +110,13 @@ def snapshot(directory: Path) -> dict[str, tuple[int, int, bytes]]:
 
 
 def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
+    data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
     assert data is not None
     return data
 
 
 def aggregation(payload: bytes, headers: Any = ()) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), payload=payload), "streams")
+    data = lh.encode(lh.Message(headers=list(headers), payload=payload), "streams")
     assert data is not None
     return data
 
@@ -392,7 +392,7 @@ def test_scan_gives_every_row_that_kafka_streams_wrote(run):
             for header in row["headers"]
         ]
         payload = bytes.fromhex(row["value"]["hex"])
-        envelope = lh.Envelope(headers=headers, timestamp=row["timestamp"], payload=payload)
+        envelope = lh.Message(headers=headers, timestamp=row["timestamp"], payload=payload)
         assert lh.encode(envelope, "streams-timestamped") == expected["value"]
 
 

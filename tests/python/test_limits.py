@@ -775,7 +775,7 @@ STATE = [["get", "order-03", "--json"], ["scan", "--json"], ["verify"]]
 def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], run: Any, tmp_path: Path) -> None:
     from letterhead.state.rocksdb import RocksDBKeyValueStore
 
-    value = lh.encode(lh.Envelope(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""
+    value = lh.encode(lh.Message(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""
     store = RocksDBKeyValueStore("orders")
     store.open(tmp_path)
     store.put(b"order-03", value)

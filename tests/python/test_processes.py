@@ -408,7 +408,7 @@ def sent() -> dict[str, Any]:
         "no headers": lh.Headers(),
         "frozen headers": many.frozen(),
         "header": many[1],
-        "envelope": lh.Envelope(headers=many, timestamp=5, payload=None),
+        "message": lh.Message(headers=many, timestamp=5, payload=None),
         "decoded envelope": lh.decode(lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, ENVELOPE), ENVELOPE),
         "field": lh.field("int32:le", key=lh.Int8(1), repeat="error", required=True),
         "all": lh.All("string", key="route"),
@@ -509,7 +509,7 @@ def test_an_error_of_a_process_arrives_whole() -> None:
 
 def test_copies_are_independent() -> None:
     headers: Any = lh.decode(lh.encode([("a", b"1")], "kafka"), "kafka")
-    envelope = lh.Envelope(headers=headers, payload=b"p")
+    envelope = lh.Message(headers=headers, payload=b"p")
     for other in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(envelope).headers):
         other.add("b", b"2")
         assert headers.items() == [("a", b"1")]

@@ -70,13 +70,13 @@ def in_milliseconds(table: pa.Table) -> pa.Table:
 
 
 def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
+    data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
     assert data is not None
     return data
 
 
 def aggregation(payload: bytes, headers: Any = ()) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), payload=payload), "streams")
+    data = lh.encode(lh.Message(headers=list(headers), payload=payload), "streams")
     assert data is not None
     return data
 

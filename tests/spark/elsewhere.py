@@ -92,9 +92,9 @@ def check_edits(orders) -> None:
 def check_messages(spark) -> None:
     """Rows that multiply, keys of every kind, and a conversion there and back."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
-    cell = lh.encode(lh.Envelope(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
+    cell = lh.encode(lh.Message(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
     sets = [
-        (part, b"".join(lh.encode(lh.Envelope(offset=n, value=cell, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
+        (part, b"".join(lh.encode(lh.Message(offset=n, value=cell, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
         for part in range(4)
     ]  # fmt: skip
     kept = ["part", "offset", "n"]

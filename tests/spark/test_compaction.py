@@ -45,7 +45,7 @@ def history(layout: str, count: int) -> Iterator[dict[str, Any]]:
 
 
 def kept_by_the_rule(
-    messages: Iterable[lh.Envelope], layout: str, retention: int, keyless: str = "keep", now: int = NOW
+    messages: Iterable[lh.Message], layout: str, retention: int, keyless: str = "keep", now: int = NOW
 ) -> list[int]:
     """State the rule: the last of a key stays, but a delete only for its retention."""
     messages = list(messages)

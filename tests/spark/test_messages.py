@@ -23,7 +23,7 @@ IDS = [bytes(range(number, number + 16)) for number in range(3)]
 def sent(number: int, **fields) -> bytes:
     fields = {"offset": number, "timestamp": 1000 + number, "key": b"k", "value": b"v%d" % number, **fields}
     return lh.encode(
-        lh.Envelope(headers={"n": lh.Int8(number), "t": lh.String("a" * number)}, **fields), "kip82-message"
+        lh.Message(headers={"n": lh.Int8(number), "t": lh.String("a" * number)}, **fields), "kip82-message"
     )
 
 
@@ -124,7 +124,7 @@ def cells_in(vectors, format) -> list[bytes]:
 
 def test_a_compressed_set_is_expanded(spark):
     inner = sent(0) + sent(1)
-    outer = lh.Envelope(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
+    outer = lh.Message(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
     df = cells_of(spark, [lh.encode(outer, "kip82-message")]).transform(
         lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
     )
@@ -182,7 +182,7 @@ def test_many_rows_of_many_messages(spark):
 
 def test_messages_of_messages(spark):
     """What is made can be read on: wrappers in values, headers in lists."""
-    wrapper = lh.encode(lh.Envelope(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
+    wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
     df = cells_of(spark, [sent(1, value=wrapper) * 2]).transform(lhs.messages("cell", "kip82-messages", keep=[]))
     inner = df.transform(lhs.decode_headers("value", "kip82-wrapper", into=None, keep=["offset"]))
     assert collected(inner) == {

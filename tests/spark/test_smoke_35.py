@@ -57,7 +57,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     """Rows multiply; keys and values have kinds."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
     inner = lh.encode(headers, "iggy")
-    one = [lh.encode(lh.Envelope(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
+    one = [lh.encode(lh.Message(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
     df = spark.createDataFrame([(0, one[0] + one[1]), (1, None), (2, one[2])], "part int, cell binary").repartition(1)
     messages = df.transform(lhs.messages("cell", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"}))
     assert messages.columns == ["part", "value", "offset", "n"]

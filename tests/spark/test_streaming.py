@@ -90,7 +90,7 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
     for file in range(2):
         sets = [
             b"".join(
-                lh.encode(lh.Envelope(offset=10 * row + n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+                lh.encode(lh.Message(offset=10 * row + n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
                 for n in range(row)
             )
             for row in range(3 * file, 3 * file + 3)

@@ -228,8 +228,8 @@ def test_bad_rows_say_why_in_a_column(cells):
     ]  # fmt: skip
 
 
-def test_an_envelope_keeps_the_fields_that_were_read(spark):
-    good = lh.encode(lh.Envelope(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
+def test_a_message_format_keeps_the_fields_that_were_read(spark):
+    good = lh.encode(lh.Message(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
     bad = b"\x02\x01" + good[-9:]
     df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
     found = collected(df.transform(lhs.decode_headers("value", "streams-timestamped", errors="column")))

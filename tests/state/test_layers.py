@@ -1108,6 +1108,6 @@ def test_errors_of_stores_can_be_caught_together() -> None:
 
 def stored_value(data: bytes) -> bytes:
     """What a value without headers is in a store."""
-    encoded = lh.encode(lh.Envelope(headers=[], timestamp=5, payload=data), "streams-timestamped")
+    encoded = lh.encode(lh.Message(headers=[], timestamp=5, payload=data), "streams-timestamped")
     assert encoded is not None
     return encoded

@@ -111,7 +111,7 @@ def test_a_version_has_a_value() -> None:
 
 
 def lazy(*headers: tuple[str, bytes | None]) -> LazyHeaders:
-    read = AGGREGATIONS.read(TOPIC, lh.encode(lh.Envelope(headers=headers, payload=b"v"), "streams"))
+    read = AGGREGATIONS.read(TOPIC, lh.encode(lh.Message(headers=headers, payload=b"v"), "streams"))
     assert isinstance(read.headers, LazyHeaders)
     return read.headers
 

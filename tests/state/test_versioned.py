@@ -24,7 +24,7 @@ RETENTION, INTERVAL = 100, 20
 
 
 def encoded(headers: lh.Headers, payload: bytes | None) -> bytes | None:
-    return lh.encode(lh.Envelope(headers=headers, payload=payload), "streams")
+    return lh.encode(lh.Message(headers=headers, payload=payload), "streams")
 
 
 def some_bytes(digits: str | None) -> bytes | None:

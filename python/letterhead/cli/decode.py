@@ -98,7 +98,7 @@ def run_column(
 
 
 def _message(data: bytes, format: str, options: Reading) -> Fields:
-    """Name the parts of a message: its headers, and for an envelope its other fields."""
+    """Name the parts of a message: its headers, and for a message format its other fields."""
     message = lh.decode(data, format, **options)
     return {"headers": message} if isinstance(message, lh.Headers) else message._asdict()
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
-from letterhead.envelope import Data
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import Header, Headers
 from letterhead.iggy.faults import refuse_value
@@ -14,6 +13,7 @@ from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes
+from letterhead.message import Data
 from letterhead.operations import decode, encode
 from letterhead.results import Kinds
 from letterhead.values import Value

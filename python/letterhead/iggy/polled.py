@@ -131,7 +131,7 @@ class PolledMessage(transport.JsonModel):
         """
         check_layout(layout)
         if layout == "tlv":
-            return cls._from_envelope(decode(data, "iggy-message"))
+            return cls._from_message(decode(data, "iggy-message"))
         read = _read_2023(need_bytes(data, "a message"), validate=validate)
         if len(read) != 1:
             message = f"{len(read)} messages where one was expected"
@@ -193,7 +193,7 @@ class PolledMessage(transport.JsonModel):
         )
 
     @classmethod
-    def _from_envelope(cls, read: Any) -> PolledMessage:
+    def _from_message(cls, read: Any) -> PolledMessage:
         fields = read._asdict()
         state, checksum = fields.get("state"), fields.get("checksum")
         return cls(
@@ -467,7 +467,7 @@ class PolledMessages(transport.JsonModel):
         count = cursor.number(4, "messages count")
         if validate:
             # The format knows how long the prefix is, and passes over it.
-            messages = [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["tlv"])]
+            messages = [PolledMessage._from_message(read) for read in messages_of(data, POLLED["tlv"])]
         else:
             if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
                 cursor.take(24, "partition context")
@@ -478,7 +478,7 @@ class PolledMessages(transport.JsonModel):
 
 def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
     if validate:
-        return [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["2023"])]
+        return [PolledMessage._from_message(read) for read in messages_of(data, POLLED["2023"])]
     cursor = Cursor(data, POLLED["2023"])
     with_state = _has_state(data)
     messages: list[PolledMessage] = []

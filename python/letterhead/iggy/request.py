@@ -238,7 +238,7 @@ class SendMessages:
             cursor.refuse("wrong_size", f"metadata of {size} bytes has {cursor.at - start}", back=cursor.at)
         if validate:
             with placed(cursor.at):
-                messages = [_from_envelope(read) for read in messages_of(data[cursor.at :], MESSAGES["tlv"])]
+                messages = [_from_message(read) for read in messages_of(data[cursor.at :], MESSAGES["tlv"])]
         else:
             messages = [
                 Message(frame.id, frame.payload, map_or_bytes(frame.headers), origin_timestamp=frame.origin_timestamp)
@@ -250,6 +250,6 @@ class SendMessages:
         return cls(stream, topic, partitioning, messages)
 
 
-def _from_envelope(read: Any) -> Message:
+def _from_message(read: Any) -> Message:
     identity = int.from_bytes(read.id, "big")
     return Message(identity, read.payload, as_map(read.headers), origin_timestamp=read.origin_timestamp)

@@ -178,7 +178,7 @@ class StoreColumns:
         return made
 
     def _values(self, rows: _Rows) -> dict[str, pa.Array]:
-        if self._headers is None and not self._wanted & _ENVELOPE.keys():
+        if self._headers is None and not self._wanted & _STORED_FIELDS.keys():
             return {}
         cells = pa.array(rows.values, pa.binary())
         if self._kind.values == "plain":
@@ -189,10 +189,10 @@ class StoreColumns:
             return _cut_up(cells, bad, 8, _TIMESTAMPED)
         made = {}
         try:
-            if self._wanted & _ENVELOPE.keys():
-                envelope = lha.decode(cells, self._format, errors=self._errors, limits=self._limits)
-                named = dict(zip(envelope.type.names, envelope.flatten(), strict=True))
-                made = {name: named[field] for name, field in _ENVELOPE.items() if name in self._wanted}
+            if self._wanted & _STORED_FIELDS.keys():
+                messages = lha.decode(cells, self._format, errors=self._errors, limits=self._limits)
+                named = dict(zip(messages.type.names, messages.flatten(), strict=True))
+                made = {name: named[field] for name, field in _STORED_FIELDS.items() if name in self._wanted}
                 # Those of the typed columns have these, and come below.
                 if self._errors == "column" and self._headers is None:
                     rows.add_faults(named["error"])
@@ -374,5 +374,5 @@ _KEYS: dict[str, dict[str, tuple[int, int]]] = {
 _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
 """Parts of the values of stores with timestamps and without headers."""
 
-_ENVELOPE = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
-"""Columns, and the fields of the envelope that they are."""
+_STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
+"""Columns, and the fields of the message that they are."""

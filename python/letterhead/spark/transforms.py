@@ -46,7 +46,7 @@ def decode_headers(
 ) -> Transform:
     """Read a column of bytes into headers.
 
-    A block becomes one column ``headers``; an envelope becomes one column for each of its fields.
+    A block becomes one column ``headers``; a message format becomes one column for each of its fields.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def decode_headers(
     names = [field for field, _ in _fields(format)]
     if into is not None:
         _check_str("into", into)
-        if _is_envelope(format):
+        if _is_message(format):
             raise ValueError(f"into= names the one column of a block, and {format} makes {', '.join(names)}")
         names = [into]
     return Transform(
@@ -181,7 +181,7 @@ def encode_headers(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
 ) -> Transform:
-    """Write a column of headers, and for an envelope the columns of its other fields, as bytes.
+    """Write a column of headers, and for a message format the columns of its other fields, as bytes.
 
     Parameters
     ----------
@@ -191,10 +191,10 @@ def encode_headers(
     format : str
         Name of the format.
     fields : mapping of str to str, Column or None, optional
-        Field of the envelope to the column it is in, or to ``None`` where it is null; by default the column of the same
+        Field of the message to the column it is in, or to ``None`` where it is null; by default the column of the same
         name.
     into : str, optional
-        Name of the binary column that is made: by default ``headers`` for a block and ``value`` for an envelope.
+        Name of the binary column that is made: by default ``headers`` for a block and ``value`` for a message format.
     keep : sequence of str, optional
         As in :func:`decode_headers`.
     on_loss : {"raise", "drop", "report"}, default "raise"
@@ -226,9 +226,9 @@ def encode_headers(
         **_flags(canonical=canonical),
     }
     made = declared("encode", format, **options)
-    envelope = _is_envelope(format)
+    has_fields = _is_message(format)
     if into is None:
-        into = "value" if envelope else "headers"
+        into = "value" if has_fields else "headers"
     _check_str("into", into)
     inputs = _field_inputs(column, format, fields)
     return Transform(
@@ -239,7 +239,7 @@ def encode_headers(
         keep=_check_names("keep", keep),
         made=made,
         names=(into, *(field.name for field in made.spark[1:])),
-        fields=_places_of(inputs) if envelope else None,
+        fields=_places_of(inputs) if has_fields else None,
     )
 
 
@@ -267,9 +267,9 @@ def convert_headers(
     column : str or Column
         The binary column, by name or as a Column, beside which all columns of the frame are others.
     format : str
-        Name of its format, a block or an envelope.
+        Name of its format, a block or a message format.
     target : str
-        Name of the format to write, a block or an envelope.
+        Name of the format to write, a block or a message format.
     into : str, optional
         Name of the binary column that is made: by default that of the one that is read.
     on_loss, kinds, null_headers, canonical
@@ -409,7 +409,7 @@ class Transform:
     names : tuple of str
         Names under which that leaves.
     fields : mapping of str to int or None, optional
-        For an envelope to write: its fields and the places of their columns in ``inputs``, or none where they are null.
+        For a message format to write: its fields and the places of their columns in ``inputs``, or none where they are null.
     """
 
     verb: str
@@ -474,7 +474,7 @@ class Transform:
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
 
     def _places(self, crossing: list[int]) -> Any:
-        """Return where the input is; or each field of an envelope, and the type of those that are null."""
+        """Return where the input is; or each field of a message format, and the type of those that are null."""
         if not self.fields:
             return crossing[0]
         types = {field.name: field.type for field in declared("decode", self.format).arrow}
@@ -487,7 +487,7 @@ def _fields(format: str) -> list[tuple[str, str]]:
     return [(field.name, spelled(field.dataType)) for field in declared("decode", format, errors="column").spark[:-1]]
 
 
-def _is_envelope(format: str) -> bool:
+def _is_message(format: str) -> bool:
     return len(_fields(format)) > 1
 
 

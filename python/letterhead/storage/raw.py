@@ -69,7 +69,7 @@ def raw_plain_value(value: bytes | None) -> bytes | None:
     Examples
     --------
     >>> import letterhead as lh
-    >>> value = lh.encode(lh.Envelope(headers={"tenant": b"acme"}, timestamp=5, payload=b"42"), "streams-timestamped")
+    >>> value = lh.encode(lh.Message(headers={"tenant": b"acme"}, timestamp=5, payload=b"42"), "streams-timestamped")
     >>> raw_plain_value(value), timestamp(value)
     (b'42', 5)
     """
