@@ -526,7 +526,7 @@ def transforms() -> dict[str, Any]:
         "select": lhs.select_headers("value", ENVELOPE, COLUMNS, keep=[]),
         "encode": lhs.encode_headers("headers", "iggy", kinds={"retry": "int32"}, on_loss="report"),
         "convert": lhs.convert_headers("value", ENVELOPE, target="streams", on_loss="drop"),
-        "messages": lhs.messages("value", "record-batch", headers={"tenant": "string"}),
+        "messages": lhs.explode_batches("value", "record-batch", headers={"tenant": "string"}),
     }
 
 

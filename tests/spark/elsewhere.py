@@ -101,7 +101,7 @@ def check_messages(spark) -> None:
     messages = (
         spark.createDataFrame(sets, "part int, cell binary")
         .repartition(3)
-        .transform(lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
+        .transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
         .transform(lhs.convert_headers("value", "iggy-message", target="streams", kinds="text", on_loss="drop", keep=kept))
         .transform(lhs.decode_headers("value", "streams", keep=kept))
         .transform(lhs.encode_headers("headers", "iggy", kinds={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))

@@ -69,7 +69,7 @@ def kept_by_the_rule(
 def read_by_spark(spark, path: Path, layout: str, **options: Any):
     """Read the files of a log as who outgrows it does: each of them is a cell."""
     files = spark.read.format("binaryFile").load(f"{path}/*.log")
-    return files.transform(lhs.messages("content", SETS[layout], keep=[], **options))
+    return files.transform(lhs.explode_batches("content", SETS[layout], keep=[], **options))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

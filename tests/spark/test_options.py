@@ -17,7 +17,7 @@ VERBS = {
     "select": lhs.select_headers,
     "encode": lhs.encode_headers,
     "convert": lhs.convert_headers,
-    "messages": lhs.messages,
+    "messages": lhs.explode_batches,
 }
 
 LIMITS = lh.Limits(headers=9)

@@ -101,7 +101,7 @@ def header(
 
     Headers with kinds, and keys that are integers, are read by an expression, too:
 
-    >>> typed = fetched.transform(lhs.messages("cell", "kip82-messages", columns=["headers"], keep=[]))
+    >>> typed = fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["headers"], keep=[]))
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).show(1)
     +---+
     |  n|

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from letterhead.results import Kinds
     from letterhead.types import Columns
 
-__all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "messages", "select_headers"]
+__all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
 
 
 def decode_headers(
@@ -317,7 +317,7 @@ def convert_headers(
     )
 
 
-def messages(
+def explode_batches(
     column: str | Column,
     format: str,
     *,
@@ -361,7 +361,7 @@ def messages(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> fetched.transform(lhs.messages("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
+    >>> fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
     fields = _check_names("columns", columns)

@@ -96,7 +96,7 @@ class KafkaSource(DataSource):  # type: ignore[misc]
 
     Options, columns and types are those of Spark's source ``kafka``, so that a query moves over by the name of its
     format. Beyond them, ``columns`` says what to build, and ``headerColumns`` gives headers as typed columns;
-    :func:`letterhead.spark.options` writes both. ``errors`` is as in :func:`letterhead.spark.messages`, and ``maxMessageBytes``,
+    :func:`letterhead.spark.options` writes both. ``errors`` is as in :func:`letterhead.spark.explode_batches`, and ``maxMessageBytes``,
     ``maxHeaders``, ``maxDecompressedBytes``, ``maxRecords`` and ``maxOutputBytes`` are the limits of
     :class:`letterhead.Limits`.
 
