@@ -560,7 +560,7 @@ def validate(
     Returns
     -------
     Arrow array or stream of list
-        Null where the message is whole, else ``struct<code, message, byte, header, key, column>`` for everything found.
+        Null where the message is whole, else ``struct<code, message, byte_offset, header, key, column>`` for everything found.
 
     Examples
     --------

@@ -510,7 +510,7 @@ def validate(
     >>> import letterhead as lh
     >>> lh.validate(bytes.fromhex("020c74656e616e740861636d65"), "kafka")
     []
-    >>> [(error.code, error.offset) for error in lh.validate(b"\\x02\\x02", "kafka")]
+    >>> [(error.code, error.byte_offset) for error in lh.validate(b"\\x02\\x02", "kafka")]
     [('count_too_large', 0)]
     """
     return [

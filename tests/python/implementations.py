@@ -175,12 +175,12 @@ NATIVE: list[Implementation] = [Message(), Columns()]
 
 def fault_of(error: HeaderError) -> Fault:
     """Give the fault that an exception shows."""
-    return Fault(error.code, error.message, error.offset, error.header, error.key, error.column)
+    return Fault(error.code, error.message, error.byte_offset, error.header, error.key, error.column)
 
 
 def place(fault: Fault) -> tuple[Any, ...]:
     """Give what implementations have to agree on: all of a fault but its words."""
-    return fault.code, fault.byte, fault.header, fault.key, fault.column
+    return fault.code, fault.byte_offset, fault.header, fault.key, fault.column
 
 
 def cells(rows: list[bytes | None]) -> Any:

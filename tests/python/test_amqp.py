@@ -61,7 +61,7 @@ def test_every_code_has_a_case():
 def test_refused_types_are_named(cell, line):
     with pytest.raises(lh.DecodeError, match=f"the value is {line['name']}, which is no single value") as caught:
         amqp.decode(cell)
-    assert (caught.value.code, caught.value.offset) == ("unknown_kind", 0)
+    assert (caught.value.code, caught.value.byte_offset) == ("unknown_kind", 0)
 
 
 BAD = [
@@ -90,14 +90,14 @@ def test_bad_values_are_named(type, cell, code, byte, message):
     with pytest.raises(lh.DecodeError) as caught:
         lha.amqp(cells, type)
     error = caught.value
-    assert (error.format, error.code, error.row, error.offset) == ("amqp", code, 2, byte)
+    assert (error.format, error.code, error.row, error.byte_offset) == ("amqp", code, 2, byte)
     assert str(error) == f"amqp: {message} (byte {byte}, row 2)"
     values = lha.amqp(cells, type, errors="null").to_pylist()
     assert (values[0], values[1], values[2], values[3]) == (values[3], None, None, values[0])
     assert values[0] is not None
     column = lha.amqp(cells, type, errors="column")
     assert column.field("value").to_pylist() == values
-    fault = {"code": code, "message": message, "byte": byte, "header": None, "key": None, "column": None}
+    fault = {"code": code, "message": message, "byte_offset": byte, "header": None, "key": None, "column": None}
     assert column.field("error").to_pylist() == [None, None, [fault], None]
     if code != "wrong_kind":
         with pytest.raises(lh.DecodeError, match=message):
@@ -114,7 +114,7 @@ def test_a_column_is_its_values(cells, type, dialect, cut):
             faults.append(None)
         except types.Misfit as misfit:
             values.append(None)
-            fault = {"code": misfit.code, "message": misfit.message, "byte": misfit.within}
+            fault = {"code": misfit.code, "message": misfit.message, "byte_offset": misfit.within}
             faults.append([{**fault, "header": None, "key": None, "column": None}])
     column = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="column", dialect=dialect)
     column.validate(full=True)

@@ -46,8 +46,8 @@ def refused(way: Implementation, data: bytes | str, format: str = "kafka", **opt
     error = caught.value
     assert error.format == format
     faults = way.validate(data, format)
-    assert place(faults[0]) == (error.code, error.offset, error.header, error.key, None)
-    return error.code, error.offset, error.header, error.key
+    assert place(faults[0]) == (error.code, error.byte_offset, error.header, error.key, None)
+    return error.code, error.byte_offset, error.header, error.key
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def test_the_place_of_a_bad_value_is_told(way: Implementation) -> None:
         with pytest.raises(DecodeError) as caught:
             way.select(data, format, {"amount_cents": lh.field("int64", key="amount")})
         error = caught.value
-        assert (error.code, error.offset, error.header) == ("wrong_size", before + len(inner) - 4, 1)
+        assert (error.code, error.byte_offset, error.header) == ("wrong_size", before + len(inner) - 4, 1)
         assert (error.key, error.column) == ("amount", "amount_cents")
         assert f"{format}: column amount_cents: header 1: " in str(error)
 

@@ -144,7 +144,7 @@ def test_inspect_json_gives_the_faults(run):
         {
             "code": "negative_count",
             "message": "header count -2 is negative",
-            "byte": 0,
+            "byte_offset": 0,
             "header": None,
             "key": None,
             "column": None,
@@ -329,7 +329,7 @@ def test_decode_keeps_what_is_whole_of_a_bad_cell(run):
     assert document["headers"] is None
     assert document["timestamp"] == 1767225600000
     assert document["payload"] == {"hex": "00ff"}
-    assert [(fault["code"], fault["byte"]) for fault in document["error"]] == [("negative_count", 1)]
+    assert [(fault["code"], fault["byte_offset"]) for fault in document["error"]] == [("negative_count", 1)]
     assert result.code == 1
     assert "! header count -2 is negative (negative_count, byte 1)" in run(*args).out
 

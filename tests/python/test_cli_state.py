@@ -613,7 +613,7 @@ def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
     faults = {each["store"]: each["faults"] for each in document(result)}
     assert faults["sessions"] == []
     assert [
-        (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte"], fault["code"], fault["reason"])
+        (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte_offset"], fault["code"], fault["reason"])
         for fault in faults["latest"]
     ] == [
         # A row in `default` is one that a store with headers has not moved yet: there is nothing wrong with it.

@@ -73,7 +73,7 @@ def carries_kinds(format: str) -> bool:
 
 
 def place(fault: Fault) -> tuple[Any, ...]:
-    return fault.code, fault.message, fault.byte, fault.header
+    return fault.code, fault.message, fault.byte_offset, fault.header
 
 
 def plain(message: dict[str, Any]) -> Any:

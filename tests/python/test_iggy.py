@@ -420,7 +420,7 @@ def test_half_of_a_surrogate_pair_in_json_is_no_key() -> None:
 def test_an_error_in_json_says_where() -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"é": x}')
-    assert raised.value.offset == 7
+    assert raised.value.byte_offset == 7
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"a":{"kind":"raw","value":"eA=="},"":{"kind":"raw","value":"eA=="}}')
     assert (raised.value.code, raised.value.header, raised.value.format) == ("empty_key", 1, "iggy-2023")

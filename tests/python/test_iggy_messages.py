@@ -186,8 +186,8 @@ def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
             read = SendMessages.from_bytes(older[:end])
         except DecodeError as error:
             assert error.code == "truncated", end
-            assert error.offset is not None
-            assert error.offset <= end
+            assert error.byte_offset is not None
+            assert error.byte_offset <= end
         else:
             assert read.messages == SendMessages.from_bytes(older).messages[: len(read.messages)]
             whole += 1
@@ -205,7 +205,7 @@ def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(bytes(body))
     error = raised.value
-    assert (error.code, error.offset, error.header, error.format) == ("unknown_kind", kind, 0, "iggy-2023")
+    assert (error.code, error.byte_offset, error.header, error.format) == ("unknown_kind", kind, 0, "iggy-2023")
     assert error.message == "message 1: value kind code 99 is unknown"
     assert iggy_code(error) == 3
 
@@ -216,8 +216,8 @@ def test_a_checksum_that_does_not_hold_is_refused_unless_it_is_handed_on() -> No
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(bytes(body), "tlv")
     assert raised.value.code == "bad_crc"
-    assert raised.value.offset is not None
-    assert raised.value.offset > 256
+    assert raised.value.byte_offset is not None
+    assert raised.value.byte_offset > 256
     assert SendMessages.from_bytes(bytes(body), "tlv", validate=False).messages[0].payload == b"firsu"
 
 
@@ -230,7 +230,7 @@ def test_what_a_request_says_about_itself_has_to_be_so() -> None:
     more = body[:metadata] + (2).to_bytes(4, "little") + body[metadata + 4 :]
     with pytest.raises(DecodeError, match="2 messages are announced and 1 are there") as raised:
         SendMessages.from_bytes(more, "tlv")
-    assert raised.value.offset == metadata
+    assert raised.value.byte_offset == metadata
 
 
 def test_requests_that_servers_refuse_are_refused() -> None:
@@ -328,10 +328,10 @@ def test_a_request_to_nowhere_is_refused(routing: str, code: str, byte: int) -> 
     data = bytes.fromhex(routing)
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(data)
-    assert (raised.value.code, raised.value.offset) == (code, byte)
+    assert (raised.value.code, raised.value.byte_offset) == (code, byte)
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(len(data).to_bytes(4, "little") + data, "tlv")
-    assert (raised.value.code, raised.value.offset) == (code, byte + 4)
+    assert (raised.value.code, raised.value.byte_offset) == (code, byte + 4)
 
 
 @pytest.mark.parametrize(
@@ -419,7 +419,7 @@ def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
     body[body.index(b"key 1") + 5] = 99
     with pytest.raises(DecodeError) as raised:
         PolledMessages.from_bytes(bytes(body), validate=validate)
-    assert raised.value.offset == body.index(b"key 1") + 5
+    assert raised.value.byte_offset == body.index(b"key 1") + 5
     assert raised.value.message == "message 0: value kind code 99 is unknown"
 
 
@@ -438,7 +438,7 @@ def test_a_state_that_does_not_exist_is_refused() -> None:
     data[8] = 2
     with pytest.raises(DecodeError, match="message 0: state 2 is unknown") as raised:
         PolledMessage.from_bytes(bytes(data), validate=False)
-    assert (raised.value.code, raised.value.offset) == ("bad_attributes", 8)
+    assert (raised.value.code, raised.value.byte_offset) == ("bad_attributes", 8)
 
 
 def test_one_message_is_one() -> None:
@@ -663,7 +663,7 @@ def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_read(field: str, 
     ):
         with pytest.raises(DecodeError) as raised:
             read()
-        assert (raised.value.code, raised.value.message, raised.value.offset) == expected
+        assert (raised.value.code, raised.value.message, raised.value.byte_offset) == expected
     text = polled().to_json().replace(f'"{field}":{getattr(polled(), field)}', f'"{field}":{1 << 63}')
     with pytest.raises(DecodeError, match=f"the field {field} of a message does not fit 63 bits"):
         PolledMessage.from_json(text)
@@ -675,7 +675,7 @@ def test_sums_of_a_batch_that_do_not_fit_int64_are_not_read(field: str, at: int)
     data[16 + at + 7] |= 0x80
     with pytest.raises(DecodeError, match=f"message 0: {field} does not fit int64") as raised:
         PolledMessages.from_bytes(data, "tlv", validate=False)
-    assert (raised.value.code, raised.value.offset) == ("out_of_range", 16 + 256)
+    assert (raised.value.code, raised.value.byte_offset) == ("out_of_range", 16 + 256)
 
 
 def test_unnamed_kinds_of_a_message_go_as_base64_in_json() -> None:
@@ -805,7 +805,7 @@ def test_a_request_to_poll_with_an_unknown_code_is_refused(
     with pytest.raises(DecodeError) as raised:
         PollMessages.from_bytes(bytes(data), "tlv")
     error = raised.value
-    assert (error.code, error.offset, error.message, iggy_code(error, "tlv")) == (code, at, message, iggy)
+    assert (error.code, error.byte_offset, error.message, iggy_code(error, "tlv")) == (code, at, message, iggy)
 
 
 @pytest.mark.parametrize("layout", ["2023", "tlv"])
@@ -817,7 +817,7 @@ def test_a_request_to_poll_ends_where_its_last_field_does(layout: Any) -> None:
         assert raised.value.code == "truncated"
     with pytest.raises(DecodeError) as raised:
         PollMessages.from_bytes(data + b"\0", layout)
-    assert (raised.value.code, raised.value.offset) == ("trailing_bytes", len(data))
+    assert (raised.value.code, raised.value.byte_offset) == ("trailing_bytes", len(data))
 
 
 def test_arguments_of_a_request_to_poll_are_checked() -> None:

@@ -485,7 +485,7 @@ def test_a_damaged_message_names_format_byte_and_reason_after_those_before_it(la
     with pytest.raises(DecodeError, match="message 1: the checksum is") as caught:
         next(records)
     error = caught.value
-    assert (error.format, error.code, error.offset) == (
+    assert (error.format, error.code, error.byte_offset) == (
         f"kip82-messages{MESSAGES[layout][13:]}",
         "bad_crc",
         len(good) + 12,

@@ -174,7 +174,7 @@ def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(f
 )
 def test_the_fault_is_where_the_limit_is_passed(format: str, byte: int, header: int | None) -> None:
     [fault] = faults(cell_of(format), format, Limits(headers=2))
-    assert (fault.byte, fault.header) == (byte, header)
+    assert (fault.byte_offset, fault.header) == (byte, header)
 
 
 def test_a_count_that_the_bytes_could_not_hold_is_that_first() -> None:

@@ -503,7 +503,13 @@ def test_an_error_of_a_process_arrives_whole() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool, pytest.raises(lh.DecodeError) as raised:
         pool.apply_async(refuse, (b"\x02\x01\x00",)).get(timeout=120)
     error = raised.value
-    assert (error.format, error.code, error.offset, error.header, error.row) == ("kafka", "negative_length", 1, 0, None)
+    assert (error.format, error.code, error.byte_offset, error.header, error.row) == (
+        "kafka",
+        "negative_length",
+        1,
+        0,
+        None,
+    )
     assert str(error) == "kafka: header 0: key length -1 is negative (byte 1)"
 
 

@@ -26,7 +26,7 @@ def block(*headers: str, count: int | None = None) -> bytes:
 
 
 def places(faults: list[Fault]) -> list[tuple[str, int | None, int | None, str | None]]:
-    return [(fault.code, fault.byte, fault.header, fault.key) for fault in faults]
+    return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
 
 
 # --- the walk of a block ---------------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_a_required_header_may_be_null_but_not_absent() -> None:
     with pytest.raises(DecodeError) as caught:
         ops.select(b"", "kafka", columns)
     assert caught.value.code == "missing_key"
-    assert (caught.value.offset, caught.value.header, caught.value.key) == (None, None, "a")
+    assert (caught.value.byte_offset, caught.value.header, caught.value.key) == (None, None, "a")
     assert caught.value.column == "out"
 
 
@@ -454,7 +454,7 @@ def test_the_byte_of_a_value_is_counted_from_the_cell() -> None:
     inner = block("02610661ff62")
     cell = bytes([2 * len(inner)]) + inner + b"payload"
     [faults] = ops.select_rows([cell], "streams", {"a": "string"}, errors="column")["error"]
-    assert faults[0].byte == 6
+    assert faults[0].byte_offset == 6
     assert cell[6] == 0xFF
 
 

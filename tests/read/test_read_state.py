@@ -560,7 +560,7 @@ def test_a_damaged_value_is_named_by_store_key_and_byte(task):
         read(task)
     error = raised.value
     assert str(error) == f"store 0_0/latest: key 626164: {REASON} (byte 3)"
-    assert (error.store, error.key, error.code, error.offset) == ("0_0/latest", b"bad", "truncated", 3)
+    assert (error.store, error.key, error.code, error.byte_offset) == ("0_0/latest", b"bad", "truncated", 3)
     # What is not asked for is not read.
     assert read(task, columns=["key"]).num_rows == 4
 
@@ -581,7 +581,7 @@ def test_what_is_wrong_with_a_value_is_a_column_if_asked_for(task, headers):
     assert table.schema.field("error").type == kernel.type.field("error").type
     assert table["error"].to_pylist() == [None, None, kernel.to_pylist()[0]["error"], None]
     [first, *_] = table["error"].to_pylist()[2]
-    assert (first["code"], first["message"], first["byte"]) == ("truncated", REASON, 3)
+    assert (first["code"], first["message"], first["byte_offset"]) == ("truncated", REASON, 3)
     assert table["value"].to_pylist() == [b"v0", b"v1", None, b"v2"]
 
 
@@ -591,7 +591,7 @@ def test_a_header_of_another_type_is_named_by_store_key_and_column(task):
     message = "store 0_0/latest: key 61: column n: header 0: 4 bytes where int64 takes 8 (byte 5)"
     assert (str(raised.value), raised.value.code) == (message, "wrong_size")
     [error] = read(task, headers={"n": "int64"}, errors="column")["error"].to_pylist()[0]
-    assert (error["column"], error["code"], error["byte"], error["header"]) == ("n", "wrong_size", 5, 0)
+    assert (error["column"], error["code"], error["byte_offset"], error["header"]) == ("n", "wrong_size", 5, 0)
     assert read(task, headers={"n": "int64"}, errors="null")["value"].to_pylist() == [b"v0", b"v1", b"v2"]
 
 
@@ -605,9 +605,9 @@ def test_a_damaged_older_value_is_named_by_its_own_byte(tmp_path):
         read(tmp_path)
     with pytest.raises(DamagedRowError) as raised:
         list(one_by_one(tmp_path))
-    assert raised.value.offset == 0
+    assert raised.value.byte_offset == 0
     errors = read(tmp_path, errors="column")["error"].to_pylist()
-    assert [error and error[0]["byte"] for error in errors] == [0, None, None, None, None]
+    assert [error and error[0]["byte_offset"] for error in errors] == [0, None, None, None, None]
 
 
 def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
@@ -621,7 +621,7 @@ def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
     table = read(tmp_path, errors="column")
     assert table.to_pylist()[0] == {
         "key": b"bad", "timestamp": None, "value": None,
-        "error": [{"code": "truncated", "message": "timestamp takes 8 bytes and 3 are left", "byte": 0, "header": None,
+        "error": [{"code": "truncated", "message": "timestamp takes 8 bytes and 3 are left", "byte_offset": 0, "header": None,
                    "key": None, "column": None}],
     }  # fmt: skip
     assert table["timestamp"].to_pylist() == [None, NEW_YEAR, NEW_YEAR + MINUTE]
@@ -665,9 +665,9 @@ def test_damaged_versions_are_named_by_their_byte_in_the_row(tmp_path):
     write_raw(directory, family, (b"\xff" * 8 + b"pen", struct.pack(">q", 7) + b"\x7f"))
     with pytest.raises(DamagedRowError) as raised:
         read(tmp_path)
-    assert (raised.value.key, raised.value.offset) == (b"\xff" * 8 + b"pen", 8)
+    assert (raised.value.key, raised.value.byte_offset) == (b"\xff" * 8 + b"pen", 8)
     [row] = [row for row in read(tmp_path, errors="column").to_pylist() if row["error"]]
-    assert (row["key"], row["valid_from"], row["value"], row["error"][0]["byte"]) == (b"pen", 7, None, 8)
+    assert (row["key"], row["valid_from"], row["value"], row["error"][0]["byte_offset"]) == (b"pen", 7, None, 8)
     write_raw(directory, family, (b"\xff" * 8 + b"pen", b"\0"))
     with pytest.raises(DamagedRowError, match=r"the bytes end inside the timestamp of the latest version \(byte 0\)"):
         read(tmp_path)

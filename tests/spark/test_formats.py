@@ -203,7 +203,9 @@ def test_what_was_read_of_a_message_format_stays(spark):
     found = collected(df)
     assert found["headers"] == [example.row["headers"]]
     assert (found["offset"], found["value"]) == ([41], [b"v"])
-    assert [(error["code"], error["byte"], error["header"]) for error in found["error"][0]] == [("bad_crc", 12, None)]
+    assert [(error["code"], error["byte_offset"], error["header"]) for error in found["error"][0]] == [
+        ("bad_crc", 12, None)
+    ]
 
 
 @pytest.mark.parametrize("format", BATCHES)

@@ -210,10 +210,10 @@ def test_bad_rows_say_why_in_a_column(cells):
     decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
     assert decoded.columns == ["id", "all", "error"]
     assert dict(decoded.dtypes)["error"] == (
-        "array<struct<code:string,message:string,byte:bigint,header:int,key:string,column:string>>"
+        "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
     )
     errors = [
-        error and [(one["code"], one["byte"], one["header"], one["key"]) for one in error]
+        error and [(one["code"], one["byte_offset"], one["header"], one["key"]) for one in error]
         for error in collected(decoded)["error"]
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
@@ -223,7 +223,7 @@ def test_bad_rows_say_why_in_a_column(cells):
     )
     found = collected(selected)
     assert found["k"] == [1, None, None, None, None]
-    assert [error and [(one["code"], one["byte"], one["column"]) for one in error] for error in found["error"]] == [
+    assert [error and [(one["code"], one["byte_offset"], one["column"]) for one in error] for error in found["error"]] == [
         None, None, [("negative_count", 0, None)], [("wrong_size", 4, "k")], [("negative_length", 3, None)],
     ]  # fmt: skip
 

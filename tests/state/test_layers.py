@@ -356,7 +356,7 @@ def test_a_damaged_row_names_store_key_byte_and_reason() -> None:
         store.get(b"b")
     error = raised.value
     assert (error.store, error.key, error.code) == ("s", b"b", "truncated")
-    assert error.offset is not None
+    assert error.byte_offset is not None
     assert str(error).startswith("store s: key 62: ")
 
 
@@ -407,7 +407,7 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
     said = f"the input has {size} bytes, over the limit of {size - 1}: raise message_bytes in limits= or "
     with pytest.raises(DamagedRowError, match=said) as raised:
         family.get(store)
-    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", size - 1)
+    assert (raised.value.code, raised.value.byte_offset) == ("limit_exceeded", size - 1)
     assert store.metrics.damaged_rows == 1
     store.close()
 
@@ -417,7 +417,7 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
         DamagedRowError, match=f"the block announces {count} headers, over the limit of {count - 1}"
     ) as raised:
         len(family.get(store).headers)
-    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", 1)
+    assert (raised.value.code, raised.value.byte_offset) == ("limit_exceeded", 1)
     store.close()
 
 

@@ -77,5 +77,5 @@ try:
     lh.decode(b"\x02\x01\x00", "kafka")
 except lh.HeaderError as error:
     assert assert_type(error.code, str) == "negative_length"
-    assert assert_type(error.offset, int | None) == 1
+    assert assert_type(error.byte_offset, int | None) == 1
     assert assert_type(error.header, int | None) == 0

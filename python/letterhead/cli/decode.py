@@ -195,7 +195,7 @@ def _show_message(screen: Console, format: str, fields: Fields, limit: int | Non
     elif fields.get("headers"):
         screen.print(headers_table(fields["headers"], limit=limit))
     for fault in fields.get("error") or []:
-        place = "" if fault["byte"] is None else f", byte {fault['byte']}"
+        place = "" if fault["byte_offset"] is None else f", byte {fault['byte_offset']}"
         screen.print(Text(f"! {printable(fault['message'])} ({fault['code']}{place})", style="bold red"))
 
 

@@ -87,7 +87,7 @@ def refuse_value(code: str, message: str) -> NoReturn:
 
 def refuse_bytes(code: str, message: str, format: str | None, byte: int | None = None) -> NoReturn:
     """Raise for something read."""
-    raise DecodeError(message, format=format, code=code, offset=byte)
+    raise DecodeError(message, format=format, code=code, byte_offset=byte)
 
 
 def too_short(field: str, size: int, left: int) -> str:
@@ -121,7 +121,7 @@ def placed(start: int, what: str = "") -> Iterator[None]:
             what + error.message,
             format=error.format,
             code=error.code,
-            offset=None if error.offset is None else start + error.offset,
+            byte_offset=None if error.byte_offset is None else start + error.byte_offset,
             row=error.row,
             header=error.header,
             key=error.key,

@@ -195,7 +195,7 @@ def load(text: str | bytes, format: str | None = None) -> Any:
         return json.loads(text, object_pairs_hook=Pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
-        raise DecodeError("the text is no JSON", format=format, code="bad_text", offset=byte) from None
+        raise DecodeError("the text is no JSON", format=format, code="bad_text", byte_offset=byte) from None
     except (ValueError, RecursionError):
         refuse("the text is no JSON", format)
 

@@ -536,4 +536,4 @@ def _prefix_bytes(data: bytes) -> int:
 def _check_count(cursor: Cursor, announced: int, found: int) -> None:
     if found != announced:
         message = f"{announced} messages are announced and {found} are there"
-        raise DecodeError(message, format=cursor.format, code="wrong_size", offset=0 if cursor.at == 4 else 12)
+        raise DecodeError(message, format=cursor.format, code="wrong_size", byte_offset=0 if cursor.at == 4 else 12)

@@ -246,7 +246,7 @@ class SendMessages:
             ]
         if len(messages) != count:
             message = f"{count} messages are announced and {len(messages)} are there"
-            raise DecodeError(message, format=MESSAGES["tlv"], code="wrong_size", offset=size)
+            raise DecodeError(message, format=MESSAGES["tlv"], code="wrong_size", byte_offset=size)
         return cls(stream, topic, partitioning, messages)
 
 

@@ -351,7 +351,7 @@ class _Reader:
         layout = self.segment.layout
         # Only a set's own format opens it, and reports what is wrong inside.
         fault, *_ = validate(data, MESSAGES[layout]) or validate(data, SETS[layout])
-        place = "" if fault.offset is None else f" (byte {fault.offset} of the message)"
+        place = "" if fault.byte_offset is None else f" (byte {fault.byte_offset} of the message)"
         return fault.code, f"{fault.message}{place}"
 
     def next_whole(self, begin: int, expected: int) -> int:

@@ -273,8 +273,8 @@ class _Rows:
         for row in pc.indices_nonzero(found.is_valid()).to_pylist():
             moved = self._moved(row)
             for fault in found[row].as_py():
-                byte = None if fault["byte"] is None else fault["byte"] + moved
-                self._faults.setdefault(row, []).append({**fault, "byte": byte})
+                byte = None if fault["byte_offset"] is None else fault["byte_offset"] + moved
+                self._faults.setdefault(row, []).append({**fault, "byte_offset": byte})
 
     def faults(self) -> pa.Array:
         """Give what is wrong with each row, null where it is whole."""
@@ -285,17 +285,17 @@ class _Rows:
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
         """Make the error for a value that a kernel refuses."""
         where = {name: getattr(error, name) for name in ("code", "header", "key", "column")}
-        offset = None if error.offset is None else error.offset + self._moved(row)
+        offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
         # The column and the header, which the error of a kernel knows, come before the reason.
         reason = str(DecodeError(error.message, format=None, **where))
         return DamagedRowError(
-            self._name, self.keys[row], DecodeError(reason, format=error.format, offset=offset, **where)
+            self._name, self.keys[row], DecodeError(reason, format=error.format, byte_offset=offset, **where)
         )
 
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
             raise DamagedRowError(self._name, key, error) from error
-        fault = Fault(error.code, error.message, error.offset)
+        fault = Fault(error.code, error.message, error.byte_offset)
         self._faults.setdefault(row, []).append(fault._asdict())
 
     def _moved(self, row: int) -> int:

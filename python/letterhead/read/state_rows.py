@@ -371,7 +371,7 @@ def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | No
 
 
 def _damaged(message: str, offset: int | None = None, code: str = "truncated") -> DecodeError:
-    return DecodeError(message, format=None, code=code, offset=offset)
+    return DecodeError(message, format=None, code=code, byte_offset=offset)
 
 
 _INT64 = struct.Struct(">q")

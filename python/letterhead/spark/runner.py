@@ -185,7 +185,7 @@ def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:
         error.message if message is None else message,
         format=error.format,
         code=error.code,
-        offset=error.offset,
+        byte_offset=error.byte_offset,
         header=error.header,
         key=error.key,
         column=error.column,

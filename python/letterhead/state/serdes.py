@@ -259,7 +259,7 @@ class ValueAndTimestampSerde(_Wrapping[ValueAndTimestamp[V], V]):
         if data is None:
             return None
         if len(data) < 8:
-            raise DecodeError("the bytes end inside the timestamp", format=None, code="truncated", offset=0)
+            raise DecodeError("the bytes end inside the timestamp", format=None, code="truncated", byte_offset=0)
         return ValueAndTimestamp.make(self.inner.deserialize(topic, headers, data[8:]), _INT64.unpack_from(data)[0])
 
 

@@ -125,5 +125,5 @@ def shifted(error: DecodeError, by: int) -> DecodeError:
     place: dict[str, Any] = {
         name: getattr(error, name) for name in ("format", "code", "row", "header", "key", "column")
     }
-    offset = None if error.offset is None else error.offset + by
-    return DecodeError(error.message, offset=offset, **place)
+    offset = None if error.byte_offset is None else error.byte_offset + by
+    return DecodeError(error.message, byte_offset=offset, **place)

@@ -37,7 +37,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def fault(error: HeaderError) -> dict[str, Any]:
-    return {"code": error.code, "byte": error.offset, "header": error.header}
+    return {"code": error.code, "byte": error.byte_offset, "header": error.header}
 
 
 def told(message: lh.Headers | lh.Message) -> dict[str, Any]:

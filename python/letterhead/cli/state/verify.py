@@ -33,7 +33,7 @@ class Fault(NamedTuple):
         Where the row is; empty where it is not one row.
     key : bytes or None
         The key of the row, as it is stored.
-    byte : int or None
+    byte_offset : int or None
         Byte in the value, counted from 0.
     code : str or None
         One of `letterhead.errors.CODES`; None for a file that RocksDB cannot read.
@@ -44,7 +44,7 @@ class Fault(NamedTuple):
     segment: str
     family: str
     key: bytes | None
-    byte: int | None
+    byte_offset: int | None
     code: str | None
     reason: str
 
@@ -126,9 +126,9 @@ def _family(
                     store.take_apart(segment, row)
                     _check_index(result, store, families, row)
             except DamagedRowError as error:
-                yield Fault(*where, key, error.offset, error.code, error.reason)
+                yield Fault(*where, key, error.byte_offset, error.code, error.reason)
             except DecodeError as error:
-                yield Fault(*where, key, error.offset, error.code, error.message)
+                yield Fault(*where, key, error.byte_offset, error.code, error.message)
 
 
 def _check_offset(key: bytes, value: bytes) -> None:
@@ -175,7 +175,9 @@ def _line(found: Found, fault: Fault) -> Text:
         words.append(f"family {fault.family}")
     if fault.key is not None:
         words.append(f"key {fault.key.hex()}")
-    place = ", ".join(word for word in (fault.code, f"byte {fault.byte}" if fault.byte is not None else None) if word)
+    place = ", ".join(
+        word for word in (fault.code, f"byte {fault.byte_offset}" if fault.byte_offset is not None else None) if word
+    )
     reason = f"{fault.reason} ({place})" if place else fault.reason
     return Text(printable(f"! {', '.join(words)}: {reason}"), style="bold red")
 
