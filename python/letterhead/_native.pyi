@@ -106,6 +106,7 @@ class _Options(TypedDict, total=False):
     """The options of the operations on columns."""
 
     errors: _OnError
+    error_column: str
     lenient: bool
     strict_kinds: bool
     text_keys: bool

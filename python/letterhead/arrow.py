@@ -47,6 +47,7 @@ def decode(
     format: str,
     *,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
@@ -66,6 +67,8 @@ def decode(
         What becomes of a cell that does not decode. ``"raise"`` raises the first one; ``"null"`` gives a null cell;
         ``"column"`` gives a struct whose last field ``error`` lists what is wrong with the cell, null where it is whole.
         What could be read stays, only the fields that failed are null.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
@@ -118,6 +121,7 @@ def decode(
         column,
         format,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
         text_keys=text_keys,
@@ -210,6 +214,7 @@ def convert(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     limits: Limits | None = None,
@@ -237,6 +242,8 @@ def convert(
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a cell that cannot be read or written: the first one is raised, it is null, or it is null and a
         last field ``error`` says why.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
@@ -280,6 +287,7 @@ def convert(
         null_headers=null_headers,
         canonical=canonical,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
         limits=limits,
@@ -295,11 +303,12 @@ def messages(
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
-    dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
+    _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> Any:
     """Read a column of batches into a row a message.
 
@@ -318,14 +327,14 @@ def messages(
         What becomes of a message that is not whole. ``"null"``: its fields are null, or the columns that failed.
         ``"column"``: what was read stays, and a last field ``error`` says what is wrong, null where the message is whole.
         Where the framing breaks, one row stands for the rest of the cell.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Let a message go that is cut off at the end of a cell, as in what a fetch gives.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
     text_keys : bool, default False
         Of a format with typed keys: give text, and refuse keys of another kind.
-    dialect : {"arrow", "spark"}, default "arrow"
-        Types of the columns that ``headers`` asks for, as in :func:`select`.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -356,7 +365,7 @@ def messages(
     fields = None if columns is None else list(columns)
     wanted = [] if headers is None else normalise(headers)
     # A field that is asked for twice is given twice.
-    check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors)
+    check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors, error_column)
     made = _native.apply(
         "messages",
         column,
@@ -364,10 +373,11 @@ def messages(
         fields=fields,
         columns=wanted,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
         text_keys=text_keys,
-        dialect=dialect,
+        dialect=_dialect,
         limits=limits,
     )
     return _back(column, made)
@@ -379,12 +389,13 @@ def select(
     columns: Columns,
     *,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
-    dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
+    _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> Any:
     """Read some headers into typed columns.
 
@@ -400,13 +411,13 @@ def select(
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a value that is not of its type, and of a message that does not decode. ``"null"``: the columns
         that failed are null; all of them where the structure is broken. ``"column"``: the same, but what was read
-        before a break stays, and a last column ``error`` says what is wrong, null where the row is whole.
+        before a break stays, and a last field ``error`` says what is wrong, null where the row is whole.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
-    dialect : {"arrow", "spark"}, default "arrow"
-        Types of the result. Spark has no unsigned integers, and its times are microseconds.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -441,16 +452,17 @@ def select(
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
     wanted = normalise(columns)
-    check_distinct([name for name, *_ in wanted], errors)
+    check_distinct([name for name, *_ in wanted], errors, error_column)
     made = _native.apply(
         "select",
         column,
         format,
         columns=wanted,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
-        dialect=dialect,
+        dialect=_dialect,
         limits=limits,
         threads=threads,
         views=views,

@@ -190,10 +190,10 @@ def normalise(columns: Columns) -> list[ColumnSpec]:
     return [_spec(name, wanted) for name, wanted in columns.items()]
 
 
-def check_distinct(names: Sequence[str], errors: str = "raise") -> None:
+def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
     """Raise if two output columns have the same name."""
-    if errors == "column" and "error" in names:
-        raise ValueError("two columns 'error' would be made, one by errors='column': rename yours")
+    if errors == "column" and error_column in names:
+        raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two columns {name!r} would be made: rename one of them")

@@ -253,6 +253,7 @@ pub mod argument {
         format: text -> &'a str
         target: text -> &'a str
         errors: text -> &'a str
+        error_column: text -> &'a str
         on_loss: text -> &'a str
         null_headers: text -> &'a str
         dialect: text -> &'a str

@@ -506,7 +506,7 @@ def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
         (lambda: lh.batch(3), "messages must be an iterable of messages, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", errors=3), "errors must be str, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", text_keys="yes"), "text_keys must be bool, not str"),
-        (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, dialect=3), "dialect must be str, not int"),
+        (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, _dialect=3), "dialect must be str, not int"),
     ],
 )
 def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, said: str) -> None:
@@ -517,7 +517,7 @@ def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, sa
 
 def test_two_columns_of_one_name_are_refused() -> None:
     cells, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
-    said = "two columns 'error' would be made, one by errors='column': rename yours"
+    said = "two columns 'error' would be made: give error_column= another name"
     with pytest.raises(ValueError, match=said):
         lha.select(cells, "kafka", {"error": "string"}, errors="column")
     with pytest.raises(ValueError, match=said):
@@ -529,12 +529,41 @@ def test_two_columns_of_one_name_are_refused() -> None:
     assert lha.select(cells, "kafka", wanted, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
+def test_the_column_of_errors_has_the_name_that_is_asked_for() -> None:
+    cells, batches = pa.array([b"\1", b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
+    options: Any = {"errors": "column", "error_column": "problem"}
+    for made in (
+        lha.decode(cells, "kafka", **options),
+        lha.select(cells, "kafka", {"error": "string"}, **options),
+        lha.convert(cells, "kafka", target="iggy", on_loss="report", **options),
+        lha.decode(pa.chunked_array([cells]), "kafka", **options).combine_chunks(),
+        lha.decode(cells, "kafka", threads=2, **options),
+    ):
+        made.validate(full=True)
+        assert made.type.names[-1] == "problem"
+        assert [faults and faults[0]["code"] for faults in made.field("problem").to_pylist()] == [
+            "negative_count",
+            None,
+        ]
+    assert lha.messages(batches, "record-batch", headers={"error": "string"}, **options).type.names[-2:] == [
+        "error", "problem"
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="two columns 'headers' would be made: give error_column= another name"):
+        lha.decode(cells, "kafka", errors="column", error_column="headers")
+    with pytest.raises(ValueError, match="two columns 'offset' would be made"):
+        lha.messages(batches, "record-batch", errors="column", error_column="offset")
+    with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
+        lha.decode(cells, "kafka", error_column="problem")
+    with pytest.raises(TypeError, match="error_column must be str, not int"):
+        lha.decode(cells, "kafka", errors="column", error_column=3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("verb", "options", "near"),
     [
         ("arrow.decode", {"errors": "rais"}, "raise"),
         ("arrow.select", {"errors": "colum"}, "column"),
-        ("arrow.select", {"dialect": "sparc"}, "spark"),
+        ("arrow.select", {"_dialect": "sparc"}, "spark"),
         ("arrow.encode", {"on_loss": "dorp"}, "drop"),
         ("arrow.encode", {"kinds": "txt"}, "text"),
         ("arrow.encode", {"null_headers": "emtpy"}, "empty"),
@@ -542,7 +571,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
         ("arrow.convert", {"on_loss": "reprot"}, "report"),
         ("arrow.convert", {"kinds": "binray"}, "binary"),
         ("arrow.messages", {"errors": "nul"}, "null"),
-        ("arrow.messages", {"dialect": "sparc"}, "spark"),
+        ("arrow.messages", {"_dialect": "sparc"}, "spark"),
         ("arrow.messages", {"columns": ["offest"]}, "offset"),
         ("convert", {"on_loss": "reprot"}, "report"),
         ("convert", {"kinds": "binray"}, "binary"),

@@ -396,6 +396,17 @@ def test_a_column_becomes_parquet(run, parquet, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decoded.parquet", "store.parquet"]
 
 
+def test_the_column_of_errors_has_the_name_that_is_asked_for(run, parquet, tmp_path):
+    out, given = tmp_path / "decoded.parquet", ("--errors", "column", "--error-column", "problem")
+    run(*column(parquet, "--out", out, *given))
+    decoded = pq.read_table(out)
+    assert decoded.schema.names == ["key", "headers", "timestamp", "payload", "problem"]
+    assert [row is None for row in decoded.column("problem").to_pylist()] == [True, True, True, False]
+    assert "negative_length" in run(*column(parquet, *given)).out
+    refused = run(*column(parquet, "--error-column", "problem"))
+    assert (refused.code, "--error-column needs" in refused.err) == (2, True)
+
+
 def test_a_whole_store_becomes_parquet(run, tmp_path):
     out = tmp_path / "decoded.parquet"
     assert run("decode", STORE, "-c", "value", "-f", "streams-timestamped", "-o", out).code == 0

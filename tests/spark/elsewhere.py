@@ -38,7 +38,7 @@ def session(kind: str):
 def check(spark, samples: Path) -> None:
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 3000").repartition(4)
     table = pq.read_table(samples / "orders-0.parquet").slice(0, 3000)
-    expected = lha.select(table["headers"].combine_chunks(), "kafka", COLUMNS, dialect="spark")
+    expected = lha.select(table["headers"].combine_chunks(), "kafka", COLUMNS, _dialect="spark")
     expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
 
     by_batch = orders.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"])).orderBy("offset")

@@ -104,7 +104,7 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
     cells += [cell[: len(cell) * 2 // 3] for cell in cells if cell is not None]
     df = cells_of(spark, cells).transform(lhs.explode_batches("cell", format, errors="column"))
     found = collected(df)
-    expected = lha.messages(pa.array(cells, pa.binary()), format, errors="column", dialect="spark")
+    expected = lha.messages(pa.array(cells, pa.binary()), format, errors="column", _dialect="spark")
     for name in found:
         assert found[name] == expected.field("row" if name == "number" else name).to_pylist(), name
     assert any(error is None for error in found["error"])

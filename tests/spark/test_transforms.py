@@ -130,7 +130,7 @@ def test_every_type_of_select_arrives(spark):
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
     df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", "kafka", columns))
-    expected = lha.select(row, "kafka", columns, dialect="spark")
+    expected = lha.select(row, "kafka", columns, _dialect="spark")
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
@@ -377,7 +377,7 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
 def test_the_column_of_errors_has_the_name_that_is_asked_for(cells):
     transforms = [
         lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
-        lhs.select_headers("value", "kafka", {"a": "int8"}, errors="column", error_column="problem"),
+        lhs.select_headers("value", "kafka", {"error": "int8"}, errors="column", error_column="problem"),
         lhs.convert_headers("value", "kafka", target="iggy", on_loss="drop", errors="column", error_column="problem"),
     ]
     for transform in transforms:

@@ -15,6 +15,7 @@ from letterhead.cli.options import (
     Base64,
     Canonical,
     Column,
+    ErrorColumn,
     Errors,
     Everything,
     File,
@@ -123,6 +124,7 @@ def decode_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     errors: OnErrors = Errors.raise_,
+    error_column: ErrorColumn = "error",
     limit: Limit = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="With --column: write Parquet.")
@@ -172,6 +174,7 @@ def decode_command(
 
     limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
+    _check_error_column(error_column, column, errors)
     if column is None:
         if limit is not None or out is not None or prefix is not None or profile is not None:
             raise Failure(
@@ -185,6 +188,7 @@ def decode_command(
         format,
         json=json,
         errors=errors.value,
+        error_column=error_column,
         limit=limit,
         out=out,
         prefix=prefix or "",
@@ -256,6 +260,7 @@ def convert_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     errors: OnErrors = Errors.raise_,
+    error_column: ErrorColumn = "error",
     limit: Limit = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes, with --column Parquet.")
@@ -292,6 +297,7 @@ def convert_command(
     said = kinds_option(None if kinds is None else kinds.value, kind)
     limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits, "canonical": canonical}
+    _check_error_column(error_column, column, errors)
     if column is None:
         if limit is not None or errors is not Errors.raise_:
             raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
@@ -317,6 +323,7 @@ def convert_command(
         kinds=said,
         json=json,
         errors=errors.value,
+        error_column=error_column,
         limit=limit,
         out=out,
         everything=everything,
@@ -470,6 +477,11 @@ def doctor_command(json: Json = False) -> int:
 
 
 app.add_typer(state)
+
+
+def _check_error_column(name: str, column: str | None, errors: Errors) -> None:
+    if name != "error" and (column is None or errors is not Errors.column):
+        raise Failure("--error-column needs --column and --errors column: it names the column that says why")
 
 
 def _parquet_file(file: str | None, hex: str | None, base64: str | None) -> Path:

@@ -108,6 +108,10 @@ OnErrors = Annotated[
     Errors,
     typer.Option("--errors", help="Bytes that do not decode: stop there, give null, or add a column that says why."),
 ]
+ErrorColumn = Annotated[
+    str,
+    typer.Option("--error-column", metavar="NAME", help="With --errors column: the name of the column that says why."),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", "-n", min=0, help="With --column: the first rows only (20 on screen).")
 ]

@@ -208,7 +208,7 @@ class StoreColumns:
 
     def _select(self, cells: pa.Array, errors: OnError) -> pa.Array:
         return lha.select(
-            cells, self._format, self._headers or {}, errors=errors, dialect=self._dialect, limits=self._limits
+            cells, self._format, self._headers or {}, errors=errors, _dialect=self._dialect, limits=self._limits
         )
 
 

@@ -91,6 +91,7 @@ def decode_headers(
     """
     options = {
         "errors": errors,
+        "error_column": error_column,
         **_flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys),
         "limits": limits,
     }
@@ -108,7 +109,7 @@ def decode_headers(
         inputs=(_bytes_input(column, format),),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed((*names, *(["error"] if errors == "column" else [])), errors, error_column),
+        names=(*names, *([error_column] if errors == "column" else [])),
     )
 
 
@@ -155,7 +156,14 @@ def select_headers(
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
     flags = _flags(lenient=lenient, strict_kinds=strict_kinds)
-    options = {"columns": _mapping("columns", columns), "errors": errors, "dialect": "spark", "limits": limits, **flags}
+    options = {
+        "columns": _mapping("columns", columns),
+        "errors": errors,
+        "error_column": error_column,
+        "_dialect": "spark",
+        "limits": limits,
+        **flags,
+    }
     made = declared("select", format, **options)
     cells = _bytes_input(column, format)
     return Transform(
@@ -165,7 +173,7 @@ def select_headers(
         inputs=(cells._replace(types=(*cells.types, *header_lists(format))),),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed(tuple(field.name for field in made.spark), errors, error_column),
+        names=tuple(field.name for field in made.spark),
     )
 
 
@@ -297,6 +305,7 @@ def convert_headers(
         "kinds": _checked_kinds(kinds),
         "null_headers": null_headers,
         "errors": errors,
+        "error_column": error_column,
         "limits": limits,
         **_flags(canonical=canonical, lenient=lenient, strict_kinds=strict_kinds),
     }
@@ -313,7 +322,7 @@ def convert_headers(
         inputs=(cells,),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed((into, *(field.name for field in made.spark[1:])), errors, error_column),
+        names=(into, *(field.name for field in made.spark[1:])),
     )
 
 
@@ -366,7 +375,7 @@ def explode_batches(
     """
     fields = _check_names("columns", columns)
     flags = _flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)
-    options = {"errors": errors, "dialect": "spark", "limits": limits, **flags}
+    options = {"errors": errors, "error_column": error_column, "_dialect": "spark", "limits": limits, **flags}
     if headers is not None:
         options["headers"] = _mapping("headers", headers)
     if fields is None:
@@ -381,7 +390,7 @@ def explode_batches(
         inputs=(_bytes_input(column, format),),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed(tuple(field.name for field in made.spark[1:]), errors, error_column),
+        names=tuple(field.name for field in made.spark[1:]),
     )
 
 
@@ -489,16 +498,6 @@ def _fields(format: str) -> list[tuple[str, str]]:
 
 def _is_message(format: str) -> bool:
     return len(_fields(format)) > 1
-
-
-def _renamed(names: tuple[str, ...], errors: str, error_column: object) -> tuple[str, ...]:
-    """Return the names of the columns that are made, the last of which describes errors if that is asked for."""
-    _check_str("error_column", error_column)
-    if errors == "column":
-        return *names[:-1], str(error_column)
-    if error_column != "error":
-        raise ValueError("error_column= names the column of errors='column'")
-    return names
 
 
 def _places_of(inputs: Mapping[str, Input | None]) -> dict[str, int | None]:
