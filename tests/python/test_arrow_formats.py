@@ -269,7 +269,7 @@ def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
 def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
     block = lh.encode([("k", lh.Value("kind-200", b"\x01"))], "iggy")
     data = PolledMessages([PolledMessage(offset=5, timestamp=6, id=7, payload=b"x" * 500, headers=block)]).to_bytes(
-        "tlv"
+        "iggy"
     )
     column = pa.array([data, data])  # of the first, as many bytes lie behind its headers as a kernel reads
     made = lha.messages(column, "iggy-batch", columns=["headers"])
