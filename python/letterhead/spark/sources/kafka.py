@@ -405,10 +405,17 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
                 continue
             if not self._job.loss:
                 why = f"the partition ends at {ends[place]}" if place in ends else "there is no such partition any more"
-                raise OffsetsGone(place, start, f"{why}; to go on without what was lost, set failOnDataLoss to false")
+                raise OffsetsGone(place, start, f"{why}; {_REMEDIES}")
             if place in ends:
                 ends[place] = start
         return ends
+
+
+# What loses nothing comes first. Skipping also leaves out what a topic that was made anew holds below the old offsets.
+_REMEDIES = (
+    "check that kafka.bootstrap.servers names the cluster of the checkpoint; to read a topic that was made anew, start "
+    "with a new checkpointLocation and startingOffsets=earliest; failOnDataLoss=false skips the records that are gone"
+)
 
 
 def _as_spark(name: str, column: pa.Array) -> pa.Array:
