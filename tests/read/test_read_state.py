@@ -455,7 +455,7 @@ def test_stores_of_several_kinds_are_refused_and_named():
     with pytest.raises(ValueError, match="say which by store=") as raised:
         lh.read.state(SAMPLES / "streams-state-0_0")
     assert str(raised.value).endswith(
-        "differ in kind: hourly is window, with headers; latest is key-value, with headers; sessions is session, with "
+        "differ in type: hourly is window, with headers; latest is key-value, with headers; sessions is session, with "
         "headers: say which by store="
     )
 
@@ -496,8 +496,12 @@ def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
         ({"headers": {"error": "string"}, "errors": "column"}, ValueError, "two columns would be named 'error'"),
         ({"headers": {"n": "int31"}}, ValueError, "int31"),
         ({"errors": "ignore"}, ValueError, "unknown errors value 'ignore'"),
-        ({"kind": "sesion"}, ValueError, "unknown kind 'sesion': did you mean 'session'"),
-        ({"kind": "session"}, ValueError, "store 0_0/latest is not session: its column families are default, keyVal"),
+        ({"store_type": "sesion"}, ValueError, "unknown store type 'sesion': did you mean 'session'"),
+        (
+            {"store_type": "session"},
+            ValueError,
+            "store 0_0/latest is not session: its column families are default, keyVal",
+        ),
         ({"values": "plain"}, ValueError, "is key-value, with headers, by its column families: its values cannot be"),
         ({"store": "last"}, StoreNotFoundError, "there is no store last in .*: there is latest"),
     ],
@@ -529,11 +533,13 @@ def test_a_store_without_headers_gives_no_columns_of_them(tmp_path):
 
 def test_a_kind_that_is_assumed_is_warned_of_and_can_be_said(tmp_path):
     make(tmp_path, "versioned", "plain")
-    with pytest.warns(UserWarning, match=r"store store: read as versioned, plain: .* could be plain key-value \(kind="):
+    with pytest.warns(
+        UserWarning, match=r"store store: read as versioned, plain: .* could be plain key-value \(store_type="
+    ):
         assert "valid_from" in read(tmp_path).schema.names
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(tmp_path, kind="key-value").schema.names == ["key", "value"]
+        assert read(tmp_path, store_type="key-value").schema.names == ["key", "value"]
 
 
 def test_plain_values_of_time_ordered_windows_can_be_said(tmp_path):
@@ -650,11 +656,11 @@ def test_a_damaged_key_is_named_and_its_value_read(tmp_path, kind, key, reason):
         value = struct.pack(">qqqi", 20, 10, 10, len(value)) + value
     write_raw(directory, family, (key, value))
     with pytest.raises(DamagedRowError, match=f"key {key.hex()}: {reason}"):
-        read(tmp_path, kind=kind)
-    damaged = [row for row in read(tmp_path, kind=kind, errors="column").to_pylist() if row["error"]]
+        read(tmp_path, store_type=kind)
+    damaged = [row for row in read(tmp_path, store_type=kind, errors="column").to_pylist() if row["error"]]
     assert [(row["key"], row["value"], row["error"][0]["message"]) for row in damaged] == [(None, b"v", reason)]
     assert damaged[0]["error"][0]["code"] in CODES
-    nulls = [row for row in read(tmp_path, kind=kind, errors="null").to_pylist() if row["key"] is None]
+    nulls = [row for row in read(tmp_path, store_type=kind, errors="null").to_pylist() if row["key"] is None]
     assert [row["value"] for row in nulls] == [b"v"]
     assert all(row[name] is None for row in nulls for name in row if name.startswith(("window_", "session_")))
 

@@ -54,7 +54,7 @@ class Verified:
 
     def __init__(self, found: Found) -> None:
         self.found = found
-        self.kind = "?"
+        self.store_type = "?"
         self.rows: dict[str, int] = {}
         self.faults: list[Fault] = []
         # Kafka Streams leaves such entries behind: they are no damage.
@@ -90,7 +90,7 @@ def _verify(result: Verified, said: str | None, values: str | None, limits: Limi
     found = result.found
     try:
         store = opened(found, said, values, limits)
-        result.kind = str(store.kind)
+        result.store_type = str(store.kind)
         for index, (segment, families) in enumerate(store.databases()):
             after = found.segments[index + 1].start if index + 1 < len(found.segments) else None
             for family in sorted(families.names):
@@ -119,7 +119,7 @@ def _family(
                     _check_offset(key, value)
                 elif family not in olders:
                     # Only `default`, which every database has, can be there beside those of the store.
-                    raise _wrong(f"a store of this kind has no rows in family {family}")
+                    raise _wrong(f"a store of this type has no rows in family {family}")
                 else:
                     row = Stored(key, value, family, olders[family])
                     _check_time(store, segment, after, row)
@@ -185,7 +185,9 @@ def _line(found: Found, fault: Fault) -> Text:
 def _show(result: Verified) -> None:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
     damaged = counted(len(result.faults), "fault") if result.faults else "no faults"
-    text = Text(f"{printable(result.found.label)}: {result.kind}: {damaged}; rows: {printable(rows)}", style="bold")
+    text = Text(
+        f"{printable(result.found.label)}: {result.store_type}: {damaged}; rows: {printable(rows)}", style="bold"
+    )
     if result.entries_without_row:
         text.append(f"; {counted(result.entries_without_row, 'entry', 'entries')} of the index without a row")
     console().print(text, soft_wrap=True)
@@ -196,7 +198,7 @@ def _document(result: Verified) -> dict[str, Any]:
         "store": result.found.name,
         "task": result.found.task or None,
         "directory": str(result.found.directory),
-        "kind": result.kind,
+        "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
         "faults": [{**fault._asdict(), "key": value_json(fault.key)} for fault in result.faults],
