@@ -172,10 +172,10 @@ def test_a_bad_header_does_not_hide_its_neighbours(spark):
     assert found["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
     assert found["error"] == [
         None,
-        [{"code": "unknown_kind", "message": "value kind code 0 is unknown", "byte": PLACES[0], "header": 1,
+        [{"code": "unknown_kind", "message": "value kind code 0 is unknown", "byte_offset": PLACES[0], "header": 1,
           "key": "int32:3", "column": None}],
         None,
-        [{"code": "truncated", "message": "value takes 1 byte and 0 are left", "byte": len(CUT), "header": 3,
+        [{"code": "truncated", "message": "value takes 1 byte and 0 are left", "byte_offset": len(CUT), "header": 3,
           "key": "flag", "column": None}],
     ]  # fmt: skip
 
