@@ -17,7 +17,7 @@ print(read.keys(), read.get_all("route"), read["note"])
 print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": lh.All("string")}))
 
 # The value of a Kafka Streams store (KIP-1271): headers, timestamp and payload in one cell.
-cell = lh.encode(lh.Envelope(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")
+cell = lh.encode(lh.Message(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")
 print(lh.decode(cell, "streams-timestamped").headers == read)
 
 # Damaged bytes are an error that says where, and never a guess.

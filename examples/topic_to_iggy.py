@@ -52,9 +52,9 @@ print(len(messages), "messages,", deletes, "deletes are left")
 requests = []
 for start in range(0, len(messages), IN_A_REQUEST):
     part = messages[start : start + IN_A_REQUEST]
-    requests.append(SendMessages("shop", "orders", Partitioning.partition_id(1), part).to_bytes("tlv"))
+    requests.append(SendMessages("shop", "orders", Partitioning.partition_id(1), part).to_bytes("iggy"))
 print(len(requests), "requests of", max(map(len, requests)), "bytes at most")
 
 # What a server would find in the first one.
-first = SendMessages.from_bytes(requests[0], "tlv").messages[0]
+first = SendMessages.from_bytes(requests[0], "iggy").messages[0]
 print(first.headers["amount_cents"].as_int64(), first.headers["tenant"].as_str(), first.headers["kafka.key"].as_raw())

@@ -59,7 +59,7 @@ codes! {
     NotInOrder "not_in_order" "keys or offsets that should be in order are not"
     BadSignature "bad_signature" "a signature does not hold"
     MissingKey "missing_key" "a required header is absent"
-    NullField "null_field" "a field of the envelope is null and the format has no null for it"
+    NullField "null_field" "a field of the message is null and the format has no null for it"
     KeyNotCarried "key_not_carried" "the target's keys are of another kind"
     FieldNotCarried "field_not_carried" "the target has no place for a field"
 }

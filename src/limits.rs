@@ -29,7 +29,7 @@ macro_rules! limits {
 limits! {
     /// Bytes of a cell, before anything in it is looked at.
     // What one cell of an Arrow column with 32-bit offsets can hold.
-    cell_bytes CELL_BYTES "LETTERHEAD_MAX_CELL_BYTES" "bytes" i32::MAX as usize;
+    message_bytes MESSAGE_BYTES "LETTERHEAD_MAX_MESSAGE_BYTES" "bytes" i32::MAX as usize;
     /// Headers of a message.
     // Twice what the largest message that Kafka usually takes can hold; 30 MB of columns, or 125 MB of objects.
     headers HEADERS "LETTERHEAD_MAX_HEADERS" "headers" 1_000_000;
@@ -77,11 +77,11 @@ impl Limits {
     /// Refuses a cell for its size.
     #[inline(always)] // Once a row: a compare beside the walk of its headers.
     pub fn check_cell<M: Mode>(&self, len: usize, mode: &mut M) -> Result {
-        if len <= self.cell_bytes {
+        if len <= self.message_bytes {
             return Ok(());
         }
-        Err(too_many(mode, self.cell_bytes, CELL_BYTES, self.cell_bytes, || {
-            format!("the cell has {}, over", counted(len, "byte"))
+        Err(too_many(mode, self.message_bytes, MESSAGE_BYTES, self.message_bytes, || {
+            format!("the input has {}, over", counted(len, "byte"))
         }))
     }
 

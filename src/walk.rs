@@ -338,7 +338,7 @@ impl Is {
     pub fn name(self) -> &'static str {
         match self {
             Is::Block => "block",
-            Is::Envelope => "envelope",
+            Is::Envelope => "message",
             Is::Batch => "batch",
         }
     }
@@ -377,7 +377,7 @@ pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
     mode: &mut M,
     each: &mut V,
 ) -> Result {
-    if cell.remaining() > options.limits.cell_bytes {
+    if cell.remaining() > options.limits.message_bytes {
         // What is wrong with a cell is wrong with its first message.
         mode.begin_message();
     }

@@ -172,7 +172,7 @@ def test_profile_row_by_row(measure: Callable[..., None], sizes: Sizes) -> None:
 
 
 def selected(batches: list[pa.Array]) -> list[pa.Array]:
-    return [lha.select(batch, "kafka", PROPERTIES, dialect="spark") for batch in batches]
+    return [lha.select(batch, "kafka", PROPERTIES, _dialect="spark") for batch in batches]
 
 
 def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[pa.Array]]:
@@ -188,7 +188,7 @@ def given_profile(rows: int, calls: int = CALLS) -> tuple[list[pa.Array], list[p
 
 
 def decoded(batches: list[pa.Array], type: str) -> list[pa.Array]:
-    return [lha.amqp(batch, type, dialect="spark") for batch in batches]
+    return [lha.amqp(batch, type, _dialect="spark") for batch in batches]
 
 
 def given(name: str, rows: int, calls: int = CALLS) -> tuple[str, T.DataType, list[pa.Array], list[pa.Array]]:

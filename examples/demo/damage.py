@@ -44,7 +44,7 @@ def _damaged(row: int, data: bytes, what: str) -> tuple[bytes, Damage]:
     if what == "number too short" and "retry" in last:
         message, header = lh.decode(data, FORMAT), last["retry"]
         pairs = [(key, value[:-1] if place == header else value) for place, (key, value) in enumerate(headers)]
-        short = lh.encode(lh.Envelope(headers=pairs, timestamp=message.timestamp, payload=message.payload), FORMAT)
+        short = lh.encode(lh.Message(headers=pairs, timestamp=message.timestamp, payload=message.payload), FORMAT)
         value = next(
             each for each in lh.inspect(short, FORMAT)["labels"] if (each.field, each.header) == ("value", header)
         )

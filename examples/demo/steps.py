@@ -78,10 +78,10 @@ class Steps:
         done, exact, examples = Counter(each.what for each in damage), Counter(), {}
         for key in expected.keys() & found.keys():
             each, error = expected[key], found[key]["error"][0]
-            place = error["code"], error["byte"], error["header"], error["column"]
+            place = error["code"], error["byte_offset"], error["header"], error["column"]
             if place == each[2:] and bytes(found[key]["value"]) == store[each.row]["value"]:
                 exact[each.what] += 1
-                examples[each.what] = f"{error['code']}: {error['message']} (byte {error['byte']})"
+                examples[each.what] = f"{error['code']}: {error['message']} (byte {error['byte_offset']})"
         self.report.step(
             "2  broken bytes are set aside, with what is wrong and where",
             f"A Kafka Streams store (KIP-1271) of {len(store):,} rows, {len(damage):,} of them damaged on purpose: "

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead import conventions, errors
 from letterhead.conventions import profile, spring_columns
-from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
+from letterhead.message import Message
 from letterhead.operations import batch, convert, decode, encode, inspect, messages, select, validate
 from letterhead.results import Converted, Loss, Losses
 from letterhead.types import All, Field, field
@@ -62,7 +62,7 @@ __all__ = [
     "Converted",
     "DecodeError",
     "EncodeError",
-    "Envelope",
+    "Message",
     "Field",
     "Float32",
     "Float64",

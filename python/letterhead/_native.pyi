@@ -106,6 +106,7 @@ class _Options(TypedDict, total=False):
     """The options of the operations on columns."""
 
     errors: _OnError
+    error_column: str
     lenient: bool
     strict_kinds: bool
     text_keys: bool
@@ -176,11 +177,11 @@ def inspect(
 def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...
 @overload
 def split_value(
-    value: bytes, timestamped: Literal[True], cell_bytes: int | None = None, /
+    value: bytes, timestamped: Literal[True], message_bytes: int | None = None, /
 ) -> tuple[bytes, int, int, int]: ...
 @overload
 def split_value(
-    value: bytes, timestamped: Literal[False], cell_bytes: int | None = None, /
+    value: bytes, timestamped: Literal[False], message_bytes: int | None = None, /
 ) -> tuple[bytes, None, int, int]: ...
 def batch(
     messages: list[dict[str, Any]],

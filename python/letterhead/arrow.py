@@ -47,6 +47,7 @@ def decode(
     format: str,
     *,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
@@ -66,6 +67,8 @@ def decode(
         What becomes of a cell that does not decode. ``"raise"`` raises the first one; ``"null"`` gives a null cell;
         ``"column"`` gives a struct whose last field ``error`` lists what is wrong with the cell, null where it is whole.
         What could be read stays, only the fields that failed are null.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
@@ -88,7 +91,7 @@ def decode(
     Arrow array or stream
         Of a block: ``list<element: struct<key: string, value: binary>>``, with ``kind: string`` before the value where
         the format has kinds, ``key: int32`` where its keys are integers, and ``key_kind: string, key: binary`` where they
-        are typed. A value with a kind is its bits, most significant byte first. Of an envelope: a struct of its fields. With
+        are typed. A value with a kind is its bits, most significant byte first. Of a message format: a struct of its fields. With
         ``errors="column"``: always a struct, of a block with the field ``headers``.
 
     Raises
@@ -118,6 +121,7 @@ def decode(
         column,
         format,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
         text_keys=text_keys,
@@ -143,7 +147,7 @@ def encode(
     Parameters
     ----------
     column : Arrow array or stream
-        Of a block: a list of structs, as :func:`decode` gives and as Spark's Kafka source has. Of an envelope: a struct
+        Of a block: a list of structs, as :func:`decode` gives and as Spark's Kafka source has. Of a message format: a struct
         of the format's fields, in any order. The list is read in place.
     format : str
         Name of the format.
@@ -210,6 +214,7 @@ def convert(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     limits: Limits | None = None,
@@ -222,9 +227,9 @@ def convert(
     column : Arrow array or stream of binary, large_binary or binary_view
         One message a cell. A null cell stays null.
     format : str
-        Name of its format, a block or an envelope.
+        Name of its format, a block or a message format.
     target : str
-        Name of the format to write, a block or an envelope.
+        Name of the format to write, a block or a message format.
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so in a field ``losses``.
@@ -237,6 +242,8 @@ def convert(
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a cell that cannot be read or written: the first one is raised, it is null, or it is null and a
         last field ``error`` says why.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
@@ -280,6 +287,7 @@ def convert(
         null_headers=null_headers,
         canonical=canonical,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
         limits=limits,
@@ -295,11 +303,12 @@ def messages(
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
     text_keys: bool = False,
-    dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
+    _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> Any:
     """Read a column of batches into a row a message.
 
@@ -318,14 +327,14 @@ def messages(
         What becomes of a message that is not whole. ``"null"``: its fields are null, or the columns that failed.
         ``"column"``: what was read stays, and a last field ``error`` says what is wrong, null where the message is whole.
         Where the framing breaks, one row stands for the rest of the cell.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Let a message go that is cut off at the end of a cell, as in what a fetch gives.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
     text_keys : bool, default False
         Of a format with typed keys: give text, and refuse keys of another kind.
-    dialect : {"arrow", "spark"}, default "arrow"
-        Types of the columns that ``headers`` asks for, as in :func:`select`.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -346,7 +355,7 @@ def messages(
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> one = lh.encode(lh.Envelope(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
+    >>> one = lh.encode(lh.Message(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
     >>> cells = pa.array([one + one, None, one])
     >>> lha.messages(cells, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
@@ -356,7 +365,7 @@ def messages(
     fields = None if columns is None else list(columns)
     wanted = [] if headers is None else normalise(headers)
     # A field that is asked for twice is given twice.
-    check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors)
+    check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors, error_column)
     made = _native.apply(
         "messages",
         column,
@@ -364,10 +373,11 @@ def messages(
         fields=fields,
         columns=wanted,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
         text_keys=text_keys,
-        dialect=dialect,
+        dialect=_dialect,
         limits=limits,
     )
     return _back(column, made)
@@ -379,12 +389,13 @@ def select(
     columns: Columns,
     *,
     errors: OnError = "raise",
+    error_column: str = "error",
     lenient: bool = False,
     strict_kinds: bool = False,
-    dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
+    _dialect: Literal["arrow", "spark"] = "arrow",
 ) -> Any:
     """Read some headers into typed columns.
 
@@ -400,13 +411,13 @@ def select(
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a value that is not of its type, and of a message that does not decode. ``"null"``: the columns
         that failed are null; all of them where the structure is broken. ``"column"``: the same, but what was read
-        before a break stays, and a last column ``error`` says what is wrong, null where the row is whole.
+        before a break stays, and a last field ``error`` says what is wrong, null where the row is whole.
+    error_column : str, default "error"
+        Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_kinds : bool, default False
         Refuse kind codes without a name where the format lets them pass.
-    dialect : {"arrow", "spark"}, default "arrow"
-        Types of the result. Spark has no unsigned integers, and its times are microseconds.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -441,16 +452,17 @@ def select(
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
     wanted = normalise(columns)
-    check_distinct([name for name, *_ in wanted], errors)
+    check_distinct([name for name, *_ in wanted], errors, error_column)
     made = _native.apply(
         "select",
         column,
         format,
         columns=wanted,
         errors=errors,
+        error_column=error_column,
         lenient=lenient,
         strict_kinds=strict_kinds,
-        dialect=dialect,
+        dialect=_dialect,
         limits=limits,
         threads=threads,
         views=views,
@@ -477,7 +489,7 @@ def scan(
         an array that has been read is let go: what is kept is bounded by the arrays' size and ``max_keys``. Streams that
         are iterators, such as what the verbs here make of a stream outside pyarrow, are read so, too.
     format : str
-        Name of the format: a block, an envelope, or a batch, of which every message is a row.
+        Name of the format: a block, a message format, or a batch, of which every message is a row.
     errors : {"count", "raise"}, default "count"
         What becomes of a message in which something is wrong: it is counted, by what that is, and the headers that
         could be read count as well; or the first one is raised.
@@ -560,7 +572,7 @@ def validate(
     Returns
     -------
     Arrow array or stream of list
-        Null where the message is whole, else ``struct<code, message, byte, header, key, column>`` for everything found.
+        Null where the message is whole, else ``struct<code, message, byte_offset, header, key, column>`` for everything found.
 
     Examples
     --------

@@ -79,7 +79,7 @@ CODES: dict[str, str] = {
     "not_in_order": "keys or offsets that should be in order are not",
     "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",
-    "null_field": "a field of the envelope is null and the format has no null for it",
+    "null_field": "a field of the message is null and the format has no null for it",
     "key_not_carried": "the target's keys are of another kind",
     "field_not_carried": "the target has no place for a field",
 }
@@ -105,7 +105,7 @@ class HeaderError(LetterheadError, ValueError):
         Name of the format; ``None`` for a value that is not in a format yet.
     code : str
         One of :data:`CODES`.
-    offset : int, optional
+    byte_offset : int, optional
         Byte in the cell, counted from 0.
     row : int, optional
         Row in the column, counted from 0.
@@ -118,13 +118,13 @@ class HeaderError(LetterheadError, ValueError):
 
     Attributes
     ----------
-    message, format, code, offset, row, header, key, column
+    message, format, code, byte_offset, row, header, key, column
         As given; ``None`` when not known.
 
     Examples
     --------
     >>> from letterhead.errors import DecodeError
-    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", header=3, offset=41)
+    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", header=3, byte_offset=41)
     >>> str(error), error.code, error.header
     ('kafka: header 3: key length -1 is negative (byte 41)', 'negative_length', 3)
     """
@@ -132,7 +132,7 @@ class HeaderError(LetterheadError, ValueError):
     message: str
     format: str | None
     code: str
-    offset: int | None
+    byte_offset: int | None
     row: int | None
     header: int | None
     key: str | None
@@ -144,17 +144,17 @@ class HeaderError(LetterheadError, ValueError):
         *,
         format: str | None,
         code: str,
-        offset: int | None = None,
+        byte_offset: int | None = None,
         row: int | None = None,
         header: int | None = None,
         key: str | None = None,
         column: str | None = None,
     ) -> None:
-        super().__init__(_text(message, format, offset, row, header, column))
+        super().__init__(_text(message, format, byte_offset, row, header, column))
         self.message = message
         self.format = format
         self.code = code
-        self.offset = offset
+        self.byte_offset = byte_offset
         self.row = row
         self.header = header
         self.key = key
@@ -204,7 +204,7 @@ class Fault(NamedTuple):
         One of :data:`CODES`.
     message : str
         What went wrong, without the place.
-    byte : int or None
+    byte_offset : int or None
         Byte in the cell, counted from 0.
     header : int or None
         Header in the message, counted from 0.
@@ -216,7 +216,7 @@ class Fault(NamedTuple):
 
     code: str
     message: str
-    byte: int | None = None
+    byte_offset: int | None = None
     header: int | None = None
     key: str | None = None
     column: str | None = None
@@ -241,14 +241,14 @@ class Fault(NamedTuple):
         Examples
         --------
         >>> from letterhead.errors import DecodeError, Fault
-        >>> str(Fault("truncated", "the bytes end inside the count", byte=0).as_error(DecodeError, "kafka"))
+        >>> str(Fault("truncated", "the bytes end inside the count", byte_offset=0).as_error(DecodeError, "kafka"))
         'kafka: the bytes end inside the count (byte 0)'
         """
         return error(
             self.message,
             format=format,
             code=self.code,
-            offset=self.byte,
+            byte_offset=self.byte_offset,
             row=row,
             header=self.header,
             key=self.key,
@@ -469,7 +469,7 @@ class DamagedRowError(StateStoreError):
         As given.
     code : str
         One of :data:`letterhead.errors.CODES`.
-    offset : int or None
+    byte_offset : int or None
         Byte in the value, counted from 0.
     reason : str
         What is wrong, without the place.
@@ -477,18 +477,18 @@ class DamagedRowError(StateStoreError):
     Examples
     --------
     >>> from letterhead.errors import DecodeError
-    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", offset=2)
+    >>> error = DecodeError("key length -1 is negative", format="kafka", code="negative_length", byte_offset=2)
     >>> str(DamagedRowError("latest", b"acme", error))
     'store latest: key 61636d65: key length -1 is negative (byte 2)'
     """
 
     def __init__(self, store: str, key: bytes, error: HeaderError) -> None:
-        where = "" if error.offset is None else f" (byte {error.offset})"
+        where = "" if error.byte_offset is None else f" (byte {error.byte_offset})"
         super().__init__(f"store {store}: key {_shown(key)}: {error.message}{where}")
         self.store = store
         self.key = key
         self.code = error.code
-        self.offset = error.offset
+        self.byte_offset = error.byte_offset
         self.reason = error.message
         self._error = error
         self.__cause__ = error
@@ -546,7 +546,7 @@ def check_name(what: str, given: object, names: Iterable[str]) -> None:
 
 
 def _text(
-    message: str, format: str | None, offset: int | None, row: int | None, header: int | None, column: str | None
+    message: str, format: str | None, byte_offset: int | None, row: int | None, header: int | None, column: str | None
 ) -> str:
     what = [] if format is None else [format]
     if column is not None:
@@ -554,11 +554,11 @@ def _text(
     if header is not None:
         what.append(f"header {header}")
     what.append(message)
-    where = [f"{name} {place}" for name, place in (("byte", offset), ("row", row)) if place is not None]
+    where = [f"{name} {place}" for name, place in (("byte", byte_offset), ("row", row)) if place is not None]
     return ": ".join(what) + (f" ({', '.join(where)})" if where else "")
 
 
-_PLACE = ("format", "code", "offset", "row", "header", "key", "column")
+_PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column")
 
 
 def _rebuild(cls: type[HeaderError], message: str, place: dict[str, Any]) -> HeaderError:

@@ -6,7 +6,7 @@ They are read once, by the first call that reads.
 ====================================  =====================  ==============
 variable                              limit                  default
 ====================================  =====================  ==============
-``LETTERHEAD_MAX_CELL_BYTES``         ``cell_bytes``         2 147 483 647
+``LETTERHEAD_MAX_MESSAGE_BYTES``      ``message_bytes``      2 147 483 647
 ``LETTERHEAD_MAX_HEADERS``            ``headers``            1 000 000
 ``LETTERHEAD_MAX_DECOMPRESSED_BYTES`` ``decompressed_bytes`` 67 108 864
 ``LETTERHEAD_MAX_RECORDS``            ``records``            10 000 000
@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CELL_BYTES", "DECOMPRESSED_BYTES", "HEADERS", "OUTPUT_BYTES", "RECORDS", "Limits", "how_to_raise"]
+__all__ = ["MESSAGE_BYTES", "DECOMPRESSED_BYTES", "HEADERS", "OUTPUT_BYTES", "RECORDS", "Limits", "how_to_raise"]
 
-CELL_BYTES = (1 << 31) - 1
+MESSAGE_BYTES = (1 << 31) - 1
 HEADERS = 1_000_000
 DECOMPRESSED_BYTES = 64 << 20
 RECORDS = 10_000_000
@@ -31,7 +31,7 @@ OUTPUT_BYTES = 1 << 30
 class _Given(NamedTuple):
     """What a call is given; a dataclass would be a third of the time that the package takes to import."""
 
-    cell_bytes: int | None = None
+    message_bytes: int | None = None
     headers: int | None = None
     decompressed_bytes: int | None = None
     records: int | None = None
@@ -46,8 +46,8 @@ class Limits(_Given):
 
     Attributes
     ----------
-    cell_bytes : int, optional
-        Bytes of a cell, that is of one message, of one batch where a cell holds many, or of one value of a store.
+    message_bytes : int, optional
+        Bytes of one message, of one value that holds a batch or several, or of one value of a store.
     headers : int, optional
         Headers of a message.
     decompressed_bytes : int, optional
@@ -71,14 +71,14 @@ class Limits(_Given):
     def __new__(
         cls,
         *,
-        cell_bytes: int | None = None,
+        message_bytes: int | None = None,
         headers: int | None = None,
         decompressed_bytes: int | None = None,
         records: int | None = None,
         output_bytes: int | None = None,
     ) -> Limits:
         """Check the limits."""
-        made = super().__new__(cls, cell_bytes, headers, decompressed_bytes, records, output_bytes)
+        made = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes)
         for name, given in made._asdict().items():
             if given is None:
                 continue

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, Literal, overload
 
-from letterhead.envelope import Data, Envelope, bytes_of, fields_of
 from letterhead.errors import DecodeError, Fault, check_name
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
+from letterhead.message import Data, Message, bytes_of, fields_of
 from letterhead.results import Converted, Inspection, Kinds, Label, Loss, Losses, plain_kinds
-from letterhead.types import BlockName, Columns, EnvelopeName, PlainKey, normalise
+from letterhead.types import BlockName, Columns, MessageName, PlainKey, normalise
 from letterhead.values import of_message
 
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
@@ -23,21 +23,21 @@ def decode(
 ) -> Headers: ...
 @overload
 def decode(
-    data: Data, format: EnvelopeName, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
-) -> Envelope: ...
+    data: Data, format: MessageName, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+) -> Message: ...
 @overload
 def decode(
     data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
-) -> Headers | Envelope: ...
+) -> Headers | Message: ...
 def decode(
     data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
-) -> Headers | Envelope:
+) -> Headers | Message:
     """Read one message.
 
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or an envelope.
+        The bytes of a block or a message format.
     format : str
         Name of the format.
     lenient : bool, default False
@@ -49,8 +49,8 @@ def decode(
 
     Returns
     -------
-    Headers or Envelope
-        Headers if the format is a block, an envelope with the format's fields otherwise.
+    Headers or Message
+        Headers if the format is a block, a message with the format's fields otherwise.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def decode(
     >>> lh.decode(bytes.fromhex("020c74656e616e740861636d65"), "kafka")
     Headers([('tenant', b'acme')])
     >>> lh.decode(bytes.fromhex("00" "0000019b76daa800" "3432"), "streams-timestamped")
-    Envelope(headers=Headers([]), timestamp=1767225600000, payload=b'42')
+    Message(headers=Headers([]), timestamp=1767225600000, payload=b'42')
     >>> lh.decode(b"\\x02\\x01\\x00", "kafka")
     Traceback (most recent call last):
         ...
@@ -74,12 +74,12 @@ def decode(
     read = (_loaded or _native()).decode(
         data if type(data) is bytes else bytes_of(data), format, lenient, strict_kinds, limits
     )
-    return Envelope(**read) if type(read) is dict else read
+    return Message(**read) if type(read) is dict else read
 
 
 def messages(
     data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
-) -> Iterator[Envelope]:
+) -> Iterator[Message]:
     """Read the messages of a batch, one by one.
 
     Parameters
@@ -97,7 +97,7 @@ def messages(
 
     Yields
     ------
-    Envelope
+    Message
         The messages, with the format's fields. Compressed sets are expanded.
 
     Raises
@@ -111,7 +111,7 @@ def messages(
     --------
     >>> import letterhead as lh
     >>> data = b"".join(
-    ...     lh.encode(lh.Envelope(offset=n, key=b"k", value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+    ...     lh.encode(lh.Message(offset=n, key=b"k", value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
     ...     for n in range(2)
     ... )
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
@@ -122,7 +122,7 @@ def messages(
 
 
 def batch(
-    messages: Iterable[Envelope | Mapping[str, Any]],
+    messages: Iterable[Message | Mapping[str, Any]],
     format: str = "record-batch",
     *,
     codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none",
@@ -134,7 +134,7 @@ def batch(
 
     Parameters
     ----------
-    messages : iterable of Envelope or mapping
+    messages : iterable of Message or mapping
         The messages, with the format's fields. Offsets must increase: a message without one gets the offset after the
         previous message, the first gets 0. A null timestamp is written as -1. In ``record-batch`` the timestamp type,
         the producer, ``transactional`` and ``control`` belong to the batch, so all messages must agree on them, and
@@ -193,7 +193,7 @@ def batch(
     return written
 
 
-_A = {"block": "a block", "envelope": "an envelope"}
+_A = {"block": "a block", "message": "a message format"}
 
 
 @overload
@@ -260,7 +260,7 @@ def convert(
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or an envelope.
+        The bytes of a block or a message format.
     format : str
         Name of their format.
     target : str
@@ -341,7 +341,7 @@ def encode(
 ) -> bytes: ...
 @overload
 def encode(
-    headers: GivenHeaders | Envelope | Mapping[str, Any] | None,
+    headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str,
     *,
     kinds: Kinds | None = None,
@@ -350,7 +350,7 @@ def encode(
     canonical: bool = False,
 ) -> bytes | None: ...
 def encode(
-    headers: GivenHeaders | Envelope | Mapping[str, Any] | None,
+    headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str,
     *,
     kinds: Kinds | None = None,
@@ -362,9 +362,9 @@ def encode(
 
     Parameters
     ----------
-    headers : Headers, iterable of (key, value), mapping, Envelope or None
-        Headers for a block, where ``None`` is a message without any; an :class:`~letterhead.Envelope`, or a mapping
-        of its fields, for an envelope.
+    headers : Headers, iterable of (key, value), mapping, Message or None
+        Headers for a block, where ``None`` is a message without any; a :class:`~letterhead.Message`, or a mapping
+        of its fields, for a message format.
     format : str
         Name of the format.
     kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
@@ -398,7 +398,7 @@ def encode(
     '020c74656e616e740861636d65'
     >>> lh.encode(lh.Headers().add("retry", lh.Int32(3)), "kafka", kinds="text").hex()
     '020a72657472790233'
-    >>> lh.encode(lh.Envelope(headers=[], timestamp=1767225600000, payload=b"42"), "streams-timestamped").hex()
+    >>> lh.encode(lh.Message(headers=[], timestamp=1767225600000, payload=b"42"), "streams-timestamped").hex()
     '000000019b76daa8003432'
     """
     if on_loss != "raise":
@@ -410,11 +410,11 @@ def encode(
     if is_ == "block":
         if type(headers) is dict:
             given = headers  # the core reads it as it is
-        elif isinstance(headers, Envelope):
-            raise TypeError(f"{format} is a block and takes headers, not an Envelope")
+        elif isinstance(headers, Message):
+            raise TypeError(f"{format} is a block and takes headers, not a Message")
         else:
             given = None if headers is None else pairs_of(headers)
-    elif is_ == "envelope":
+    elif is_ == "message":
         given = fields_of(headers, format, dict(_format(native, format)["fields"]))
     else:
         raise ValueError(f"{format} is a batch: its messages are written one by one")
@@ -438,7 +438,7 @@ def select(
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or an envelope.
+        The bytes of a block or a message format.
     format : str
         Name of the format.
     columns : mapping of str to str or Field
@@ -485,7 +485,7 @@ def validate(
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or an envelope.
+        The bytes of a block or a message format.
     format : str
         Name of the format.
     lenient : bool, default False
@@ -510,7 +510,7 @@ def validate(
     >>> import letterhead as lh
     >>> lh.validate(bytes.fromhex("020c74656e616e740861636d65"), "kafka")
     []
-    >>> [(error.code, error.offset) for error in lh.validate(b"\\x02\\x02", "kafka")]
+    >>> [(error.code, error.byte_offset) for error in lh.validate(b"\\x02\\x02", "kafka")]
     [('count_too_large', 0)]
     """
     return [
@@ -529,7 +529,7 @@ def inspect(
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or an envelope, good or bad.
+        The bytes of a block or a message format, good or bad.
     format : str
         Name of the format.
     lenient : bool, default False
@@ -589,9 +589,9 @@ def _format(native: ModuleType, name: str) -> dict[str, Any]:
     return _formats[name]
 
 
-def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Envelope]:
+def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Message]:
     for message in read:
-        yield Envelope(**message)
+        yield Message(**message)
     if error is not None:
         raise error
 

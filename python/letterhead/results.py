@@ -26,7 +26,7 @@ class Loss(NamedTuple):
     message : str
         What could not be carried.
     header : int or None
-        Header in the message, counted from 0; ``None`` for a field of the envelope.
+        Header in the message, counted from 0; ``None`` for a field of the message.
     key : str or None
         Key of that header, as text.
     kind : str or None

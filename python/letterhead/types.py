@@ -19,7 +19,7 @@ __all__ = [
     "BlockName",
     "ColumnSpec",
     "Columns",
-    "EnvelopeName",
+    "MessageName",
     "Field",
     "check_distinct",
     "field",
@@ -29,7 +29,7 @@ __all__ = [
 # Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
 # program runs is a `str`. A test compares them with the table of formats.
 BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
-EnvelopeName: TypeAlias = Literal[
+MessageName: TypeAlias = Literal[
     "streams",
     "streams-timestamped",
     "kip82-wrapper",
@@ -190,10 +190,10 @@ def normalise(columns: Columns) -> list[ColumnSpec]:
     return [_spec(name, wanted) for name, wanted in columns.items()]
 
 
-def check_distinct(names: Sequence[str], errors: str = "raise") -> None:
+def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
     """Raise if two output columns have the same name."""
-    if errors == "column" and "error" in names:
-        raise ValueError("two columns 'error' would be made, one by errors='column': rename yours")
+    if errors == "column" and error_column in names:
+        raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two columns {name!r} would be made: rename one of them")

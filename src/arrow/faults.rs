@@ -75,7 +75,7 @@ impl ListEnds {
     }
 }
 
-/// `list<struct<code, message, byte, header, key, column>>`
+/// `list<struct<code, message, byte_offset, header, key, column>>`
 #[derive(Default)]
 pub struct FaultColumn {
     rows: ListEnds,

@@ -179,7 +179,7 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         for row in rows {
             let Some(cell) = self.cells.cursor(row) else { break };
             let len = cell.remaining();
-            let Some(span) = cell.span().filter(|_| len <= self.options.limits.cell_bytes) else { break };
+            let Some(span) = cell.span().filter(|_| len <= self.options.limits.message_bytes) else { break };
             if !block.has_room(ROWS, len) {
                 break;
             }

@@ -96,7 +96,7 @@ pub fn fault_fields() -> Fields {
     vec![
         nullable("code", DataType::Utf8),
         nullable("message", DataType::Utf8),
-        nullable("byte", DataType::Int64),
+        nullable("byte_offset", DataType::Int64),
         nullable("header", DataType::Int32),
         nullable("key", DataType::Utf8),
         nullable("column", DataType::Utf8),

@@ -1,5 +1,10 @@
 //! The operations on columns as Python calls them: options by name, then one call.
 
+use std::sync::Arc;
+
+use arrow_array::StructArray;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Fields};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
@@ -10,13 +15,17 @@ use super::given::{GivenKey, GivenKinds, argument, given_limits, named, write_op
 use crate::arrow::amqp::ReadAmqp;
 use crate::arrow::messages::Messages;
 use crate::arrow::run::{MAX_OFFSET, OnError};
+use crate::arrow::schema::nullable;
 use crate::arrow::select::{Repeat, Want};
 use crate::arrow::types::Dialect;
-use crate::arrow::{Convert, Decode, Encode, Select, Validate};
-use crate::error::Error;
+use crate::arrow::{Convert, Decode, Encode, Input, Output, Select, Validate};
+use crate::error::{Direction, Error};
 use crate::format::Format;
 use crate::types::Type;
 use crate::walk::{ReadOptions, WriteOptions};
+
+/// The name of the column of errors, unless another is asked for.
+const ERROR_COLUMN: &str = "error";
 
 /// `(output, key, type, repeat, required)`
 pub type Spec = (String, GivenKey, String, String, bool);
@@ -34,6 +43,8 @@ pub struct Options {
     read: ReadOptions,
     write: WriteOptions,
     on_error: OnError,
+    /// The name of the column of errors; `None` for [`ERROR_COLUMN`].
+    error_column: Option<String>,
     dialect: Dialect,
     views: bool,
     pub threads: usize,
@@ -54,6 +65,7 @@ impl Options {
             read: ReadOptions::default(),
             write: WriteOptions::default(),
             on_error: OnError::Raise,
+            error_column: None,
             dialect: Dialect::Arrow,
             views: false,
             threads: 1,
@@ -66,6 +78,10 @@ impl Options {
             let name: String = name.extract()?;
             match name.as_str() {
                 "errors" => options.on_error = raised(py, on_error(argument::errors(&value)?))?,
+                "error_column" => {
+                    let name = argument::error_column(&value)?;
+                    options.error_column = (name != ERROR_COLUMN).then(|| name.to_owned());
+                }
                 "lenient" => lenient = argument::lenient(&value)?,
                 "strict_kinds" => strict_kinds = argument::strict_kinds(&value)?,
                 "text_keys" => text_keys = argument::text_keys(&value)?,
@@ -84,6 +100,9 @@ impl Options {
                 _ => return Err(PyTypeError::new_err(format!("unexpected option '{name}'"))),
             }
         }
+        if options.error_column.is_some() && options.on_error != OnError::Column {
+            return Err(PyValueError::new_err("error_column= names the column of errors='column'"));
+        }
         options.read = ReadOptions { lenient, strict_kinds, text_keys, limits: given_limits(py, limits.as_ref())? };
         options.write = raised(py, write_options(&on_loss, kinds, &null_headers, canonical))?;
         Ok(options)
@@ -93,7 +112,7 @@ impl Options {
     fn work(&self, operation: &str, format: Format) -> PyResult<Box<dyn Work>> {
         let Options { read, on_error, dialect, views, .. } = *self;
         let (wants, write) = (self.wants.clone(), self.write.clone());
-        Ok(match operation {
+        let work: Box<dyn Work> = match operation {
             "decode" => Box::new(Of(Decode { options: read, on_error, views }, format)),
             "encode" => Box::new(Of(Encode { options: write }, format)),
             "convert" => {
@@ -107,7 +126,52 @@ impl Options {
             "select" => Box::new(Of(Select { wants, dialect, options: read, on_error, views }, format)),
             "validate" => Box::new(Of(Validate { options: read }, format)),
             other => return Err(PyValueError::new_err(format!("unknown operation '{other}'"))),
+        };
+        Ok(match &self.error_column {
+            Some(name) => Box::new(ErrorsNamed { work, name: name.clone() }),
+            None => work,
         })
+    }
+}
+
+/// Work whose last column, that of the errors, gets another name.
+struct ErrorsNamed {
+    work: Box<dyn Work>,
+    name: String,
+}
+
+impl ErrorsNamed {
+    fn fields(&self, of: &Fields) -> Result<Fields, Error> {
+        if of.iter().any(|field| *field.name() == self.name) {
+            let name = &self.name;
+            return Err(Error::Value(format!("two columns '{name}' would be made: give error_column= another name")));
+        }
+        let renamed = of.last().map(|errors| nullable(&self.name, errors.data_type().clone()));
+        Ok(of.iter().take(of.len().saturating_sub(1)).cloned().chain(renamed).collect())
+    }
+}
+
+impl Work for ErrorsNamed {
+    fn name(&self) -> &'static str {
+        self.work.name()
+    }
+
+    fn direction(&self) -> Direction {
+        self.work.direction()
+    }
+
+    fn output_type(&self) -> Result<DataType, Error> {
+        Ok(match self.work.output_type()? {
+            DataType::Struct(fields) => DataType::Struct(self.fields(&fields)?),
+            other => other,
+        })
+    }
+
+    fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
+        let output = self.work.apply(input)?;
+        let Some(made) = output.column.as_struct_opt() else { return Ok(output) };
+        let (fields, columns, nulls) = made.clone().into_parts();
+        Ok(Output { column: Arc::new(StructArray::new(self.fields(&fields)?, columns, nulls)), ..output })
     }
 }
 

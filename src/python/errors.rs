@@ -30,7 +30,7 @@ fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyRes
     let place = PyDict::new(py);
     place.set_item("format", format)?;
     place.set_item("code", fault.code.name())?;
-    place.set_item("offset", fault.byte)?;
+    place.set_item("byte_offset", fault.byte)?;
     place.set_item("row", row)?;
     place.set_item("header", fault.header)?;
     place.set_item("key", fault.key)?;
@@ -39,7 +39,7 @@ fn header_error(py: Python<'_>, direction: Direction, located: Located) -> PyRes
     Ok(PyErr::from_value(error))
 }
 
-/// A fault as `(code, message, byte, header, key, column)`.
+/// A fault as `(code, message, byte_offset, header, key, column)`.
 pub type FaultTuple = (&'static str, String, Option<usize>, Option<usize>, Option<String>, Option<String>);
 
 pub fn fault_tuple(fault: Fault) -> FaultTuple {

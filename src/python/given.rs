@@ -253,6 +253,7 @@ pub mod argument {
         format: text -> &'a str
         target: text -> &'a str
         errors: text -> &'a str
+        error_column: text -> &'a str
         on_loss: text -> &'a str
         null_headers: text -> &'a str
         dialect: text -> &'a str
@@ -313,7 +314,7 @@ pub fn given_limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResu
         }
     };
     Ok(Limits {
-        cell_bytes: said(intern!(py, "cell_bytes"), of_process.cell_bytes)?,
+        message_bytes: said(intern!(py, "message_bytes"), of_process.message_bytes)?,
         headers: said(intern!(py, "headers"), of_process.headers)?,
         decompressed_bytes: said(intern!(py, "decompressed_bytes"), of_process.decompressed_bytes)?,
         records: said(intern!(py, "records"), of_process.records)?,

@@ -54,14 +54,14 @@ fn join(headers: Vec<Header<'_>>, timestamp: Option<i64>, payload: &[u8]) -> Res
 /// `(payload, timestamp or None, start, end)` of a stored value; its headers, from start to end, are not read. A value of
 /// more bytes than are said is refused: whoever writes one says nothing.
 #[pyfunction]
-#[pyo3(signature = (value, timestamped, cell_bytes=None, /))]
+#[pyo3(signature = (value, timestamped, message_bytes=None, /))]
 pub fn split_value<'py>(
     py: Python<'py>,
     value: &[u8],
     timestamped: bool,
-    cell_bytes: Option<usize>,
+    message_bytes: Option<usize>,
 ) -> PyResult<SplitTuple<'py>> {
-    let limits = Limits { cell_bytes: cell_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
+    let limits = Limits { message_bytes: message_bytes.unwrap_or(usize::MAX), ..Limits::DEFAULT };
     let split = if timestamped {
         held(|| split::<StreamsTimestamped>(value, limits))
     } else {

@@ -73,8 +73,8 @@ pub fn select_types() -> Vec<&'static str> {
 #[pyfunction]
 #[pyo3(signature = (limits=None))]
 pub fn limits(py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<[usize; 5]> {
-    let Limits { cell_bytes, headers, decompressed_bytes, records, output_bytes } = given_limits(py, limits)?;
-    Ok([cell_bytes, headers, decompressed_bytes, records, output_bytes])
+    let Limits { message_bytes, headers, decompressed_bytes, records, output_bytes } = given_limits(py, limits)?;
+    Ok([message_bytes, headers, decompressed_bytes, records, output_bytes])
 }
 
 /// Each error code and what it means.

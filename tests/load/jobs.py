@@ -147,7 +147,7 @@ def repeat_segment(partition: Path, made: Path, times: int) -> Path:
     return made
 
 
-def repeat_state(messages: list[tuple[bytes, lh.Envelope]], task: Path, times: int) -> Path:
+def repeat_state(messages: list[tuple[bytes, lh.Message]], task: Path, times: int) -> Path:
     """Make the state directory of a task, whose store has every message a number of times, under other keys."""
     store = opened(task)
     for number in range(times):
@@ -166,7 +166,7 @@ def opened(task: Path) -> Any:
     return store
 
 
-def _decoded(value: pa.Scalar) -> lh.Envelope:
+def _decoded(value: pa.Scalar) -> lh.Message:
     message = lh.decode(value.as_py(), ENVELOPE)
-    assert isinstance(message, lh.Envelope)
+    assert isinstance(message, lh.Message)
     return message

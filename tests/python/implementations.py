@@ -1,6 +1,6 @@
 """Every way into this package behind one face, so that a check is written once and run over all of them.
 
-Headers go in and come out as ``(key, value)`` with plain bytes, the other fields of an envelope as a dict.
+Headers go in and come out as ``(key, value)`` with plain bytes, the other fields of a message format as a dict.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Implementation(Protocol):
     def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]: ...
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
-        """Decode to plain values: ``(key, kind, bits)`` for a header, a dict of the fields for an envelope."""
+        """Decode to plain values: ``(key, kind, bits)`` for a header, a dict of the fields for a message format."""
 
     def write(self, message: Any, format: str, **options: Any) -> bytes | None:
         """Encode what `read` gives."""
@@ -89,11 +89,11 @@ class Message:
 
     def decode(self, data: bytes, format: str, *, lenient: bool = False) -> Decoded:
         read = lh.decode(data, format, lenient=lenient)
-        return _decoded(read._asdict() if isinstance(read, lh.Envelope) else read, lambda h: [tuple(x) for x in h])
+        return _decoded(read._asdict() if isinstance(read, lh.Message) else read, lambda h: [tuple(x) for x in h])
 
     def encode(self, message: Decoded, format: str, **options: Any) -> bytes | None:
         given = _message(message, format)
-        return lh.encode(lh.Envelope(**given) if isinstance(given, dict) else given, format, **options)
+        return lh.encode(lh.Message(**given) if isinstance(given, dict) else given, format, **options)
 
     def select(self, data: bytes, format: str, columns: Any, *, lenient: bool = False) -> dict[str, Any]:
         return lh.select(data, format, columns, lenient=lenient)
@@ -175,12 +175,12 @@ NATIVE: list[Implementation] = [Message(), Columns()]
 
 def fault_of(error: HeaderError) -> Fault:
     """Give the fault that an exception shows."""
-    return Fault(error.code, error.message, error.offset, error.header, error.key, error.column)
+    return Fault(error.code, error.message, error.byte_offset, error.header, error.key, error.column)
 
 
 def place(fault: Fault) -> tuple[Any, ...]:
     """Give what implementations have to agree on: all of a fault but its words."""
-    return fault.code, fault.byte, fault.header, fault.key, fault.column
+    return fault.code, fault.byte_offset, fault.header, fault.key, fault.column
 
 
 def cells(rows: list[bytes | None]) -> Any:
@@ -262,7 +262,7 @@ def _header_fields(format: str) -> Any:
 
 def plain(read: Any) -> Any:
     """Turn what the verbs for one message give into plain values."""
-    if isinstance(read, lh.Envelope):
+    if isinstance(read, lh.Message):
         fields = read._asdict()
         return {**fields, "headers": None if fields["headers"] is None else plain(fields["headers"])}
     return [(plain_key(key), *_plain_value(value)) for key, value in read]
@@ -280,7 +280,7 @@ def _plain_value(value: Any) -> tuple[str | None, bytes | None]:
 def values(message: Any) -> Any:
     """Turn plain values into what the verbs for one message take."""
     if isinstance(message, dict):
-        return lh.Envelope(**{**message, "headers": message["headers"] and values(message["headers"])})
+        return lh.Message(**{**message, "headers": message["headers"] and values(message["headers"])})
     return message and [
         (
             of_message(*key) if isinstance(key, tuple) else key,

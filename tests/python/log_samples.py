@@ -13,11 +13,11 @@ from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
 LAYOUTS = ("typed", "int", "wrapper")
 
 
-def sample(number: int, layout: str = "typed", **fields: Any) -> lh.Envelope:
+def sample(number: int, layout: str = "typed", **fields: Any) -> lh.Message:
     """Make a message: of every third a delete with headers, of every fifth one without headers."""
     headers: Any = [("n", lh.Int32(number)), ("note", None)] if layout == "typed" else [(5, b"%d" % number), (7, None)]
     delete = number % 3 == 2
-    return lh.Envelope(
+    return lh.Message(
         **{
             "timestamp": 1_000_000 + number,
             "key": b"k%d" % (number % 4),
@@ -29,15 +29,15 @@ def sample(number: int, layout: str = "typed", **fields: Any) -> lh.Envelope:
     )
 
 
-def samples(count: int, layout: str = "typed", start: int = 0) -> list[lh.Envelope]:
+def samples(count: int, layout: str = "typed", start: int = 0) -> list[lh.Message]:
     """Make messages, in order."""
     return [sample(number, layout) for number in range(start, start + count)]
 
 
-def cells(given: list[lh.Envelope], layout: str = "typed") -> list[bytes]:
+def cells(given: list[lh.Message], layout: str = "typed") -> list[bytes]:
     """Write messages as they stand in a log from offset 0 on."""
     return [
-        lh.encode(lh.Envelope(**{**message._asdict(), "offset": offset, "magic": 2}), MESSAGES[layout])
+        lh.encode(lh.Message(**{**message._asdict(), "offset": offset, "magic": 2}), MESSAGES[layout])
         for message, offset in zip(given, itertools.count(), strict=False)
     ]
 

@@ -26,7 +26,7 @@ def codes(faults: list[Fault]) -> list[str]:
 
 def places(faults: list[Fault]) -> list[tuple[str, int | None, int | None, str | None]]:
     """Give the codes of some faults, and where they are."""
-    return [(fault.code, fault.byte, fault.header, fault.key) for fault in faults]
+    return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
 
 
 def raised(call: Any, error: type[HeaderError], code: str) -> HeaderError:

@@ -61,7 +61,7 @@ def test_every_code_has_a_case():
 def test_refused_types_are_named(cell, line):
     with pytest.raises(lh.DecodeError, match=f"the value is {line['name']}, which is no single value") as caught:
         amqp.decode(cell)
-    assert (caught.value.code, caught.value.offset) == ("unknown_kind", 0)
+    assert (caught.value.code, caught.value.byte_offset) == ("unknown_kind", 0)
 
 
 BAD = [
@@ -90,14 +90,14 @@ def test_bad_values_are_named(type, cell, code, byte, message):
     with pytest.raises(lh.DecodeError) as caught:
         lha.amqp(cells, type)
     error = caught.value
-    assert (error.format, error.code, error.row, error.offset) == ("amqp", code, 2, byte)
+    assert (error.format, error.code, error.row, error.byte_offset) == ("amqp", code, 2, byte)
     assert str(error) == f"amqp: {message} (byte {byte}, row 2)"
     values = lha.amqp(cells, type, errors="null").to_pylist()
     assert (values[0], values[1], values[2], values[3]) == (values[3], None, None, values[0])
     assert values[0] is not None
     column = lha.amqp(cells, type, errors="column")
     assert column.field("value").to_pylist() == values
-    fault = {"code": code, "message": message, "byte": byte, "header": None, "key": None, "column": None}
+    fault = {"code": code, "message": message, "byte_offset": byte, "header": None, "key": None, "column": None}
     assert column.field("error").to_pylist() == [None, None, [fault], None]
     if code != "wrong_kind":
         with pytest.raises(lh.DecodeError, match=message):
@@ -114,18 +114,18 @@ def test_a_column_is_its_values(cells, type, dialect, cut):
             faults.append(None)
         except types.Misfit as misfit:
             values.append(None)
-            fault = {"code": misfit.code, "message": misfit.message, "byte": misfit.within}
+            fault = {"code": misfit.code, "message": misfit.message, "byte_offset": misfit.within}
             faults.append([{**fault, "header": None, "key": None, "column": None}])
-    column = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="column", dialect=dialect)
+    column = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="column", _dialect=dialect)
     column.validate(full=True)
     assert column.field("error").to_pylist() == faults
     assert spelt(column.field("value")) == [str(value) for value in values]
-    nulls = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="null", dialect=dialect)
+    nulls = lha.amqp(pa.array(cells, pa.binary())[cut:], type, errors="null", _dialect=dialect)
     assert spelt(nulls) == spelt(column.field("value"))
     # The same bytes as the value of a header, and the same words about them.
     blocks = pa.array([lh.encode([("k", cell)], "kafka") for cell in cells[cut:]], pa.binary())
     asked = {"value": lh.field(f"{type}:amqp", key="k")}
-    selected = lha.select(blocks, "kafka", asked, errors="column", dialect=dialect)
+    selected = lha.select(blocks, "kafka", asked, errors="column", _dialect=dialect)
     assert spelt(selected.field("value")) == spelt(column.field("value"))
     told = selected.field("error").to_pylist()
     assert [said(error) for error in told] == [said(error) for error in faults]
@@ -185,7 +185,7 @@ def test_bits_of_floats_stay():
 
 def test_types_of_spark():
     def made(type):
-        return lha.amqp(pa.array([], pa.binary()), type, dialect="spark").type
+        return lha.amqp(pa.array([], pa.binary()), type, _dialect="spark").type
 
     assert made("uint8") == pa.int16()
     assert made("uint16") == pa.int32()
@@ -195,8 +195,10 @@ def test_types_of_spark():
     # What select makes of the same types.
     for type in amqp.READ_AS:
         for dialect in ("arrow", "spark"):
-            selected = lha.select(pa.array([], pa.binary()), "kafka", {"v": type}, dialect=dialect).type.field("v").type
-            assert lha.amqp(pa.array([], pa.binary()), type, dialect=dialect).type == selected
+            selected = (
+                lha.select(pa.array([], pa.binary()), "kafka", {"v": type}, _dialect=dialect).type.field("v").type
+            )
+            assert lha.amqp(pa.array([], pa.binary()), type, _dialect=dialect).type == selected
 
 
 def test_a_stream_gives_chunks_and_rows_are_counted_over_them():

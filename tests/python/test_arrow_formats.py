@@ -169,7 +169,7 @@ def remade(of: pa.DataType, lists: Callable[[Any], Any], text: pa.DataType, bina
 
 
 @pytest.mark.parametrize("format", ENVELOPES)
-def test_the_fields_of_an_envelope_come_in_any_order(format: str) -> None:
+def test_the_fields_of_a_message_format_come_in_any_order(format: str) -> None:
     column = lha.decode(cells([ops.encode(good(format), format)]), format)
     turned = pa.StructArray.from_arrays(column.flatten()[::-1], names=column.type.names[::-1])
     assert lha.encode(turned, format).equals(lha.encode(column, format))
@@ -269,7 +269,7 @@ def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
 def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
     block = lh.encode([("k", lh.Value("kind-200", b"\x01"))], "iggy")
     data = PolledMessages([PolledMessage(offset=5, timestamp=6, id=7, payload=b"x" * 500, headers=block)]).to_bytes(
-        "tlv"
+        "iggy"
     )
     column = pa.array([data, data])  # of the first, as many bytes lie behind its headers as a kernel reads
     made = lha.messages(column, "iggy-batch", columns=["headers"])

@@ -30,7 +30,7 @@ def check(way: Implementation, format: str, data: bytes | str, *expected: Place)
     with pytest.raises(DecodeError) as caught:
         way.messages(data, format) if format in BATCHES else way.read(data, format)
     error = caught.value
-    assert (error.code, error.message, error.offset, error.header, error.key) == expected[0]
+    assert (error.code, error.message, error.byte_offset, error.header, error.key) == expected[0]
 
 
 BATCHES = ("kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch")
@@ -158,7 +158,7 @@ def test_a_header_is_refused(name: str, way: Implementation) -> None:
     with pytest.raises(DecodeError) as caught:
         way.read(data, format)
     assert (caught.value.format, caught.value.code, caught.value.message) == (format, *first[:2])
-    assert (caught.value.offset, caught.value.header, caught.value.key) == first[2:]
+    assert (caught.value.byte_offset, caught.value.header, caught.value.key) == first[2:]
 
 
 @every_way
@@ -175,11 +175,11 @@ def test_kinds_without_a_name_are_refused_on_demand() -> None:
     data = bytes.fromhex("c8" + "01000000" + "61" + "c9" + "01000000" + "01")
     for format in ("iggy", "iggy-auto"):
         assert lh.decode(data, format) == lh.Headers([(lh.Value("kind-200", b"a"), lh.Value("kind-201", b"\1"))])
-        codes = [(error.code, error.offset) for error in lh.validate(data, format, strict_kinds=True)]
+        codes = [(error.code, error.byte_offset) for error in lh.validate(data, format, strict_kinds=True)]
         assert codes == [("unknown_kind", 0), ("unknown_kind", 6)]
 
 
-# --- envelopes -------------------------------------------------------------------------------------------------------
+# --- message formats -------------------------------------------------------------------------------------------------
 
 
 @every_way

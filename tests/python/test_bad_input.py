@@ -46,8 +46,8 @@ def refused(way: Implementation, data: bytes | str, format: str = "kafka", **opt
     error = caught.value
     assert error.format == format
     faults = way.validate(data, format)
-    assert place(faults[0]) == (error.code, error.offset, error.header, error.key, None)
-    return error.code, error.offset, error.header, error.key
+    assert place(faults[0]) == (error.code, error.byte_offset, error.header, error.key, None)
+    return error.code, error.byte_offset, error.header, error.key
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_a_key_that_is_not_utf8_is_refused_at_its_first_bad_byte(key: str, withi
 
 @every_way
 @pytest.mark.parametrize("format", ["streams", "streams-timestamped"])
-def test_an_empty_cell_is_no_envelope(format: str, way: Implementation) -> None:
+def test_an_empty_cell_is_no_message_format(format: str, way: Implementation) -> None:
     assert refused(way, b"", format) == ("truncated", 0, None, None)
     assert refused(way, b"", format, lenient=True) == ("truncated", 0, None, None)
 
@@ -193,7 +193,7 @@ def test_the_place_of_a_bad_value_is_told(way: Implementation) -> None:
         with pytest.raises(DecodeError) as caught:
             way.select(data, format, {"amount_cents": lh.field("int64", key="amount")})
         error = caught.value
-        assert (error.code, error.offset, error.header) == ("wrong_size", before + len(inner) - 4, 1)
+        assert (error.code, error.byte_offset, error.header) == ("wrong_size", before + len(inner) - 4, 1)
         assert (error.key, error.column) == ("amount", "amount_cents")
         assert f"{format}: column amount_cents: header 1: " in str(error)
 
@@ -372,7 +372,7 @@ def test_encode_takes_no_bytes() -> None:
     ],
     ids=lambda column: str(column.type),
 )
-def test_an_envelope_that_does_not_fit_is_refused(column: Any) -> None:
+def test_a_message_format_that_does_not_fit_is_refused(column: Any) -> None:
     with pytest.raises(TypeError, match=r"^the column is .+, and what fits is .*list<element: struct<key: string, "):
         lha.encode(column, "streams-timestamped")
 
@@ -407,7 +407,7 @@ def test_one_message_is_any_bytes_like(wrap: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Envelope(headers=[])], ids=repr
+    "given", ["text", b"bytes", 1, [1], [("a", 1)], [(1.0, b"")], lh.Message(headers=[])], ids=repr
 )
 def test_a_block_is_made_of_headers(given: Any) -> None:
     with pytest.raises(TypeError):
@@ -415,8 +415,8 @@ def test_a_block_is_made_of_headers(given: Any) -> None:
 
 
 @pytest.mark.parametrize("given", [[("a", b"")], lh.Headers(), None, b"", 1], ids=repr)
-def test_an_envelope_is_made_of_fields(given: Any) -> None:
-    with pytest.raises(TypeError, match="takes an Envelope"):
+def test_a_message_format_is_made_of_fields(given: Any) -> None:
+    with pytest.raises(TypeError, match="takes a Message"):
         lh.encode(given, "streams")
 
 
@@ -506,7 +506,7 @@ def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
         (lambda: lh.batch(3), "messages must be an iterable of messages, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", errors=3), "errors must be str, not int"),
         (lambda: lha.decode(pa.array([b"\0"]), "kafka", text_keys="yes"), "text_keys must be bool, not str"),
-        (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, dialect=3), "dialect must be str, not int"),
+        (lambda: lha.select(pa.array([b"\0"]), "kafka", {"a": "string"}, _dialect=3), "dialect must be str, not int"),
     ],
 )
 def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, said: str) -> None:
@@ -517,7 +517,7 @@ def test_an_argument_of_the_wrong_type_is_named_with_what_it_takes(call: Any, sa
 
 def test_two_columns_of_one_name_are_refused() -> None:
     cells, batches = pa.array([b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
-    said = "two columns 'error' would be made, one by errors='column': rename yours"
+    said = "two columns 'error' would be made: give error_column= another name"
     with pytest.raises(ValueError, match=said):
         lha.select(cells, "kafka", {"error": "string"}, errors="column")
     with pytest.raises(ValueError, match=said):
@@ -529,12 +529,41 @@ def test_two_columns_of_one_name_are_refused() -> None:
     assert lha.select(cells, "kafka", wanted, errors="column").to_pylist() == [{"why": None, "error": None}]
 
 
+def test_the_column_of_errors_has_the_name_that_is_asked_for() -> None:
+    cells, batches = pa.array([b"\1", b"\0"]), pa.array([lh.batch([{"value": b"x"}])])
+    options: Any = {"errors": "column", "error_column": "problem"}
+    for made in (
+        lha.decode(cells, "kafka", **options),
+        lha.select(cells, "kafka", {"error": "string"}, **options),
+        lha.convert(cells, "kafka", target="iggy", on_loss="report", **options),
+        lha.decode(pa.chunked_array([cells]), "kafka", **options).combine_chunks(),
+        lha.decode(cells, "kafka", threads=2, **options),
+    ):
+        made.validate(full=True)
+        assert made.type.names[-1] == "problem"
+        assert [faults and faults[0]["code"] for faults in made.field("problem").to_pylist()] == [
+            "negative_count",
+            None,
+        ]
+    assert lha.messages(batches, "record-batch", headers={"error": "string"}, **options).type.names[-2:] == [
+        "error", "problem"
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="two columns 'headers' would be made: give error_column= another name"):
+        lha.decode(cells, "kafka", errors="column", error_column="headers")
+    with pytest.raises(ValueError, match="two columns 'offset' would be made"):
+        lha.messages(batches, "record-batch", errors="column", error_column="offset")
+    with pytest.raises(ValueError, match="error_column= names the column of errors='column'"):
+        lha.decode(cells, "kafka", error_column="problem")
+    with pytest.raises(TypeError, match="error_column must be str, not int"):
+        lha.decode(cells, "kafka", errors="column", error_column=3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("verb", "options", "near"),
     [
         ("arrow.decode", {"errors": "rais"}, "raise"),
         ("arrow.select", {"errors": "colum"}, "column"),
-        ("arrow.select", {"dialect": "sparc"}, "spark"),
+        ("arrow.select", {"_dialect": "sparc"}, "spark"),
         ("arrow.encode", {"on_loss": "dorp"}, "drop"),
         ("arrow.encode", {"kinds": "txt"}, "text"),
         ("arrow.encode", {"null_headers": "emtpy"}, "empty"),
@@ -542,7 +571,7 @@ def test_two_columns_of_one_name_are_refused() -> None:
         ("arrow.convert", {"on_loss": "reprot"}, "report"),
         ("arrow.convert", {"kinds": "binray"}, "binary"),
         ("arrow.messages", {"errors": "nul"}, "null"),
-        ("arrow.messages", {"dialect": "sparc"}, "spark"),
+        ("arrow.messages", {"_dialect": "sparc"}, "spark"),
         ("arrow.messages", {"columns": ["offest"]}, "offset"),
         ("convert", {"on_loss": "reprot"}, "report"),
         ("convert", {"kinds": "binray"}, "binary"),

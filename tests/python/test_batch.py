@@ -56,7 +56,7 @@ def test_batches_of_kafka_are_written_again_byte_by_byte(vectors):
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_codec_is_read_back(codec):
     given = [
-        lh.Envelope(
+        lh.Message(
             offset=5 + 3 * n, timestamp=1_767_225_600_000 - n, key=None, value=b"v" * n, headers=[("n", None)] * n
         )
         for n in range(40)
@@ -204,7 +204,7 @@ def test_messages_of_a_set_are_read_back(layout, codec, magic, timed):
             fields |= {"headers": None, "tombstone": None}
         fields |= {} if magic else {"timestamp": None}
         fields |= {"timestamp": 5000} if timed and magic else {}
-        given.append(lh.Envelope(**{**message._asdict(), **fields}))
+        given.append(lh.Message(**{**message._asdict(), **fields}))
     data = lh.batch(given, SETS[layout], codec=codec)
     # What a single message is read back as: with its checksum, bit 4 and headers that are none.
     assert list(lh.messages(data, SETS[layout])) == [

@@ -32,7 +32,7 @@ STORE = SAMPLES / "store-latest-0.parquet"
 
 GOOD = bytes.fromhex("040c74656e616e740861636d650a726f75746501")
 GOOD_HEADERS = [("tenant", b"acme"), ("route", None)]
-CELL = lh.encode(lh.Envelope(headers=GOOD_HEADERS, timestamp=1767225600000, payload=b"\x00\xff"), "streams-timestamped")
+CELL = lh.encode(lh.Message(headers=GOOD_HEADERS, timestamp=1767225600000, payload=b"\x00\xff"), "streams-timestamped")
 # The terminal's codes for "clear the screen" and "set the title", as a hostile producer might send them.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\u202e\x85"
 
@@ -144,7 +144,7 @@ def test_inspect_json_gives_the_faults(run):
         {
             "code": "negative_count",
             "message": "header count -2 is negative",
-            "byte": 0,
+            "byte_offset": 0,
             "header": None,
             "key": None,
             "column": None,
@@ -279,7 +279,7 @@ def test_a_reader_that_goes_away_is_no_traceback():
 # decode, one cell ----------------------------------------------------------------------------------------------------
 
 
-def test_decode_shows_an_envelope(run):
+def test_decode_shows_a_message_format(run):
     result = run("decode", "-f", "streams-timestamped", "--hex", CELL.hex())
     assert [line.rstrip() for line in result.out.splitlines() if line.strip()] == [
         "streams-timestamped: 31 bytes, 2 headers",
@@ -329,7 +329,7 @@ def test_decode_keeps_what_is_whole_of_a_bad_cell(run):
     assert document["headers"] is None
     assert document["timestamp"] == 1767225600000
     assert document["payload"] == {"hex": "00ff"}
-    assert [(fault["code"], fault["byte"]) for fault in document["error"]] == [("negative_count", 1)]
+    assert [(fault["code"], fault["byte_offset"]) for fault in document["error"]] == [("negative_count", 1)]
     assert result.code == 1
     assert "! header count -2 is negative (negative_count, byte 1)" in run(*args).out
 
@@ -349,7 +349,7 @@ def test_decode_lenient_reads_what_java_reads(run):
 def parquet(tmp_path):
     """Write a small store: two whole cells, a null, and a damaged one in the last row."""
     path = tmp_path / "store.parquet"
-    cells = [CELL, lh.encode(lh.Envelope(headers=[], timestamp=-1, payload=b"p"), "streams-timestamped"), None, b"\x05"]
+    cells = [CELL, lh.encode(lh.Message(headers=[], timestamp=-1, payload=b"p"), "streams-timestamped"), None, b"\x05"]
     pq.write_table(pa.table({"key": pa.array([b"a", b"b", b"c", b"d"]), "value": pa.array(cells, pa.binary())}), path)
     return path
 
@@ -394,6 +394,17 @@ def test_a_column_becomes_parquet(run, parquet, tmp_path):
     assert [row is None for row in decoded.column("error").to_pylist()] == [True, True, True, False]
     assert result.err == f"4 rows written to {out}\nletterhead: 1 of 4 rows did not decode: negative_length 1\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["decoded.parquet", "store.parquet"]
+
+
+def test_the_column_of_errors_has_the_name_that_is_asked_for(run, parquet, tmp_path):
+    out, given = tmp_path / "decoded.parquet", ("--errors", "column", "--error-column", "problem")
+    run(*column(parquet, "--out", out, *given))
+    decoded = pq.read_table(out)
+    assert decoded.schema.names == ["key", "headers", "timestamp", "payload", "problem"]
+    assert [row is None for row in decoded.column("problem").to_pylist()] == [True, True, True, False]
+    assert "negative_length" in run(*column(parquet, *given)).out
+    refused = run(*column(parquet, "--error-column", "problem"))
+    assert (refused.code, "--error-column needs" in refused.err) == (2, True)
 
 
 def test_a_whole_store_becomes_parquet(run, tmp_path):
@@ -503,7 +514,7 @@ def test_a_profile_says_what_is_not_of_its_type(run, tmp_path):
 def test_a_profile_of_a_batch_keeps_the_other_fields_of_its_messages(run, tmp_path):
     path = tmp_path / "sets.parquet"
     sets = [
-        lh.encode(lh.Envelope(offset=n, value=b"v", headers={"traceparent": lh.String(f"00-{n}")}), "kip82-message")
+        lh.encode(lh.Message(offset=n, value=b"v", headers={"traceparent": lh.String(f"00-{n}")}), "kip82-message")
         for n in range(3)
     ]
     pq.write_table(pa.table({"part": [1, 2], "cell": pa.array([sets[0] + sets[1], sets[2]], pa.binary())}), path)
@@ -712,7 +723,7 @@ def test_encode_refuses_with_one_line(run, document, message):
         ),
     ],
 )
-def test_encode_refuses_envelopes_with_one_line(run, document, message, code):
+def test_encode_refuses_message_formats_with_one_line(run, document, message, code):
     result = run("encode", "-f", "streams-timestamped", "--hex", stdin=json.dumps(document).encode())
     assert result.err == f"letterhead: {message}\n"
     assert (result.code, result.out) == (code, "")

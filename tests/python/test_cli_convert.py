@@ -201,7 +201,7 @@ def test_losses_and_their_kinds_are_in_the_json(run):
 
 
 def test_a_message_without_a_cell_has_no_bytes(run):
-    message = lh.encode(lh.Envelope(headers=HEADERS, value=None, timestamp=1), "kip82-message")
+    message = lh.encode(lh.Message(headers=HEADERS, value=None, timestamp=1), "kip82-message")
     args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--kinds", "be")
     result = run(*args, "--to-hex", stdin=message)
     emptied, tombstone = result.err.splitlines()
@@ -290,7 +290,7 @@ def test_bad_rows_of_a_column_become_null(run, cells, tmp_path):
 
 def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
     path, out = tmp_path / "cells.parquet", tmp_path / "out.parquet"
-    messages = [lh.encode(lh.Envelope(headers=[], value=value, timestamp=1), "kip82-message") for value in (b"v", None)]
+    messages = [lh.encode(lh.Message(headers=[], value=value, timestamp=1), "kip82-message") for value in (b"v", None)]
     pq.write_table(pa.table({"value": messages}), path)
     args = ("convert", path, "-c", "value", "-f", "kip82-message", "--to", "streams", "-o", out, "--on-loss", "drop")
     result = run(*args, "--errors", "null")

@@ -1,4 +1,4 @@
-"""The command and formats with kinds, with other keys than text, with envelopes' fields, and with many messages."""
+"""The command and formats with kinds, with other keys than text, with messages' fields, and with many messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(capfdbinary, monkeypatch):
 
 def message(offset: int, headers: Any = (), value: bytes | None = b"v", **fields: Any) -> bytes:
     fields = {"timestamp": 1767225600000, "key": b"k", **fields}
-    return lh.encode(lh.Envelope(offset=offset, headers=headers, value=value, **fields), "kip82-message")
+    return lh.encode(lh.Message(offset=offset, headers=headers, value=value, **fields), "kip82-message")
 
 
 SET = message(0, {"n": lh.Int8(0)}) + message(1, value=None) + message(2, {"n": lh.Int8(2)})
@@ -166,7 +166,7 @@ def test_json_of_a_message_reads_as_the_same_bytes_in_every_format() -> None:
     ],
 )
 def test_encode_undoes_decode(run, format, headers, fields):
-    data = lh.encode(lh.Envelope(headers=headers, **fields) if fields else lh.Headers(headers), format)
+    data = lh.encode(lh.Message(headers=headers, **fields) if fields else lh.Headers(headers), format)
     document = run("decode", "-f", format, "--json", "-", stdin=data)
     assert document.code == 0
     assert run("encode", "-f", format, stdin=document.raw).raw == data
@@ -356,7 +356,7 @@ def test_decode_shows_typed_keys_as_faults_do(run):
     ]
 
 
-def test_decode_shows_every_field_of_an_envelope(run):
+def test_decode_shows_every_field_of_a_message_format(run):
     lines = run("decode", "-f", "kip82-message", "--hex", message(3, {"n": lh.Int8(1)}).hex()).lines
     assert lines[0] == "kip82-message: 51 bytes, 1 header"
     names = [line.split(":")[0] for line in lines[1:9]]
@@ -366,7 +366,7 @@ def test_decode_shows_every_field_of_an_envelope(run):
 
 
 def test_times_of_iggy_are_microseconds(run):
-    data = lh.encode(lh.Envelope(headers=[], timestamp=1767225600000001, payload=b"p"), "iggy-message")
+    data = lh.encode(lh.Message(headers=[], timestamp=1767225600000001, payload=b"p"), "iggy-message")
     date = "2026-01-01 00:00:00.000001 UTC"
     assert f"timestamp: 1767225600000001  ({date})" in run("decode", "-f", "iggy-message", "--hex", data.hex()).lines
     assert f"1767225600000001  {date}" in run("inspect", "-f", "iggy-message", "--hex", data.hex()).out

@@ -110,7 +110,7 @@ def test_the_two_layouts_of_iggy_are_never_confused():
 
 
 def test_a_checksum_says_more_than_anything_else():
-    message = lh.encode(lh.Envelope(value=b"v", headers=[("n", lh.Int32(1))], timestamp=1), "kip82-message")
+    message = lh.encode(lh.Message(value=b"v", headers=[("n", lh.Int32(1))], timestamp=1), "kip82-message")
     assert sniff([message]) == ["kip82-message"]
     assert sniff([message + message]) == ["kip82-messages"]
     damaged = message[:12] + bytes(4) + message[16:]
@@ -118,12 +118,12 @@ def test_a_checksum_says_more_than_anything_else():
 
 
 def test_layouts_that_differ_in_headers_only_are_all_named_without_headers():
-    message = lh.encode(lh.Envelope(value=b"v", timestamp=1), "kip82-message")
+    message = lh.encode(lh.Message(value=b"v", timestamp=1), "kip82-message")
     assert sniff([message]) == ["kip82-message", "kip82-message-int"]
 
 
 def test_a_timestamp_can_always_be_payload():
-    cell = lh.encode(lh.Envelope(headers=[("a", b"b")], timestamp=1767225600000, payload=b"p"), "streams-timestamped")
+    cell = lh.encode(lh.Message(headers=[("a", b"b")], timestamp=1767225600000, payload=b"p"), "streams-timestamped")
     assert sniff([cell]) == ["streams", "streams-timestamped"]
 
 
@@ -136,7 +136,7 @@ def test_bytes_that_are_nothing_fit_no_format():
 
 
 def test_a_damaged_cell_does_not_hide_what_a_column_is():
-    cells = [lh.encode(lh.Envelope(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)]
+    cells = [lh.encode(lh.Message(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)]
     cells[2] = cells[2][:-1] + b"w"
     assert sniff(cells) == ["kip82-message"]
 
@@ -159,7 +159,7 @@ def test_a_column_is_looked_at_as_a_whole(run, tmp_path):
 
 @pytest.mark.parametrize("command", [["inspect"], ["decode"], ["convert", "--to", "iggy", "--to-hex"]])
 def test_none_is_picked_where_several_fit(run, command):
-    cell = lh.encode(lh.Envelope(headers=[("a", b"b")], payload=b"0123456789"), "streams")
+    cell = lh.encode(lh.Message(headers=[("a", b"b")], payload=b"0123456789"), "streams")
     result = run(*command, "-f", "auto", "--hex", cell.hex())
     assert result.err == "letterhead: these bytes fit streams and streams-timestamped: name one of them\n"
     assert (result.code, result.out) == (2, "")

@@ -110,13 +110,13 @@ def snapshot(directory: Path) -> dict[str, tuple[int, int, bytes]]:
 
 
 def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
+    data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
     assert data is not None
     return data
 
 
 def aggregation(payload: bytes, headers: Any = ()) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), payload=payload), "streams")
+    data = lh.encode(lh.Message(headers=list(headers), payload=payload), "streams")
     assert data is not None
     return data
 
@@ -151,7 +151,7 @@ def test_ls_counts_what_the_rows_hold(run):
     assert latest["value_bytes"] == sum(len(row["value"]) for row in rows)
     assert latest["header_bytes"] == latest["value_bytes"] - sum(8 + len(payload) for payload in payloads)
     assert latest["families"] == ["default", WITH_HEADERS, "offsets"]
-    assert (latest["kind"], latest["values"], latest["assumed"]) == ("key-value", "headers", None)
+    assert (latest["store_type"], latest["values"], latest["assumed"]) == ("key-value", "headers", None)
     assert (latest["older_rows"], latest["damaged_rows"], latest["closed"]) == (0, 0, True)
     assert latest["offsets"] == {"orders-app-latest-changelog-0": 9999}
     assert latest["position"] == {"orders": {"0": 9999}}
@@ -392,7 +392,7 @@ def test_scan_gives_every_row_that_kafka_streams_wrote(run):
             for header in row["headers"]
         ]
         payload = bytes.fromhex(row["value"]["hex"])
-        envelope = lh.Envelope(headers=headers, timestamp=row["timestamp"], payload=payload)
+        envelope = lh.Message(headers=headers, timestamp=row["timestamp"], payload=payload)
         assert lh.encode(envelope, "streams-timestamped") == expected["value"]
 
 
@@ -530,7 +530,7 @@ def test_the_kind_of_a_store_is_told_by_its_families_and_its_rows(run, tmp_path,
     make(tmp_path, kind, values)
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
-    assert (listed["kind"], listed["values"], listed["assumed"]) == (kind, values, assumed)
+    assert (listed["store_type"], listed["values"], listed["assumed"]) == (kind, values, assumed)
     assert listed["rows"] == (50 if kind != "versioned" else listed["rows"])
     assert (assumed is None) == (result.err == "")
     if kind.startswith("time-ordered"):
@@ -542,14 +542,14 @@ def test_the_kind_of_a_store_is_told_by_its_families_and_its_rows(run, tmp_path,
 def test_the_user_can_say_the_kind(run, tmp_path):
     make(tmp_path, "versioned", "plain")
     assert rows_of(run("state", "scan", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == NEW_YEAR
-    result = run("state", "scan", tmp_path, "--kind", "key-value", "--json", "-n", "1")
+    result = run("state", "scan", tmp_path, "--store-type", "key-value", "--json", "-n", "1")
     assert "valid_from" not in rows_of(result)[0]
     assert result.err == ""
-    result = run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--kind", "session")
+    result = run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--store-type", "session")
     assert (result.code, result.out) == (2, "")
     assert f"store latest is not session: its column families are default, {WITH_HEADERS}" in result.err
-    result = run("state", "scan", tmp_path, "--kind", "sesion")
-    assert result.err.startswith("letterhead: unknown kind 'sesion': did you mean 'session'? (kinds: ")
+    result = run("state", "scan", tmp_path, "--store-type", "sesion")
+    assert result.err.startswith("letterhead: unknown store type 'sesion': did you mean 'session'? (store types: ")
 
 
 def test_a_store_without_rows_is_listed(run, tmp_path):
@@ -558,7 +558,11 @@ def test_a_store_without_rows_is_listed(run, tmp_path):
     store.close()
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
-    assert (listed["kind"], listed["rows"], listed["assumed"]) == ("key-value", 0, "there are no rows that would say")
+    assert (listed["store_type"], listed["rows"], listed["assumed"]) == (
+        "key-value",
+        0,
+        "there are no rows that would say",
+    )
     assert run("state", "scan", tmp_path).out.endswith("0 rows\n")
 
 
@@ -613,7 +617,7 @@ def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
     faults = {each["store"]: each["faults"] for each in document(result)}
     assert faults["sessions"] == []
     assert [
-        (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte"], fault["code"], fault["reason"])
+        (fault["family"], bytes.fromhex(fault["key"]["hex"]), fault["byte_offset"], fault["code"], fault["reason"])
         for fault in faults["latest"]
     ] == [
         # A row in `default` is one that a store with headers has not moved yet: there is nothing wrong with it.
@@ -662,7 +666,7 @@ def test_a_damaged_file_is_said_and_the_other_stores_are_read(run, task):
     data = bytearray(table.read_bytes())
     data[4000:4200] = b"x" * 200
     table.write_bytes(data)
-    result = run("state", "verify", task, "--json", "--kind", "session", "-s", "sessions")
+    result = run("state", "verify", task, "--json", "--store-type", "session", "-s", "sessions")
     [sessions] = document(result)
     [fault] = sessions["faults"]
     assert (result.code, fault["code"], fault["family"]) == (1, None, "sessionKeyValueWithHeaders")
@@ -673,7 +677,7 @@ def test_a_damaged_file_is_said_and_the_other_stores_are_read(run, task):
     listed = {each["store"]: each.get("rows") for each in document(run("state", "ls", task, "--json"))}
     assert listed == {"hourly": 300, "latest": 6643, "sessions": None}
     assert "! Error while iterating over store sessions.1728000000000: Corruption" in result.out
-    result = run("state", "scan", task, "-s", "sessions", "--kind", "session", "--json")
+    result = run("state", "scan", task, "-s", "sessions", "--store-type", "session", "--json")
     assert result.code == 1
     assert "what comes after it is not read" in result.err
 
@@ -721,10 +725,10 @@ def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
         (
             "time-ordered-window",
             "timestamped",
-            ["--kind", "time-ordered-window", "--values", "timestamped"],
+            ["--store-type", "time-ordered-window", "--values", "timestamped"],
             "windowKeyValueWithHeaders",
         ),
-        ("versioned", "plain", ["--kind", "versioned"], "versionedKeyValueWithHeaders"),
+        ("versioned", "plain", ["--store-type", "versioned"], "versionedKeyValueWithHeaders"),
     ],
 )
 def test_every_kind_of_store_is_upgraded(run, tmp_path, kind, values, options, family):
@@ -748,7 +752,7 @@ def test_an_upgrade_needs_no_assumption(run, tmp_path):
     before = snapshot(tmp_path)
     result = run("state", "upgrade", tmp_path, "--yes")
     assert result.code == 2
-    assert "nothing is changed on an assumption. If it is versioned, plain, say --kind versioned" in result.err
+    assert "nothing is changed on an assumption. If it is versioned, plain, say --store-type versioned" in result.err
     assert snapshot(tmp_path) == before
 
 
@@ -836,7 +840,7 @@ def test_a_damaged_older_row_stays_and_the_others_move(run, tmp_path):
     bad = struct.pack(">q", 1) + b"bad"
     write_raw(directory, "default", (bad, b"\xff"))
     total = len(families_of(directory)["default"])
-    result = run("state", "upgrade", tmp_path, "--yes", "--kind", "versioned")
+    result = run("state", "upgrade", tmp_path, "--yes", "--store-type", "versioned")
     assert result.code == 1
     assert f"store store: key {bad.hex()}: the bytes end inside the times of a row of versions" in result.err
     assert f"{total - 1} of {total} rows were moved" in result.err
@@ -927,7 +931,10 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
             ["scan", "0_0", "-s", "latest", "--prefix", "a", "--from", "b"],
             "--prefix and --from, --to exclude each other",
         ),
-        (["upgrade", "0_0", "--kind", "window", "--yes"], "--kind is said of one store: say which with --store"),
+        (
+            ["upgrade", "0_0", "--store-type", "window", "--yes"],
+            "--store-type is said of one store: say which with --store",
+        ),
         (
             ["upgrade", "0_0", "-s", "sessions", "--to", "timestamped"],
             "store sessions is a session store: --to is plain or headers",

@@ -29,7 +29,7 @@ def outcome(call: Callable[[], Any]) -> Any:
     try:
         return call()
     except lh.HeaderError as error:
-        return type(error), str(error), error.code, error.row, error.offset, error.header, error.key, error.column
+        return type(error), str(error), error.code, error.row, error.byte_offset, error.header, error.key, error.column
 
 
 def assert_same(call: Callable[..., Any]) -> None:

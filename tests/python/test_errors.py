@@ -21,7 +21,7 @@ from reference.formats import FORMATS
 
 FIELDS = {name: [field for field, _ in row.fields] for name, row in FORMATS.items()}
 
-WHOLE = {"offset": 57, "row": 7, "header": 9, "key": "amount", "column": "amount_cents"}
+WHOLE = {"byte_offset": 57, "row": 7, "header": 9, "key": "amount", "column": "amount_cents"}
 
 
 def test_the_list_of_codes_is_the_one_of_the_core() -> None:
@@ -33,9 +33,9 @@ def test_the_list_of_codes_is_the_one_of_the_core() -> None:
     [
         ({}, "kafka: 4 bytes where int64 takes 8"),
         ({"header": 3}, "kafka: header 3: 4 bytes where int64 takes 8"),
-        ({"offset": 41}, "kafka: 4 bytes where int64 takes 8 (byte 41)"),
+        ({"byte_offset": 41}, "kafka: 4 bytes where int64 takes 8 (byte 41)"),
         ({"row": 7}, "kafka: 4 bytes where int64 takes 8 (row 7)"),
-        ({"header": 0, "offset": 0, "row": 0}, "kafka: header 0: 4 bytes where int64 takes 8 (byte 0, row 0)"),
+        ({"header": 0, "byte_offset": 0, "row": 0}, "kafka: header 0: 4 bytes where int64 takes 8 (byte 0, row 0)"),
         (WHOLE, "kafka: column amount_cents: header 9: 4 bytes where int64 takes 8 (byte 57, row 7)"),
     ],
 )
@@ -44,7 +44,7 @@ def test_the_text_says_what_then_where(place: dict[str, Any], text: str) -> None
     assert str(error) == text
     assert error.args == (text,)
     assert error.message == "4 bytes where int64 takes 8"
-    for name in ("offset", "row", "header", "key", "column"):
+    for name in ("byte_offset", "row", "header", "key", "column"):
         assert getattr(error, name) == place.get(name)
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementa
 @every_way
 @pytest.mark.parametrize("code", LIMITED)
 def test_what_is_over_a_limit_is_a_decode_error(code: str, way: Implementation) -> None:
-    for limits in (lh.Limits(headers=0), lh.Limits(cell_bytes=3)):
+    for limits in (lh.Limits(headers=0), lh.Limits(message_bytes=3)):
         call = partial(way.convert, bytes.fromhex("02026101"), "kafka", target="kafka", limits=limits)
         raises(DecodeError, code, call)
 

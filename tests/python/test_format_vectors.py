@@ -51,7 +51,7 @@ def check(implementation: Implementation, line: Line) -> None:
     data, lenient = bytes.fromhex(line["bytes"]), bool(line.get("lenient"))
     expected = line.get("errors") or ([line["error"]] if line.get("error") else [])
     faults = implementation.validate(data, format, lenient=lenient)
-    assert [place(fault) for fault in faults] == [place(Fault(**fault)) for fault in expected]
+    assert [place(fault) for fault in faults] == [placed(fault) for fault in expected]
     if expected:
         return
     if op == "messages":
@@ -73,7 +73,12 @@ def carries_kinds(format: str) -> bool:
 
 
 def place(fault: Fault) -> tuple[Any, ...]:
-    return fault.code, fault.message, fault.byte, fault.header
+    return fault.code, fault.message, fault.byte_offset, fault.header
+
+
+def placed(error: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what `place` does, of an error as the vectors have it."""
+    return error["code"], error["message"], error["byte"], error["header"]
 
 
 def plain(message: dict[str, Any]) -> Any:

@@ -223,24 +223,24 @@ def test_headers_that_can_change_have_no_hash(headers: lh.Headers) -> None:
         hash(headers)
 
 
-def test_an_envelope_is_a_bag_of_fields() -> None:
-    envelope = lh.Envelope(headers=[("a", "1")], timestamp=5, payload=b"x")
+def test_a_message_format_is_a_bag_of_fields() -> None:
+    envelope = lh.Message(headers=[("a", "1")], timestamp=5, payload=b"x")
     assert envelope.headers == lh.Headers([("a", b"1")])
     assert envelope._fields == ("headers", "timestamp", "payload")
     assert envelope._asdict() == {"headers": lh.Headers([("a", b"1")]), "timestamp": 5, "payload": b"x"}
-    assert envelope == lh.Envelope(headers={"a": b"1"}, timestamp=5, payload=b"x")
-    assert envelope != lh.Envelope(headers={"a": b"1"}, timestamp=6, payload=b"x")
+    assert envelope == lh.Message(headers={"a": b"1"}, timestamp=5, payload=b"x")
+    assert envelope != lh.Message(headers={"a": b"1"}, timestamp=6, payload=b"x")
     assert envelope._replace(timestamp=6).timestamp == 6
     assert pickle.loads(pickle.dumps(envelope)) == copy.deepcopy(envelope) == envelope
-    assert repr(envelope) == "Envelope(headers=Headers([('a', b'1')]), timestamp=5, payload=b'x')"
+    assert repr(envelope) == "Message(headers=Headers([('a', b'1')]), timestamp=5, payload=b'x')"
     envelope.headers = {"b": b"2"}
     assert envelope.headers == lh.Headers({"b": b"2"})
     with pytest.raises(TypeError, match="unhashable"):
         hash(envelope)
 
 
-def test_a_misspelt_field_of_an_envelope_is_not_set() -> None:
-    envelope = lh.Envelope(headers=[], payload=b"")
+def test_a_misspelt_field_of_a_message_format_is_not_set() -> None:
+    envelope = lh.Message(headers=[], payload=b"")
     with pytest.raises(AttributeError, match="did you mean 'payload'"):
         envelope.paylaod = b"x"
     with pytest.raises(AttributeError, match="did you mean 'headers'"):

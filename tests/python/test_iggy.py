@@ -149,7 +149,7 @@ def test_keys_of_other_kinds_are_other_keys() -> None:
     same_bytes = [HeaderKey.from_uint8(1), HeaderKey.from_int8(1), HeaderKey.from_bool(True), HeaderKey.from_raw(b"\1")]
     headers = HeaderMap((key, "x") for key in same_bytes)
     assert headers.keys() == same_bytes
-    assert HeaderMap.from_bytes(headers.to_bytes("tlv"), "tlv") == headers
+    assert HeaderMap.from_bytes(headers.to_bytes("iggy"), "iggy") == headers
     assert HeaderKey("a") != HeaderValue.from_str("a")
 
 
@@ -180,7 +180,7 @@ def test_a_size_that_the_kind_does_not_have_is_refused_unless_it_is_only_held() 
         HeaderValue(HeaderKind.INT32, b"abc")
     with pytest.raises(EncodeError, match=r"^key of 3 bytes where int32 takes 4$") as raised:
         HeaderKey.from_kind_bytes("int32", b"abc")
-    assert (iggy_code(raised.value, "tlv"), raised.value.code) == (4018, "wrong_size")
+    assert (iggy_code(raised.value, "iggy"), raised.value.code) == (4018, "wrong_size")
     held = HeaderValue.from_kind_bytes("int32", b"abc", validate=False)
     assert (held.value, str(held)) == (b"abc", "<malformed int32>")
     assert eval(repr(held), vars(iggy)) == held
@@ -312,25 +312,25 @@ def test_what_is_no_header_is_a_type_error() -> None:
 @given(maps)
 def test_maps_survive_bytes_json_and_the_rest_of_the_package(headers: HeaderMap) -> None:
     for canonical in (False, True):
-        block = headers.to_bytes("tlv", canonical=canonical)
-        assert HeaderMap.from_bytes(block) == HeaderMap.from_bytes(block, "tlv") == headers
-        assert HeaderMap.from_json(headers.to_json("tlv", canonical=canonical)) == headers
+        block = headers.to_bytes("iggy", canonical=canonical)
+        assert HeaderMap.from_bytes(block) == HeaderMap.from_bytes(block, "iggy") == headers
+        assert HeaderMap.from_json(headers.to_json("iggy", canonical=canonical)) == headers
         assert lh.encode(headers.to_headers(), "iggy", canonical=canonical) == block
-    assert headers.size_bytes("tlv") == len(headers.to_bytes("tlv"))
-    assert list(HeaderMap.from_bytes(headers.to_bytes("tlv"))) == list(headers)
+    assert headers.size_bytes("iggy") == len(headers.to_bytes("iggy"))
+    assert list(HeaderMap.from_bytes(headers.to_bytes("iggy"))) == list(headers)
     assert HeaderMap.from_headers(headers.to_headers()) == headers
 
 
 @given(text_maps)
-def test_maps_with_text_keys_survive_the_older_layout(headers: HeaderMap) -> None:
+def test_maps_with_text_keys_survive_the_older_format(headers: HeaderMap) -> None:
     block = headers.to_bytes()
-    assert HeaderMap.from_bytes(block) == HeaderMap.from_bytes(block, "2023") == headers
-    assert HeaderMap.from_json(headers.to_json()) == HeaderMap.from_json(headers.to_json(), "2023") == headers
+    assert HeaderMap.from_bytes(block) == HeaderMap.from_bytes(block, "iggy-2023") == headers
+    assert HeaderMap.from_json(headers.to_json()) == HeaderMap.from_json(headers.to_json(), "iggy-2023") == headers
     assert headers.size_bytes() == len(block)
     assert headers.value_bytes() == sum(len(value.value) for value in headers.values())
 
 
-def test_keys_of_other_kinds_have_no_place_in_the_older_layout() -> None:
+def test_keys_of_other_kinds_have_no_place_in_the_older_format() -> None:
     headers = HeaderMap([("a", "b"), (HeaderKey.from_int32(3), "c")])
     for write in (headers.to_bytes, headers.to_json):
         with pytest.raises(ConversionError, match="header 1: the key is int32") as raised:
@@ -342,13 +342,13 @@ def test_kinds_without_a_name_pass_unless_they_are_refused() -> None:
     block = bytes.fromhex("c80100000061c90100000062")
     headers = HeaderMap.from_bytes(block)
     assert headers == {HeaderKey.from_kind_bytes(200, b"a"): HeaderValue(201, b"b")}
-    assert headers.to_bytes("tlv") == block
+    assert headers.to_bytes("iggy") == block
     with pytest.raises(DecodeError, match="key kind code 200 is unknown") as raised:
         HeaderMap.from_bytes(block, strict_kinds=True)
-    assert iggy_code(raised.value, "tlv") == 4040
+    assert iggy_code(raised.value, "iggy") == 4040
     # JSON has names for the fifteen only: the whole block goes as base64, as a server sends what it cannot read.
-    assert headers.to_json("tlv") == '"yAEAAABhyQEAAABi"'
-    assert HeaderMap.from_json(headers.to_json("tlv")) == headers
+    assert headers.to_json("iggy") == '"yAEAAABhyQEAAABi"'
+    assert HeaderMap.from_json(headers.to_json("iggy")) == headers
     for older in (HeaderMap({"a": HeaderValue(201, b"b")}), headers):
         for write in (older.to_bytes, older.to_json):
             with pytest.raises(HeaderError):
@@ -378,11 +378,17 @@ def test_headers_of_other_formats_come_in_by_their_kinds() -> None:
 
 
 def test_json_in_the_other_form_is_refused_when_one_is_asked_for() -> None:
-    older, newer = '{"a":{"kind":"string","value":"Yg=="}}', HeaderMap({"a": "b"}).to_json("tlv")
+    older, newer = '{"a":{"kind":"string","value":"Yg=="}}', HeaderMap({"a": "b"}).to_json("iggy")
     assert HeaderMap.from_json(older) == HeaderMap.from_json(newer) == {HeaderKey("a"): HeaderValue.from_str("b")}
-    for text, layout in ((newer, "2023"), (older, "tlv"), ("null", "auto"), ("3", "auto"), ('"AA"', "2023")):
+    for text, format in (
+        (newer, "iggy-2023"),
+        (older, "iggy"),
+        ("null", "iggy-auto"),
+        ("3", "iggy-auto"),
+        ('"AA"', "iggy-2023"),
+    ):
         with pytest.raises(DecodeError) as raised:
-            HeaderMap.from_json(text, layout)
+            HeaderMap.from_json(text, format)
         assert raised.value.code == "bad_text"
         assert iggy_code(raised.value) is None
 
@@ -420,22 +426,22 @@ def test_half_of_a_surrogate_pair_in_json_is_no_key() -> None:
 def test_an_error_in_json_says_where() -> None:
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"é": x}')
-    assert raised.value.offset == 7
+    assert raised.value.byte_offset == 7
     with pytest.raises(DecodeError) as raised:
         HeaderMap.from_json('{"a":{"kind":"raw","value":"eA=="},"":{"kind":"raw","value":"eA=="}}')
     assert (raised.value.code, raised.value.header, raised.value.format) == ("empty_key", 1, "iggy-2023")
 
 
-def test_misspelt_layouts_are_mistakes_in_the_program() -> None:
+def test_misspelt_formats_are_mistakes_in_the_program() -> None:
     headers = HeaderMap({"a": "b"})
-    layout: Any
-    for layout in ("iggy", "auto"):
+    format: Any
+    for format in ("tlv", "iggy-auto"):
         for write in (headers.to_bytes, headers.to_json, headers.size_bytes, headers.validate):
-            with pytest.raises(ValueError, match="unknown layout"):
-                write(layout)
+            with pytest.raises(ValueError, match="unknown format"):
+                write(format)
     for read in (HeaderMap.from_bytes, HeaderMap.from_json):
-        with pytest.raises(ValueError, match="did you mean 'tlv'"):
-            read(b"", "tvl")
+        with pytest.raises(ValueError, match="did you mean 'iggy-2023'"):
+            read(b"", "igy-2023")
 
 
 def test_every_code_in_the_table_of_iggys_errors_exists() -> None:

@@ -84,8 +84,8 @@ def test_an_identity_in_json_is_a_number_digits_or_a_uuid() -> None:
 def test_an_identity_of_more_than_64_bits_is_text_for_servers_that_read_no_longer_numbers() -> None:
     message = Message(KEY, b"x")
     assert message.to_json() == f'{{"id":{KEY.int},"payload":"eA==","headers":null}}'
-    assert message.to_json("tlv") == f'{{"id":"{KEY.int}","payload":"eA=="}}'
-    assert Message.from_json(message.to_json("tlv")) == message
+    assert message.to_json("iggy") == f'{{"id":"{KEY.int}","payload":"eA=="}}'
+    assert Message.from_json(message.to_json("iggy")) == message
 
 
 def test_no_headers_are_null_in_the_older_json_and_absent_in_the_newer() -> None:
@@ -94,24 +94,24 @@ def test_no_headers_are_null_in_the_older_json_and_absent_in_the_newer() -> None
         '{"id":1,"payload":"eA==","headers":null}',
         '{"id":1,"payload":"eA==","headers":{}}',
     ]
-    assert none.to_json("tlv") == empty.to_json("tlv") == '{"id":1,"payload":"eA=="}'
+    assert none.to_json("iggy") == empty.to_json("iggy") == '{"id":1,"payload":"eA=="}'
     assert none.to_bytes() == empty.to_bytes()
     assert Message.from_bytes(empty.to_bytes()).headers is None
 
 
-def test_headers_of_the_other_layout_are_an_error_and_not_passed_over() -> None:
-    older, newer = Message(1, b"x", HEADERS).to_json(), Message(1, b"x", HEADERS).to_json("tlv")
+def test_headers_of_the_other_format_are_an_error_and_not_passed_over() -> None:
+    older, newer = Message(1, b"x", HEADERS).to_json(), Message(1, b"x", HEADERS).to_json("iggy")
     assert Message.from_json(older) == Message.from_json(newer) == Message(1, b"x", HEADERS)
     both = older[:-1] + "," + newer[newer.index('"user_headers"') :]
-    for text, layout in ((older, "tlv"), (newer, "2023"), (both, "auto")):
-        with pytest.raises(DecodeError, match="by its layout"):
-            Message.from_json(text, layout)
+    for text, format in ((older, "iggy"), (newer, "iggy-2023"), (both, "iggy-auto")):
+        with pytest.raises(DecodeError, match="by its format"):
+            Message.from_json(text, format)
 
 
 def test_a_payload_wants_its_padding_in_the_newer_json() -> None:
-    assert Message.from_json('{"payload":"eA"}', "2023").payload == b"x"
+    assert Message.from_json('{"payload":"eA"}', "iggy-2023").payload == b"x"
     with pytest.raises(DecodeError, match="the field payload of a message is no base64"):
-        Message.from_json('{"payload":"eA"}', "tlv")
+        Message.from_json('{"payload":"eA"}', "iggy")
 
 
 @pytest.mark.parametrize(
@@ -134,18 +134,18 @@ def test_what_is_no_json_of_a_message_is_an_error(text: str) -> None:
 
 def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
     message = Message(1, b"x", ENCRYPTED)
-    assert Message.from_json(message.to_json("tlv")) == message
-    assert '"user_headers":"AG5v' in message.to_json("tlv")
+    assert Message.from_json(message.to_json("iggy")) == message
+    assert '"user_headers":"AG5v' in message.to_json("iggy")
     for write in (message.to_bytes, message.to_json):
         with pytest.raises(ConversionError, match="given as bytes") as raised:
             write()
         assert raised.value.code == "field_not_carried"
-    body = request(message, Message(2, b"y", TYPED)).to_bytes("tlv")
+    body = request(message, Message(2, b"y", TYPED)).to_bytes("iggy")
     with pytest.raises(DecodeError, match="message 0: "):
-        SendMessages.from_bytes(body, "tlv")
-    read = SendMessages.from_bytes(body, "tlv", validate=False)
+        SendMessages.from_bytes(body, "iggy")
+    read = SendMessages.from_bytes(body, "iggy", validate=False)
     assert [given.headers for given in read.messages] == [ENCRYPTED, TYPED]
-    assert read.to_bytes("tlv") == body
+    assert read.to_bytes("iggy") == body
     # A text that does read as headers is headers, as it is to a server.
     assert Message.from_json('{"payload":"eA==","user_headers":"AgEAAABhAgEAAABi"}').headers == HeaderMap({"a": "b"})
 
@@ -166,28 +166,28 @@ def test_requests_survive_bytes_and_json() -> None:
     given = request(Message(1, b"x", HEADERS, origin_timestamp=5), Message(KEY, b"y", origin_timestamp=3))
     plain = request(Message(1, b"x", HEADERS), Message(KEY, b"y"))
     assert SendMessages.from_bytes(given.to_bytes()) == plain
-    assert SendMessages.from_bytes(given.to_bytes("tlv"), "tlv") == given
+    assert SendMessages.from_bytes(given.to_bytes("iggy"), "iggy") == given
     where = {"stream_id": given.stream_id, "topic_id": "sample"}
-    for layout in ("2023", "tlv"):
-        text = given.to_json(layout)
+    for format in ("iggy-2023", "iggy"):
+        text = given.to_json(format)
         assert SendMessages.from_json(text, **where) == plain
     typed = request(Message(1, b"x", TYPED, origin_timestamp=0))
-    assert SendMessages.from_bytes(typed.to_bytes("tlv"), "tlv") == typed
+    assert SendMessages.from_bytes(typed.to_bytes("iggy"), "iggy") == typed
     with pytest.raises(ConversionError, match="the key is int32"):
         typed.to_bytes()
 
 
 def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
     messages = [Message(1, b"first", HEADERS, origin_timestamp=1), Message(2, b"second", origin_timestamp=2)]
-    older, newer = request(*messages).to_bytes(), request(*messages).to_bytes("tlv")
+    older, newer = request(*messages).to_bytes(), request(*messages).to_bytes("iggy")
     whole = 0
     for end in range(len(older)):
         try:
             read = SendMessages.from_bytes(older[:end])
         except DecodeError as error:
             assert error.code == "truncated", end
-            assert error.offset is not None
-            assert error.offset <= end
+            assert error.byte_offset is not None
+            assert error.byte_offset <= end
         else:
             assert read.messages == SendMessages.from_bytes(older).messages[: len(read.messages)]
             whole += 1
@@ -195,7 +195,7 @@ def test_a_request_that_is_cut_off_is_an_error_or_has_fewer_messages() -> None:
     for end in range(len(newer)):
         for validate in (True, False):
             with pytest.raises(DecodeError):
-                SendMessages.from_bytes(newer[:end], "tlv", validate=validate)
+                SendMessages.from_bytes(newer[:end], "iggy", validate=validate)
 
 
 def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
@@ -205,65 +205,65 @@ def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(bytes(body))
     error = raised.value
-    assert (error.code, error.offset, error.header, error.format) == ("unknown_kind", kind, 0, "iggy-2023")
+    assert (error.code, error.byte_offset, error.header, error.format) == ("unknown_kind", kind, 0, "iggy-2023")
     assert error.message == "message 1: value kind code 99 is unknown"
     assert iggy_code(error) == 3
 
 
 def test_a_checksum_that_does_not_hold_is_refused_unless_it_is_handed_on() -> None:
-    body = bytearray(request(Message(1, b"first", origin_timestamp=0)).to_bytes("tlv"))
+    body = bytearray(request(Message(1, b"first", origin_timestamp=0)).to_bytes("iggy"))
     body[-1] ^= 1
     with pytest.raises(DecodeError) as raised:
-        SendMessages.from_bytes(bytes(body), "tlv")
+        SendMessages.from_bytes(bytes(body), "iggy")
     assert raised.value.code == "bad_crc"
-    assert raised.value.offset is not None
-    assert raised.value.offset > 256
-    assert SendMessages.from_bytes(bytes(body), "tlv", validate=False).messages[0].payload == b"firsu"
+    assert raised.value.byte_offset is not None
+    assert raised.value.byte_offset > 256
+    assert SendMessages.from_bytes(bytes(body), "iggy", validate=False).messages[0].payload == b"firsu"
 
 
 def test_what_a_request_says_about_itself_has_to_be_so() -> None:
-    body = request(Message(1, b"x", origin_timestamp=0)).to_bytes("tlv")
+    body = request(Message(1, b"x", origin_timestamp=0)).to_bytes("iggy")
     metadata = int.from_bytes(body[:4], "little")
     longer = (metadata + 1).to_bytes(4, "little") + body[4:]
     with pytest.raises(DecodeError, match=f"metadata of {metadata + 1} bytes has {metadata}"):
-        SendMessages.from_bytes(longer, "tlv")
+        SendMessages.from_bytes(longer, "iggy")
     more = body[:metadata] + (2).to_bytes(4, "little") + body[metadata + 4 :]
     with pytest.raises(DecodeError, match="2 messages are announced and 1 are there") as raised:
-        SendMessages.from_bytes(more, "tlv")
-    assert raised.value.offset == metadata
+        SendMessages.from_bytes(more, "iggy")
+    assert raised.value.byte_offset == metadata
 
 
 def test_requests_that_servers_refuse_are_refused() -> None:
     cases: list[tuple[SendMessages, str, str, int]] = [
-        (request(), "2023", "empty_value", 4009),
-        (request(), "tlv", "empty_value", 4009),
-        (request(Message(1, b"")), "2023", "empty_value", 4024),
-        (request(Message(1, b"x"), Message(1, b"")), "tlv", "empty_value", 4025),
-        (request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))), "2023", "too_large", 4022),
-        (request(Message(1, bytes(64_000_001))), "tlv", "too_large", 4022),
-        (request(Message(1, b"x", bytes(100_001))), "tlv", "too_large", 4017),
-        (request(Message(1, b"x"), stream=0), "2023", "out_of_range", 6),
-        (request(Message(1, b"x"), topic=0), "2023", "out_of_range", 6),
+        (request(), "iggy-2023", "empty_value", 4009),
+        (request(), "iggy", "empty_value", 4009),
+        (request(Message(1, b"")), "iggy-2023", "empty_value", 4024),
+        (request(Message(1, b"x"), Message(1, b"")), "iggy", "empty_value", 4025),
+        (request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))), "iggy-2023", "too_large", 4022),
+        (request(Message(1, bytes(64_000_001))), "iggy", "too_large", 4022),
+        (request(Message(1, b"x", bytes(100_001))), "iggy", "too_large", 4017),
+        (request(Message(1, b"x"), stream=0), "iggy-2023", "out_of_range", 6),
+        (request(Message(1, b"x"), topic=0), "iggy-2023", "out_of_range", 6),
     ]
-    layout: Any
-    for sent, layout, code, number in cases:
+    format: Any
+    for sent, format, code, number in cases:
         for call in (sent.validate, sent.to_bytes):
             with pytest.raises(EncodeError) as raised:
-                call(layout)
-            assert (raised.value.code, iggy_code(raised.value, layout)) == (code, number)
-    request(Message(1, b"x"), Message(1, b"")).validate("2023")
-    request(Message(1, b"x"), stream=0).validate("tlv")
+                call(format)
+            assert (raised.value.code, iggy_code(raised.value, format)) == (code, number)
+    request(Message(1, b"x"), Message(1, b"")).validate("iggy-2023")
+    request(Message(1, b"x"), stream=0).validate("iggy")
     assert request(Message(1, b"")).to_bytes(validate=False)
-    assert request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))).to_bytes("tlv")
+    assert request(Message(1, bytes(5_000_000)), Message(1, bytes(5_000_001))).to_bytes("iggy")
 
 
 def test_messages_of_a_batch_are_made_within_71_minutes() -> None:
     most = (1 << 32) - 1
     fits = request(Message(1, b"x", origin_timestamp=most), Message(1, b"x", origin_timestamp=0))
-    assert SendMessages.from_bytes(fits.to_bytes("tlv"), "tlv") == fits
+    assert SendMessages.from_bytes(fits.to_bytes("iggy"), "iggy") == fits
     fits.messages[0].origin_timestamp = most + 1
     with pytest.raises(EncodeError, match="message 0: its time is too far") as raised:
-        fits.to_bytes("tlv")
+        fits.to_bytes("iggy")
     assert raised.value.code == "out_of_range"
 
 
@@ -328,10 +328,10 @@ def test_a_request_to_nowhere_is_refused(routing: str, code: str, byte: int) -> 
     data = bytes.fromhex(routing)
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(data)
-    assert (raised.value.code, raised.value.offset) == (code, byte)
+    assert (raised.value.code, raised.value.byte_offset) == (code, byte)
     with pytest.raises(DecodeError) as raised:
-        SendMessages.from_bytes(len(data).to_bytes(4, "little") + data, "tlv")
-    assert (raised.value.code, raised.value.offset) == (code, byte + 4)
+        SendMessages.from_bytes(len(data).to_bytes(4, "little") + data, "iggy")
+    assert (raised.value.code, raised.value.byte_offset) == (code, byte + 4)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +353,7 @@ def test_what_is_no_json_of_a_request_is_an_error(text: str) -> None:
     assert raised.value.message.startswith("message 0: ") == text.endswith("[{}]}")
 
 
-def test_polled_messages_of_every_release_of_the_older_layout_are_read() -> None:
+def test_polled_messages_of_every_release_of_the_older_format_are_read() -> None:
     first = [polled(), polled(offset=6, headers=None)]
     later = [polled(state=MessageState.AVAILABLE, checksum=zlib.crc32(b"hello")), polled(offset=6, headers=None)]
     later[1].state, later[1].checksum = MessageState.POISONED, zlib.crc32(b"hello")
@@ -419,7 +419,7 @@ def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
     body[body.index(b"key 1") + 5] = 99
     with pytest.raises(DecodeError) as raised:
         PolledMessages.from_bytes(bytes(body), validate=validate)
-    assert raised.value.offset == body.index(b"key 1") + 5
+    assert raised.value.byte_offset == body.index(b"key 1") + 5
     assert raised.value.message == "message 0: value kind code 99 is unknown"
 
 
@@ -438,7 +438,7 @@ def test_a_state_that_does_not_exist_is_refused() -> None:
     data[8] = 2
     with pytest.raises(DecodeError, match="message 0: state 2 is unknown") as raised:
         PolledMessage.from_bytes(bytes(data), validate=False)
-    assert (raised.value.code, raised.value.offset) == ("bad_attributes", 8)
+    assert (raised.value.code, raised.value.byte_offset) == ("bad_attributes", 8)
 
 
 def test_one_message_is_one() -> None:
@@ -480,28 +480,28 @@ def test_messages_of_one_time_and_consecutive_offsets_share_a_batch() -> None:
         ([at(5, 100, 1 << 32), at(6, 100, 1), at(7, 100, (1 << 32) + 1)], 2),
         ([at(5, 100, 1 << 32), at(6, 100, 0)], 2),
     ):
-        body = PolledMessages(messages, 3, 9).to_bytes("tlv")
-        frames = sum(48 + len(message.payload) + TYPED.size_bytes("tlv") for message in messages)
+        body = PolledMessages(messages, 3, 9).to_bytes("iggy")
+        frames = sum(48 + len(message.payload) + TYPED.size_bytes("iggy") for message in messages)
         assert len(body) == 16 + 256 * batches + frames
         for validate in (True, False):
-            reply = PolledMessages.from_bytes(body, "tlv", validate=validate)
+            reply = PolledMessages.from_bytes(body, "iggy", validate=validate)
             assert (reply.partition_id, reply.current_offset) == (3, 9)
             assert [(m.offset, m.timestamp, m.origin_timestamp, m.headers) for m in reply.messages] == [
                 (m.offset, m.timestamp, m.origin_timestamp or 0, TYPED) for m in messages
             ]
-            assert reply.to_bytes("tlv") == body
+            assert reply.to_bytes("iggy") == body
 
 
 def test_a_reply_with_headers_as_bytes_is_rewritten_byte_for_byte() -> None:
     for data in (stored(), stored(ENCRYPTED)):
-        assert PolledMessages.from_bytes(data, "tlv", validate=False).to_bytes("tlv") == data
+        assert PolledMessages.from_bytes(data, "iggy", validate=False).to_bytes("iggy") == data
 
 
-@pytest.mark.parametrize("layout", ["2023", "tlv"])
-def test_a_partition_or_current_offset_that_does_not_fit_its_field_is_not_written(layout: Any) -> None:
+@pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
+def test_a_partition_or_current_offset_that_does_not_fit_its_field_is_not_written(format: Any) -> None:
     for wrong in (PolledMessages([], 1 << 32, 0), PolledMessages([], 0, 1 << 64), PolledMessages([], -1, 0)):
         with pytest.raises(EncodeError) as raised:
-            wrong.to_bytes(layout)
+            wrong.to_bytes(format)
         assert raised.value.code == "out_of_range"
 
 
@@ -515,7 +515,7 @@ def test_a_reply_in_which_only_some_messages_have_a_state_is_refused() -> None:
 def stored(headers: Any = TYPED, *, prefix: int = 16) -> bytes:
     """Make a reply of today: the batch of a request, stamped by a server and behind the prefix of a reply."""
     sent = request(Message(1, b"x", headers, origin_timestamp=50), Message(2, b"yy", origin_timestamp=30)).to_bytes(
-        "tlv"
+        "iggy"
     )
     batch = bytearray(sent[4 + int.from_bytes(sent[:4], "little") :])
     struct.pack_into("<QQQ", batch, 0, 3, 100, 7000)
@@ -532,7 +532,7 @@ def stored(headers: Any = TYPED, *, prefix: int = 16) -> bytes:
 @pytest.mark.parametrize("validate", [True, False])
 @pytest.mark.parametrize("prefix", [16, 40])
 def test_replies_of_today_are_read(prefix: int, validate: bool) -> None:
-    reply = PolledMessages.from_bytes(stored(prefix=prefix), "tlv", validate=validate)
+    reply = PolledMessages.from_bytes(stored(prefix=prefix), "iggy", validate=validate)
     assert (reply.partition_id, reply.current_offset) == (3, 101)
     assert [(m.offset, m.id, m.payload, m.headers) for m in reply.messages] == [
         (100, 1, b"x", TYPED),
@@ -540,21 +540,21 @@ def test_replies_of_today_are_read(prefix: int, validate: bool) -> None:
     ]
     assert [m.origin_timestamp for m in reply.messages] == [50, 30]
     assert all(m.checksum for m in reply.messages)
-    assert PolledMessages.from_bytes(struct.pack("<IQI", 3, 101, 0) + bytes(prefix - 16), "tlv").messages == []
+    assert PolledMessages.from_bytes(struct.pack("<IQI", 3, 101, 0) + bytes(prefix - 16), "iggy").messages == []
 
 
 @pytest.mark.parametrize("validate", [True, False])
 def test_every_message_of_a_batch_has_the_time_at_which_the_server_got_it(validate: bool) -> None:
-    reply = PolledMessages.from_bytes(stored(), "tlv", validate=validate)
+    reply = PolledMessages.from_bytes(stored(), "iggy", validate=validate)
     assert [message.timestamp for message in reply.messages] == [7000, 7000]
 
 
 def test_one_message_that_cannot_be_read_does_not_hide_the_others() -> None:
     with pytest.raises(DecodeError, match="message 0: "):
-        PolledMessages.from_bytes(stored(ENCRYPTED), "tlv")
-    reply = PolledMessages.from_bytes(stored(ENCRYPTED), "tlv", validate=False)
+        PolledMessages.from_bytes(stored(ENCRYPTED), "iggy")
+    reply = PolledMessages.from_bytes(stored(ENCRYPTED), "iggy", validate=False)
     assert [message.headers for message in reply.messages] == [ENCRYPTED, None]
-    again = PolledMessages.from_json(reply.to_json("tlv"))
+    again = PolledMessages.from_json(reply.to_json("iggy"))
     assert again == reply
 
 
@@ -563,24 +563,24 @@ def test_a_reply_of_today_that_is_cut_off_is_an_error() -> None:
     for end in range(len(data)):
         for validate in (True, False):
             with pytest.raises(DecodeError):
-                PolledMessages.from_bytes(data[:end], "tlv", validate=validate)
+                PolledMessages.from_bytes(data[:end], "iggy", validate=validate)
 
 
 def test_messages_with_the_header_of_64_bytes_are_read_and_written() -> None:
     message = polled(headers=TYPED, checksum=1 << 63, origin_timestamp=4)
-    assert PolledMessage.from_bytes(message.to_bytes("tlv"), "tlv") == message
-    assert len(message.to_bytes("tlv")) == 64 + len(b"hello") + TYPED.size_bytes("tlv")
-    assert PolledMessage.from_json(message.to_json("tlv")) == message
+    assert PolledMessage.from_bytes(message.to_bytes("iggy"), "iggy") == message
+    assert len(message.to_bytes("iggy")) == 64 + len(b"hello") + TYPED.size_bytes("iggy")
+    assert PolledMessage.from_json(message.to_json("iggy")) == message
     assert PolledMessage.from_json(polled().to_json()) == polled()
 
 
 def test_polled_messages_survive_json() -> None:
-    for layout, messages in (
-        ("2023", [polled(), polled(offset=6, headers=None)]),
-        ("tlv", [polled(checksum=1, origin_timestamp=2, headers=TYPED)]),
+    for format, messages in (
+        ("iggy-2023", [polled(), polled(offset=6, headers=None)]),
+        ("iggy", [polled(checksum=1, origin_timestamp=2, headers=TYPED)]),
     ):
         reply = PolledMessages(messages, 3, 6)
-        assert PolledMessages.from_json(reply.to_json(layout)) == reply
+        assert PolledMessages.from_json(reply.to_json(format)) == reply
     for text in (
         "{}",
         "null",
@@ -603,7 +603,7 @@ def test_polled_json_without_a_partition_is_read() -> None:
     assert PolledMessages.from_json(f'{{"partition_id":3,"messages":[{objects}]}}') == PolledMessages(messages, 3)
     nulls = f'{{"partition_id":null,"current_offset":null,"messages":[{objects}]}}'
     assert PolledMessages.from_json(nulls) == PolledMessages(messages)
-    assert PolledMessages.from_json("[]", "tlv") == PolledMessages([])
+    assert PolledMessages.from_json("[]", "iggy") == PolledMessages([])
 
 
 def test_numbers_that_do_not_fit_their_field_are_refused() -> None:
@@ -643,9 +643,9 @@ def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_written(field: st
         message = polled()
         setattr(message, field, wrong)
         for write in (message.to_bytes, PolledMessages([message]).to_bytes):
-            for layout in ("2023", "tlv"):
+            for format in ("iggy-2023", "iggy"):
                 with pytest.raises(EncodeError, match=f"the {field.replace('_', ' ')} does not fit int64"):
-                    write(layout)
+                    write(format)
     with pytest.raises(EncodeError, match="the origin timestamp does not fit int64"):
         Message(1, b"x", origin_timestamp=INT64_MAX + 1)
 
@@ -663,7 +663,7 @@ def test_an_offset_or_timestamp_that_does_not_fit_int64_is_not_read(field: str, 
     ):
         with pytest.raises(DecodeError) as raised:
             read()
-        assert (raised.value.code, raised.value.message, raised.value.offset) == expected
+        assert (raised.value.code, raised.value.message, raised.value.byte_offset) == expected
     text = polled().to_json().replace(f'"{field}":{getattr(polled(), field)}', f'"{field}":{1 << 63}')
     with pytest.raises(DecodeError, match=f"the field {field} of a message does not fit 63 bits"):
         PolledMessage.from_json(text)
@@ -674,15 +674,15 @@ def test_sums_of_a_batch_that_do_not_fit_int64_are_not_read(field: str, at: int)
     data = bytearray(stored())
     data[16 + at + 7] |= 0x80
     with pytest.raises(DecodeError, match=f"message 0: {field} does not fit int64") as raised:
-        PolledMessages.from_bytes(data, "tlv", validate=False)
-    assert (raised.value.code, raised.value.offset) == ("out_of_range", 16 + 256)
+        PolledMessages.from_bytes(data, "iggy", validate=False)
+    assert (raised.value.code, raised.value.byte_offset) == ("out_of_range", 16 + 256)
 
 
 def test_unnamed_kinds_of_a_message_go_as_base64_in_json() -> None:
     headers = HeaderMap({"a": HeaderValue(200, b"b")})
     message = Message(1, b"x", headers)
-    assert '"user_headers":"AgEAAABhyAEAAABi"' in message.to_json("tlv")
-    assert Message.from_json(message.to_json("tlv")) == message
+    assert '"user_headers":"AgEAAABhyAEAAABi"' in message.to_json("iggy")
+    assert Message.from_json(message.to_json("iggy")) == message
 
 
 CONSUMERS = [Consumer.new(1), Consumer.new("app"), Consumer.group(4294967295), Consumer.group("é")]
@@ -695,89 +695,89 @@ STRATEGIES = [
 ]
 
 
-@pytest.mark.parametrize("layout", ["2023", "tlv"])
-def test_requests_to_poll_survive_bytes(layout: Any) -> None:
+@pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
+def test_requests_to_poll_survive_bytes(format: Any) -> None:
     for consumer, strategy, partition, commit in itertools.product(CONSUMERS, STRATEGIES, (None, 7), (True, False)):
         request = PollMessages(consumer, 1, "sample", partition, strategy, 100, auto_commit=commit)
-        assert PollMessages.from_bytes(request.to_bytes(layout), layout) == request
+        assert PollMessages.from_bytes(request.to_bytes(format), format) == request
 
 
-@pytest.mark.parametrize("layout", ["2023", "tlv"])
-def test_requests_of_single_consumers_survive_json(layout: Any) -> None:
+@pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
+def test_requests_of_single_consumers_survive_json(format: Any) -> None:
     for consumer, strategy, partition in itertools.product(CONSUMERS[:2], STRATEGIES, (None, 7)):
         request = PollMessages(consumer, 1, "sample", partition, strategy, 100, auto_commit=True)
-        text = request.to_json(layout)
-        for reading in (layout, "auto"):
-            assert PollMessages.from_json(text, stream_id=1, topic_id="sample", layout=reading) == request
+        text = request.to_json(format)
+        for reading in (format, "iggy-auto"):
+            assert PollMessages.from_json(text, stream_id=1, topic_id="sample", format=reading) == request
 
 
 def test_requests_to_poll_are_written_as_each_release_reads_them() -> None:
     # Bytes that client 0.9.0 sent to server 0.9.0-edge.5, and which the server answered.
     request = PollMessages(Consumer.new("c1"), "s", "t", 1, PollingStrategy.offset(2), 10, auto_commit=True)
-    assert request.to_bytes("tlv").hex() == "010202633102017302017401010000000102000000000000000a00000001"
+    assert request.to_bytes("iggy").hex() == "010202633102017302017401010000000102000000000000000a00000001"
     none = PollMessages(Consumer.new("c1"), "s", "t", None, PollingStrategy.last(), 10)
-    assert none.to_bytes("tlv").hex() == "010202633102017302017400000000000400000000000000000a00000000"
+    assert none.to_bytes("iggy").hex() == "010202633102017302017400000000000400000000000000000a00000000"
     # What the crate 0.6.210 writes: there is no flag before the partition, and 0 is none.
     assert none.to_bytes().hex() == "0102026331020173020174000000000400000000000000000a00000000"
     group = PollMessages(Consumer.group("app"), 3, "t", 7, PollingStrategy.next(), 9, auto_commit=True)
     assert group.to_bytes().hex() == "020203617070010403000000020174070000000500000000000000000900000001"
     assert none.to_json() == '{"id":"c1","partition_id":null,"kind":"last","value":"0","count":10,"auto_commit":false}'
-    assert none.to_json("tlv") == none.to_json().replace('"id"', '"consumer_id"', 1)
+    assert none.to_json("iggy") == none.to_json().replace('"id"', '"consumer_id"', 1)
 
 
 def test_partition_0_is_none_before_partitions_were_counted_from_0() -> None:
     first = PollMessages(1, 1, 1, 0)
-    assert PollMessages.from_bytes(first.to_bytes("tlv"), "tlv") == first
+    assert PollMessages.from_bytes(first.to_bytes("iggy"), "iggy") == first
     for request in (first, PollMessages(0, 1, 1), PollMessages(1, 0, 1), PollMessages(1, 1, 0)):
         for write in (request.to_bytes, request.to_json):
             with pytest.raises(EncodeError) as raised:
                 write()
             assert raised.value.code == "out_of_range"
-        request.to_bytes("tlv")
+        request.to_bytes("iggy")
 
 
 def test_fields_that_json_of_a_request_to_poll_leaves_out_have_the_defaults_of_iggy() -> None:
     where = {"stream_id": "s", "topic_id": "t"}
-    for layout, partition in (("2023", 1), ("tlv", 0)):
-        assert PollMessages.from_json("{}", layout=layout, **where) == PollMessages(1, "s", "t", partition)
+    for format, partition in (("iggy-2023", 1), ("iggy", 0)):
+        assert PollMessages.from_json("{}", format=format, **where) == PollMessages(1, "s", "t", partition)
     assert PollMessages.from_json("{}", **where).partition_id == 1
     assert PollMessages.from_json('{"consumer_id":7}', **where) == PollMessages(7, "s", "t", 0)
     assert PollMessages.from_json('{"kind":"n","value":"+07"}', **where).strategy == PollingStrategy("next", 7)
 
 
 @pytest.mark.parametrize(
-    ("text", "layout"),
+    ("text", "format"),
     [
-        ("[]", "auto"),
-        ('{"id":""}', "auto"),
-        ('{"id":1}', "auto"),
-        ('{"id":"1"}', "tlv"),
-        ('{"consumer_id":"1"}', "2023"),
-        ('{"id":"1","consumer_id":"1"}', "auto"),
-        ('{"partition_id":-1}', "auto"),
-        ('{"partition_id":"1"}', "auto"),
-        ('{"kind":"middle"}', "auto"),
-        ('{"kind":1}', "auto"),
-        ('{"value":5}', "auto"),
-        ('{"value":"18446744073709551616"}', "auto"),
-        ('{"value":"-1"}', "auto"),
-        ('{"count":4294967296}', "auto"),
-        ('{"count":null}', "auto"),
-        ('{"auto_commit":1}', "auto"),
-        ('{"count":1,"count":1}', "auto"),
+        ("[]", "iggy-auto"),
+        ('{"id":""}', "iggy-auto"),
+        ('{"id":1}', "iggy-auto"),
+        ('{"id":"1"}', "iggy"),
+        ('{"consumer_id":"1"}', "iggy-2023"),
+        ('{"id":"1","consumer_id":"1"}', "iggy-auto"),
+        ('{"partition_id":-1}', "iggy-auto"),
+        ('{"partition_id":"1"}', "iggy-auto"),
+        ('{"kind":"middle"}', "iggy-auto"),
+        ('{"kind":1}', "iggy-auto"),
+        ('{"value":5}', "iggy-auto"),
+        ('{"value":"18446744073709551616"}', "iggy-auto"),
+        ('{"value":"-1"}', "iggy-auto"),
+        ('{"count":4294967296}', "iggy-auto"),
+        ('{"count":null}', "iggy-auto"),
+        ('{"auto_commit":1}', "iggy-auto"),
+        ('{"count":1,"count":1}', "iggy-auto"),
     ],
 )
-def test_json_that_is_not_a_request_to_poll_is_refused(text: str, layout: Any) -> None:
+def test_json_that_is_not_a_request_to_poll_is_refused(text: str, format: Any) -> None:
     with pytest.raises(DecodeError) as raised:
-        PollMessages.from_json(text, stream_id=1, topic_id=1, layout=layout)
+        PollMessages.from_json(text, stream_id=1, topic_id=1, format=format)
     assert raised.value.code in ("bad_text", "out_of_range")
 
 
 @pytest.mark.parametrize("consumer", [Consumer.group(1), Consumer.new("7"), Consumer.new("+7")])
 def test_a_consumer_that_json_cannot_name_is_refused(consumer: Consumer) -> None:
-    for layout in ("2023", "tlv"):
+    for format in ("iggy-2023", "iggy"):
         with pytest.raises(ConversionError, match="is not carried") as raised:
-            PollMessages(consumer, 1, 1).to_json(layout)
+            PollMessages(consumer, 1, 1).to_json(format)
         assert raised.value.code == "field_not_carried"
 
 
@@ -803,21 +803,21 @@ def test_a_request_to_poll_with_an_unknown_code_is_refused(
     data = bytearray.fromhex(POLL)
     data[at] = byte
     with pytest.raises(DecodeError) as raised:
-        PollMessages.from_bytes(bytes(data), "tlv")
+        PollMessages.from_bytes(bytes(data), "iggy")
     error = raised.value
-    assert (error.code, error.offset, error.message, iggy_code(error, "tlv")) == (code, at, message, iggy)
+    assert (error.code, error.byte_offset, error.message, iggy_code(error, "iggy")) == (code, at, message, iggy)
 
 
-@pytest.mark.parametrize("layout", ["2023", "tlv"])
-def test_a_request_to_poll_ends_where_its_last_field_does(layout: Any) -> None:
-    data = PollMessages(1, "s", "t", 7).to_bytes(layout)
+@pytest.mark.parametrize("format", ["iggy-2023", "iggy"])
+def test_a_request_to_poll_ends_where_its_last_field_does(format: Any) -> None:
+    data = PollMessages(1, "s", "t", 7).to_bytes(format)
     for end in range(len(data)):
         with pytest.raises(DecodeError) as raised:
-            PollMessages.from_bytes(data[:end], layout)
+            PollMessages.from_bytes(data[:end], format)
         assert raised.value.code == "truncated"
     with pytest.raises(DecodeError) as raised:
-        PollMessages.from_bytes(data + b"\0", layout)
-    assert (raised.value.code, raised.value.offset) == ("trailing_bytes", len(data))
+        PollMessages.from_bytes(data + b"\0", format)
+    assert (raised.value.code, raised.value.byte_offset) == ("trailing_bytes", len(data))
 
 
 def test_arguments_of_a_request_to_poll_are_checked() -> None:

@@ -36,7 +36,7 @@ from letterhead.iggy import (
 )
 
 Line = dict[str, Any]
-Layout = Any
+Format = Any
 
 LINES = {
     "iggy_seed_headers": 218,
@@ -77,8 +77,8 @@ DIFFERENCES = {
 }
 
 
-def layout_of(line: Line) -> Layout:
-    return "2023" if line["id"].startswith("seed_") else "tlv"
+def format_of(line: Line) -> Format:
+    return "iggy-2023" if line["id"].startswith("seed_") else "iggy"
 
 
 def field_of(cls: Any, given: Line) -> Any:
@@ -96,7 +96,7 @@ def refused(line: Line, call: Callable[[], Any], expected: Line | None = None) -
     with pytest.raises(HeaderError) as raised:
         call()
     if expected is not None:
-        assert iggy_code(raised.value, layout_of(line)) == expected["code"], raised.value.code
+        assert iggy_code(raised.value, format_of(line)) == expected["code"], raised.value.code
     return raised.value
 
 
@@ -118,7 +118,7 @@ def check_made(line: Line, make: Callable[[], Any]) -> None:
 def check_key(line: Line) -> str | None:
     text, expect = line["input"], line["expect"]
     assert len(text.encode()) == line["input_bytes"]
-    if layout_of(line) == "tlv" or "error" in expect:
+    if format_of(line) == "iggy" or "error" in expect:
         check_made(line, lambda: HeaderKey(text))
         if "error" in expect:
             refused(line, lambda: HeaderKey.lower(text), expect["error"])
@@ -202,80 +202,80 @@ def check_read(got: Any, name: str, value: HeaderValue, ok: Line) -> None:
 
 
 def check_headers(line: Line) -> None:
-    layout, data = layout_of(line), bytes.fromhex(line["bytes"])
+    format, data = format_of(line), bytes.fromhex(line["bytes"])
     headers = map_of(line["entries"])
     assert headers is not None
-    assert headers.to_bytes(layout) == data
-    assert HeaderMap.from_bytes(data, layout) == HeaderMap.from_bytes(data) == headers
+    assert headers.to_bytes(format) == data
+    assert HeaderMap.from_bytes(data, format) == HeaderMap.from_bytes(data) == headers
     assert list(HeaderMap.from_bytes(data)) == list(headers)
     if "input" in line:
         unsorted = map_of(line["input"])
         assert unsorted is not None
-        assert unsorted.to_bytes(layout, canonical=True) == data
+        assert unsorted.to_bytes(format, canonical=True) == data
     if "display" in line:
         [value] = headers.values()
         assert value.to_string_value() == line["display"]
 
 
 def check_decode(line: Line) -> str | None:
-    layout, data, expect = layout_of(line), bytes.fromhex(line["bytes"]), line["expect"]
+    format, data, expect = format_of(line), bytes.fromhex(line["bytes"]), line["expect"]
     if "ok" in expect:
-        assert HeaderMap.from_bytes(data, layout) == map_of(expect["ok"])
+        assert HeaderMap.from_bytes(data, format) == map_of(expect["ok"])
         return None
     if "error" not in expect:
-        refused(line, lambda: HeaderMap.from_bytes(data, layout))
+        refused(line, lambda: HeaderMap.from_bytes(data, format))
         return "panic" if "panic" in expect else "passed over"
-    if layout == "tlv" and expect["error"]["code"] == 4040:
-        refused(line, lambda: HeaderMap.from_bytes(data, layout, strict_kinds=True), expect["error"])
-        assert not all(field.kind.is_named for item in HeaderMap.from_bytes(data, layout).items() for field in item)
+    if format == "iggy" and expect["error"]["code"] == 4040:
+        refused(line, lambda: HeaderMap.from_bytes(data, format, strict_kinds=True), expect["error"])
+        assert not all(field.kind.is_named for item in HeaderMap.from_bytes(data, format).items() for field in item)
         return "unknown kind"
-    refused(line, lambda: HeaderMap.from_bytes(data, layout), expect["error"])
+    refused(line, lambda: HeaderMap.from_bytes(data, format), expect["error"])
     return None
 
 
 def check_to_json(line: Line) -> None:
     headers = map_of(line["entries"])
     assert headers is not None
-    layout = layout_of(line)
-    assert headers.to_json(layout) == line["json"]
-    assert HeaderMap.from_json(line["json"], layout) == headers
+    format = format_of(line)
+    assert headers.to_json(format) == line["json"]
+    assert HeaderMap.from_json(line["json"], format) == headers
     assert list(HeaderMap.from_json(line["json"])) == list(headers)
-    if layout == "tlv":
+    if format == "iggy":
         backwards = HeaderMap(reversed(list(headers.items())))
-        assert backwards.to_json("tlv", canonical=True) == line["json"]
+        assert backwards.to_json("iggy", canonical=True) == line["json"]
 
 
 def check_from_json(line: Line) -> str | None:
-    layout, text, expect = layout_of(line), line["json"], line["expect"]
+    format, text, expect = format_of(line), line["json"], line["expect"]
     if "json_error" in expect:
-        assert iggy_code(refused(line, lambda: HeaderMap.from_json(text, layout)), layout) in (None, 209)
-        refused(line, lambda: HeaderMap.from_json(text, layout, validate=False))
+        assert iggy_code(refused(line, lambda: HeaderMap.from_json(text, format)), format) in (None, 209)
+        refused(line, lambda: HeaderMap.from_json(text, format, validate=False))
         return None
-    crates = HeaderMap.from_json(text, layout, validate=False)
+    crates = HeaderMap.from_json(text, format, validate=False)
     wanted = map_of(expect["ok"])
     assert crates == wanted
     try:
-        ours = HeaderMap.from_json(text, layout)
+        ours = HeaderMap.from_json(text, format)
     except DecodeError as error:
         assert error.code in ("empty_key", "empty_value", "too_long", "wrong_size")
         check_not_written(line, crates)
         return "not validated"
     assert ours == crates
-    if layout == "2023":
-        assert HeaderMap.from_bytes(ours.to_bytes(), "2023") == ours
+    if format == "iggy-2023":
+        assert HeaderMap.from_bytes(ours.to_bytes(), "iggy-2023") == ours
         return None
     assert expect["to_wire_then_domain"] == "ok"
-    assert ours.to_bytes("tlv", canonical=True).hex() == expect["to_wire"]
+    assert ours.to_bytes("iggy", canonical=True).hex() == expect["to_wire"]
     assert list(ours.canonical()) == list(wanted or ())
     return "sorted" if list(ours) != list(wanted or ()) else None
 
 
 def check_not_written(line: Line, crates: HeaderMap) -> None:
     """What the crate takes from JSON and its own reader refuses is written by nobody here."""
-    refused(line, lambda: crates.to_bytes(layout_of(line)))
-    if layout_of(line) == "tlv":
+    refused(line, lambda: crates.to_bytes(format_of(line)))
+    if format_of(line) == "iggy":
         assert line["expect"]["to_wire_then_domain"] != "ok"
-        refused(line, lambda: HeaderMap.from_bytes(bytes.fromhex(line["expect"]["to_wire"]), "tlv"))
+        refused(line, lambda: HeaderMap.from_bytes(bytes.fromhex(line["expect"]["to_wire"]), "iggy"))
 
 
 def check_message(line: Line) -> None:
@@ -334,22 +334,22 @@ def check_message64(line: Line) -> None:
         checksum=line["checksum"],
         origin_timestamp=line["origin_timestamp"],
     )
-    assert message.to_bytes("tlv") == data
-    assert PolledMessage.from_bytes(data, "tlv") == message
-    assert message.to_json("tlv") == line["json"]
+    assert message.to_bytes("iggy") == data
+    assert PolledMessage.from_bytes(data, "iggy") == message
+    assert message.to_json("iggy") == line["json"]
     assert PolledMessage.from_json(line["json"]) == message
-    assert len((message.headers or HeaderMap()).to_bytes("tlv")) == line["user_headers_length"]
+    assert len((message.headers or HeaderMap()).to_bytes("iggy")) == line["user_headers_length"]
 
 
 def check_send_messages_batch(line: Line) -> None:
     data = bytes.fromhex(line["bytes"])
     request = request_of(line)
-    assert request.to_bytes("tlv") == data
-    assert [(m.headers or HeaderMap()).to_bytes("tlv").hex() for m in request.messages] == [
+    assert request.to_bytes("iggy") == data
+    assert [(m.headers or HeaderMap()).to_bytes("iggy").hex() for m in request.messages] == [
         given["headers_bytes"] for given in line["messages"]
     ]
-    read = SendMessages.from_bytes(data, "tlv")
-    assert read.to_bytes("tlv") == data
+    read = SendMessages.from_bytes(data, "iggy")
+    assert read.to_bytes("iggy") == data
     assert [m.origin_timestamp for m in read.messages] == [m["origin_timestamp"] for m in line["messages"]]
     # The body begins with the length of what stands before the batch.
     assert list(lh.messages(data[line["batch_at"] :], "iggy-batch"))
@@ -385,55 +385,55 @@ def recipe(lengths: list[int]) -> HeaderMap:
     )
 
 
-def in_parts(headers: HeaderMap, layout: Layout) -> bytes:
+def in_parts(headers: HeaderMap, format: Format) -> bytes:
     """Write more headers than a message may have: blocks written one after the other are one block."""
     items = list(headers.items())
-    return b"".join(HeaderMap(items[at : at + 100]).to_bytes(layout) for at in range(0, len(items), 100))
+    return b"".join(HeaderMap(items[at : at + 100]).to_bytes(format) for at in range(0, len(items), 100))
 
 
 def check_seed_limit(line: Line) -> None:
     headers = recipe([line["value_len"]] * (line["n"] - 1) + [line["last_value_len"]])
-    block = in_parts(headers, "2023")
+    block = in_parts(headers, "iggy-2023")
     assert hashlib.sha256(block).hexdigest() == line["sha256_in_recipe_order"]
-    assert (headers.value_bytes(), headers.size_bytes("2023")) == (
+    assert (headers.value_bytes(), headers.size_bytes("iggy-2023")) == (
         line["value_bytes_per_message"],
         line["header_bytes_per_message"],
     )
     assert len(HeaderMap.from_bytes(block)) == line["decoded_headers"]
     messages = [Message(None, b"x", headers) for _ in range(line["messages"])]
     request = SendMessages(1, 1, Partitioning.balanced(), messages)
-    check_limit(line["send_messages_validate"], request, headers, "2023")
+    check_limit(line["send_messages_validate"], request, headers, "iggy-2023")
 
 
 def check_tlv_limit(line: Line) -> None:
     lengths = line.get("value_lens") or [line["value_len"]] * (line["n"] - 1) + [line["last_value_len"]]
     headers = recipe(lengths)
     assert len(lengths) == line["n"]
-    block = in_parts(headers, "tlv")
+    block = in_parts(headers, "iggy")
     assert hashlib.sha256(block).hexdigest() == line["sha256"]
-    assert headers.size_bytes("tlv") == len(block) == line["header_bytes"]
+    assert headers.size_bytes("iggy") == len(block) == line["header_bytes"]
     assert HeaderMap.from_bytes(block) == headers  # readers take more than writers may give
     request = SendMessages(1, 1, Partitioning.balanced(), [Message(None, b"x", headers)])
-    check_limit(line["build"], request, headers, "tlv")
+    check_limit(line["build"], request, headers, "iggy")
 
 
-def check_limit(verdict: Any, request: SendMessages, headers: HeaderMap, layout: Layout) -> None:
+def check_limit(verdict: Any, request: SendMessages, headers: HeaderMap, format: Format) -> None:
     if verdict == "ok":
-        request.validate(layout)
-        assert len(request.to_bytes(layout)) > headers.size_bytes(layout)
+        request.validate(format)
+        assert len(request.to_bytes(format)) > headers.size_bytes(format)
         return
     for call in (request.validate, request.to_bytes):
         with pytest.raises(EncodeError) as raised:
-            call(layout)
+            call(format)
         assert raised.value.code == "too_large"
-        assert iggy_code(raised.value, layout) == verdict["error"]["code"]
+        assert iggy_code(raised.value, format) == verdict["error"]["code"]
 
 
 def check_send_messages_tcp(line: Line) -> None:
-    layout, body = body_of(line, "request")
-    request = SendMessages.from_bytes(body, layout)
-    assert request.to_bytes(layout) == body
-    if layout == "2023":
+    format, body = body_of(line, "request")
+    request = SendMessages.from_bytes(body, format)
+    assert request.to_bytes(format) == body
+    if format == "iggy-2023":
         assert [len(message.headers or ()) for message in request.messages] == [1, 15, 0, 1, 0]
         [first, _, _, wrong, _] = request.messages
         assert isinstance(first.headers, HeaderMap)
@@ -449,15 +449,15 @@ def check_send_messages_tcp(line: Line) -> None:
 
 
 def check_poll_messages_tcp(line: Line) -> None:
-    layout, body = body_of(line, "response")
-    reply = PolledMessages.from_bytes(body, layout)
+    format, body = body_of(line, "response")
+    reply = PolledMessages.from_bytes(body, format)
     assert [message.offset for message in reply.messages] == list(range(len(reply.messages)))
-    assert PolledMessages.from_json(reply.to_json(layout)) == reply
-    assert reply.to_bytes(layout) == body
+    assert PolledMessages.from_json(reply.to_json(format)) == reply
+    assert reply.to_bytes(format) == body
     _, sent = body_of(line, "request")
-    request = PollMessages.from_bytes(sent, layout)
-    assert request.to_bytes(layout) == sent
-    if layout == "2023":
+    request = PollMessages.from_bytes(sent, format)
+    assert request.to_bytes(format) == sent
+    if format == "iggy-2023":
         assert request == PollMessages(1, 1, "sample", 1, PollingStrategy.offset(0), 5)
         assert (reply.partition_id, reply.current_offset, len(reply.messages)) == (1, 6, 5)
         assert all(message.state is MessageState.AVAILABLE for message in reply.messages)
@@ -469,10 +469,10 @@ def check_poll_messages_tcp(line: Line) -> None:
     assert [m.headers for m in first] == [m.headers for m in second]
 
 
-def body_of(line: Line, which: str) -> tuple[Layout, bytes]:
+def body_of(line: Line, which: str) -> tuple[Format, bytes]:
     """Take the frame of the protocol away: 8 bytes in the old one, 256 in the new one."""
     data = bytes.fromhex(line[which])
-    return ("2023", data[8:]) if line["layout"] == "seed" else ("tlv", data[256:])
+    return ("iggy-2023", data[8:]) if line["layout"] == "seed" else ("iggy", data[256:])
 
 
 CHECKS: dict[str, Callable[[Line], str | None]] = {

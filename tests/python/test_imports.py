@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "_arrow_types", "_context_managers", "_formatting", "_optional_dependencies"),
     ("limits", "values"),
     ("headers",),
-    ("envelope", "types"),
+    ("message", "types"),
     ("results",),
     ("operations",),
     ("storage",),

@@ -33,7 +33,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "orders-0"
 
 
-def read_back(layout: str, **fields) -> lh.Envelope:
+def read_back(layout: str, **fields) -> lh.Message:
     data = lh.encode({"offset": 7, "key": b"k", "timestamp": 1000, **fields}, MESSAGES[layout])
     return lh.decode(data, MESSAGES[layout])
 
@@ -97,7 +97,7 @@ def test_horizon(monkeypatch):
 
 @given(st.lists(st.tuples(st.sampled_from([None, b"", b"a", b"b"]), st.integers(0, 50))))
 def test_latest_offsets_do_not_depend_on_order(pairs):
-    messages = [lh.Envelope(key=key, offset=offset) for key, offset in pairs]
+    messages = [lh.Message(key=key, offset=offset) for key, offset in pairs]
     wanted = {key: max(o for k, o in pairs if k == key) for key, _ in pairs if key is not None}
     assert latest_offsets(messages) == latest_offsets(reversed(messages)) == wanted
 
@@ -121,7 +121,7 @@ def history(layout: str, seed: int, count: int) -> list[dict]:
     return given
 
 
-def kept(messages: list[lh.Envelope], layout: str, horizon: int) -> list[lh.Envelope]:
+def kept(messages: list[lh.Message], layout: str, horizon: int) -> list[lh.Message]:
     """State the rule in plain Python."""
     last = {message.key: message.offset for message in messages}
     found = []
@@ -139,7 +139,7 @@ def kept(messages: list[lh.Envelope], layout: str, horizon: int) -> list[lh.Enve
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_compaction_after_compaction_is_the_rule(path, layout, seed):
     """Again and again, with more appended between, and the log opened anew."""
-    there: list[lh.Envelope] = []
+    there: list[lh.Message] = []
     total = 0
     for step in range(4):
         with MessageLog(path, layout, segment_bytes=600, sync="flush") as log:
@@ -223,7 +223,7 @@ class PowerCut(BaseException):
     """The moment when the machine stops."""
 
 
-def state(path: Path) -> list[lh.Envelope]:
+def state(path: Path) -> list[lh.Message]:
     with MessageLog(path) as log:
         assert log.verify() == []
         assert not list(path.glob("*.cleaned"))

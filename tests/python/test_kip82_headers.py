@@ -140,7 +140,7 @@ def test_damaged_bytes_are_refused_on_access_with_format_byte_and_reason(
     with pytest.raises(DecodeError) as caught:
         headers.keys()
     error = caught.value
-    assert (error.format, error.code, error.offset, error.header) == ("kip82-typed", code, byte, 0)
+    assert (error.format, error.code, error.byte_offset, error.header) == ("kip82-typed", code, byte, 0)
     assert text in str(error)
     assert not headers.parsed
 

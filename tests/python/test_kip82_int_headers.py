@@ -206,10 +206,10 @@ def test_reading_does_not_stop_unless_the_caller_says_that_the_block_is_in_order
 def test_damage_before_the_highest_key_is_found() -> None:
     with pytest.raises(DecodeError) as caught:
         IntHeaders(wire((1, b"a")) + struct.pack(">ii", 5, -2) + wire((9, b"")), in_order=True).up_to(7).keys()
-    assert (caught.value.code, caught.value.offset, caught.value.header) == ("negative_length", 13, 1)
+    assert (caught.value.code, caught.value.byte_offset, caught.value.header) == ("negative_length", 13, 1)
     with pytest.raises(DecodeError) as caught:
         IntHeaders(struct.pack(">ii", 5, 100), in_order=True).up_to(7).keys()
-    assert (caught.value.code, caught.value.offset) == ("truncated", 8)
+    assert (caught.value.code, caught.value.byte_offset) == ("truncated", 8)
 
 
 def test_bytes_that_the_caller_calls_ordered_and_are_not_are_an_error() -> None:
@@ -217,7 +217,7 @@ def test_bytes_that_the_caller_calls_ordered_and_are_not_are_an_error() -> None:
     with pytest.raises(DecodeError) as caught:
         headers.keys()
     error = caught.value
-    assert (error.format, error.code, error.offset, error.header) == ("kip82-int", "not_in_order", 19, 2)
+    assert (error.format, error.code, error.byte_offset, error.header) == ("kip82-int", "not_in_order", 19, 2)
     assert "key 1 comes after key 9, and in_order=True was passed" in str(error)
 
 
@@ -270,7 +270,7 @@ def test_a_wrapper_tells_null_from_empty() -> None:
 def test_another_version_of_the_wrapper_is_refused() -> None:
     with pytest.raises(DecodeError, match="magic 1 is unknown: a wrapper has 0") as caught:
         MessageWrapper.from_bytes(b"\x01" + bytes(8))
-    assert (caught.value.format, caught.value.code, caught.value.offset) == ("kip82-wrapper", "bad_magic", 0)
+    assert (caught.value.format, caught.value.code, caught.value.byte_offset) == ("kip82-wrapper", "bad_magic", 0)
     assert MessageWrapper.MAGIC == 0
 
 

@@ -435,7 +435,7 @@ def test_a_required_interceptor_that_fails_leaves_the_position_of_its_consumer(t
 @every_layout
 def test_a_consumer_reads_a_compressed_set_from_its_position_on(layout: Layout) -> None:
     sent = [ProducerRecord("orders", b"k", b"%d" % number, layout=layout).to_bytes(number) for number in range(3)]
-    outer = lh.Envelope(offset=2, magic=2, attributes=1, value=gzip.compress(b"".join(sent)))
+    outer = lh.Message(offset=2, magic=2, attributes=1, value=gzip.compress(b"".join(sent)))
     data = lh.encode(outer, MESSAGES["typed"]) or b""
     answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 3, data),)),))
     consumer = Consumer(lambda _: answer, "orders", layout=layout, offsets={TopicPartition("orders", 0): 1})
@@ -461,7 +461,7 @@ def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_p
     given = [
         ProducerRecord("orders", b"a", b"1", timestamp=7, layout=layout),
         {"key": b"b", "value": None, "headers": {KEY[layout]: b"0" if layout != "typed" else lh.Binary(b"0")}},
-        lh.Envelope(key=b"c", value=b"3", timestamp=9, magic=1),
+        lh.Message(key=b"c", value=b"3", timestamp=9, magic=1),
         {"key": b"d", "value": b"4", "magic": 0},
     ]
     assert log.append(given) == range(4)

@@ -40,7 +40,7 @@ def layout(request) -> str:
     return request.param
 
 
-def written(path: Path, given: list[lh.Envelope], layout: str = "typed") -> Path:
+def written(path: Path, given: list[lh.Message], layout: str = "typed") -> Path:
     """Write a log, and give its only file."""
     with MessageLog(path, layout) as log:
         log.append(given)
@@ -306,7 +306,7 @@ def flips(file: Path, start: int, end: int):
     file.write_bytes(data)
 
 
-def alike(layout: str = "typed") -> list[lh.Envelope]:
+def alike(layout: str = "typed") -> list[lh.Message]:
     """Make messages of the same length, so that a size that changed can say where another message ends."""
     return [sample(0, layout, value=b"%d" % number * 9, headers=[]) for number in range(COUNT)]
 
@@ -395,7 +395,7 @@ def test_reading_goes_on_behind_what_is_lost(path):
 
 def test_a_message_inside_a_value_is_not_taken_for_one(path):
     """A damaged message whose value is itself a set: what is in there was never appended to this log."""
-    inner = b"".join(cells([lh.Envelope(key=b"inner", value=b"x") for _ in range(3)]))
+    inner = b"".join(cells([lh.Message(key=b"inner", value=b"x") for _ in range(3)]))
     inner_from_2 = inner[len(inner) // 3 * 2 :]
     for value in (inner, inner_from_2):
         for at in (1, 2):

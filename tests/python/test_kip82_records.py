@@ -128,7 +128,7 @@ def test_a_delete_in_the_other_layouts_is_a_null_value_with_headers(layout: Layo
 @every_layout
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_new_consumer_gets_what_an_old_producer_wrote_with_empty_headers(layout: Layout, magic: int) -> None:
-    old = lh.Envelope(offset=3, key=b"k", value=b"v", timestamp=7 if magic else None, magic=magic)
+    old = lh.Message(offset=3, key=b"k", value=b"v", timestamp=7 if magic else None, magic=magic)
     read = read_one(lh.encode(old, MESSAGES[layout]) or b"", layout)
     assert (read.key, read.value, read.offset, len(read.get_headers())) == (b"k", b"v", 3, 0)
     assert read.timestamp == (7 if magic else None)
@@ -138,7 +138,7 @@ def test_a_new_consumer_gets_what_an_old_producer_wrote_with_empty_headers(layou
 def test_an_old_format_takes_no_headers_in_silence() -> None:
     record = ProducerRecord("t", b"k", b"v", headers={"tenant": "acme"})
     with pytest.raises(ConversionError, match="magic 1 has no headers"):
-        lh.encode(lh.Envelope(**record.to_message()._asdict(), magic=1), "kip82-message")
+        lh.encode(lh.Message(**record.to_message()._asdict(), magic=1), "kip82-message")
 
 
 @every_layout
@@ -485,7 +485,7 @@ def test_a_damaged_message_names_format_byte_and_reason_after_those_before_it(la
     with pytest.raises(DecodeError, match="message 1: the checksum is") as caught:
         next(records)
     error = caught.value
-    assert (error.format, error.code, error.offset) == (
+    assert (error.format, error.code, error.byte_offset) == (
         f"kip82-messages{MESSAGES[layout][13:]}",
         "bad_crc",
         len(good) + 12,

@@ -148,7 +148,7 @@ def test_cut_anywhere_it_is_refused(kind, version):
         with pytest.raises(lh.DecodeError, match=f"{kind.NAME} {version}: ") as raised:
             kind.decode(data[:cut], version)
         assert raised.value.code in ("truncated", "count_too_large")
-        assert raised.value.offset <= cut
+        assert raised.value.byte_offset <= cut
     with pytest.raises(lh.DecodeError, match=rf"1 bytes are left after the last field \(byte {len(data)}\)"):
         kind.decode(data + b"\0", version)
 

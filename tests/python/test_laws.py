@@ -91,7 +91,7 @@ def test_the_canonical_order_is_that_of_the_key_on_the_wire(format: str, data: s
     read = lh.decode(written or b"", format)
     assert lh.encode(read, format, canonical=True) == lh.encode(read, format) == written
     headers = given["headers"] if isinstance(given, dict) else given
-    assert sorted(plain(read.headers if isinstance(read, lh.Envelope) else read), key=repr) == sorted(headers, key=repr)
+    assert sorted(plain(read.headers if isinstance(read, lh.Message) else read), key=repr) == sorted(headers, key=repr)
 
 
 # --- many messages ---------------------------------------------------------------------------------------------------

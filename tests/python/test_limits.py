@@ -146,12 +146,12 @@ def test_a_message_with_one_header_more_is_refused_by_every_verb(format: str) ->
 @every_format
 def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(format: str) -> None:
     cell = cell_of(format)
-    at, under = Limits(cell_bytes=len(cell)), Limits(cell_bytes=len(cell) - 1)
+    at, under = Limits(message_bytes=len(cell)), Limits(message_bytes=len(cell) - 1)
     assert faults(cell, format, at) == []
     for call in read(cell, format, at):
         assert call() is not None
-    said = f"the cell has {len(cell)} bytes, over the limit of {len(cell) - 1}: raise cell_bytes in limits= or "
-    said = ("message 0: " if format in BATCHES else "") + said + "LETTERHEAD_MAX_CELL_BYTES"
+    said = f"the input has {len(cell)} bytes, over the limit of {len(cell) - 1}: raise message_bytes in limits= or "
+    said = ("message 0: " if format in BATCHES else "") + said + "LETTERHEAD_MAX_MESSAGE_BYTES"
     expected = Fault("limit_exceeded", said, len(cell) - 1)
     assert faults(cell, format, under) == [expected]
     for call in read(cell, format, under):
@@ -174,7 +174,7 @@ def test_a_cell_of_as_many_bytes_as_the_limit_is_read_and_a_larger_one_refused(f
 )
 def test_the_fault_is_where_the_limit_is_passed(format: str, byte: int, header: int | None) -> None:
     [fault] = faults(cell_of(format), format, Limits(headers=2))
-    assert (fault.byte, fault.header) == (byte, header)
+    assert (fault.byte_offset, fault.header) == (byte, header)
 
 
 def test_a_count_that_the_bytes_could_not_hold_is_that_first() -> None:
@@ -190,7 +190,7 @@ def test_a_lenient_reader_is_held_to_limits_too() -> None:
 
 def test_headers_that_are_a_list_already_are_not_limited() -> None:
     lists = lha.decode(pa.array([cell_of("kafka")]), "kafka")
-    assert lha.select(lists, "kafka", {"k2": "string"}, limits=Limits(headers=0, cell_bytes=0)).to_pylist() == [
+    assert lha.select(lists, "kafka", {"k2": "string"}, limits=Limits(headers=0, message_bytes=0)).to_pylist() == [
         {"k2": "v"}
     ]
 
@@ -218,7 +218,7 @@ def test_of_a_batch_the_messages_beside_the_one_over_the_limit_are_read() -> Non
 ROWS: list[tuple[str, Limits]] = [
     (format, limits)
     for format in ("kafka", "kip82-int", "kip82-typed", "iggy", "iggy-2023", "streams-timestamped", "kip82-wrapper")
-    for limits in (Limits(headers=2), Limits(cell_bytes=len(cell_of(format, 2))))
+    for limits in (Limits(headers=2), Limits(message_bytes=len(cell_of(format, 2))))
 ]
 
 
@@ -261,12 +261,12 @@ def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, error
 
 
 @pytest.mark.parametrize("format", ["kafka", "streams", "streams-timestamped", "iggy"])
-@pytest.mark.parametrize("limited", ["headers", "cell_bytes"])
+@pytest.mark.parametrize("limited", ["headers", "message_bytes"])
 def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> None:
     # In the middle of many rows nearly all of a column is read by the fastest way there is.
     small, big = cell_of(format, 2), cell_of(format, 3)
     rows = [small] * 300
-    limits = Limits(headers=2) if limited == "headers" else Limits(cell_bytes=len(small))
+    limits = Limits(headers=2) if limited == "headers" else Limits(message_bytes=len(small))
     for place in (0, 129, 200, 299):
         column = pa.array([*rows[:place], big, *rows[place:]], pa.binary())
         for made in (
@@ -286,7 +286,7 @@ def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> No
 def test_a_batch_over_a_limit_is_as_any_bad_batch(format: str, errors: Any) -> None:
     rows = [cell_of(format, 1), cell_of(format, 2), None, cell_of(format, 1)]
     column = pa.array(rows, pa.binary())
-    for limits in (Limits(headers=1), Limits(cell_bytes=len(rows[0] or b""))):
+    for limits in (Limits(headers=1), Limits(message_bytes=len(rows[0] or b""))):
 
         def native(limits: Limits = limits) -> Any:
             made = lha.messages(column, format, errors=errors, limits=limits)
@@ -308,7 +308,7 @@ def selected_plain(made: Any) -> dict[str, list[Any]]:
 @given(st.data(), st.integers(0, 3), st.integers(0, 120))
 def test_native_and_twin_find_the_same_over_limits(format: str, data: st.DataObject, headers: int, cell: int) -> None:
     given_cell = data.draw(strategies.cells(format)) or b""
-    limits = Limits(headers=headers, cell_bytes=cell)
+    limits = Limits(headers=headers, message_bytes=cell)
     found = [fault_of(error) for error in lh.validate(given_cell, format, limits=limits)]
     assert same(found) == same(ops.validate(given_cell, format, limits=limits))
 
@@ -534,7 +534,7 @@ def test_by_default_a_message_has_a_million_headers_and_no_more() -> None:
 def test_what_a_process_has_is_what_is_documented() -> None:
     values = in_process({}, "print(lh.Limits().filled())")
     expected = Limits(
-        cell_bytes=2_147_483_647,
+        message_bytes=2_147_483_647,
         headers=1_000_000,
         decompressed_bytes=67_108_864,
         records=10_000_000,
@@ -542,7 +542,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
     )
     assert values == str(expected)
     assert expected == Limits(
-        cell_bytes=own.CELL_BYTES,
+        message_bytes=own.MESSAGE_BYTES,
         headers=own.HEADERS,
         decompressed_bytes=own.DECOMPRESSED_BYTES,
         records=own.RECORDS,
@@ -551,7 +551,7 @@ def test_what_a_process_has_is_what_is_documented() -> None:
 
 
 def test_variables_set_the_limits_of_a_process_and_a_call_sets_its_own() -> None:
-    variables = {"LETTERHEAD_MAX_HEADERS": "1", "LETTERHEAD_MAX_CELL_BYTES": "100"}
+    variables = {"LETTERHEAD_MAX_HEADERS": "1", "LETTERHEAD_MAX_MESSAGE_BYTES": "100"}
     code = """
 two = bytes.fromhex("04026100026200")
 try:
@@ -580,7 +580,7 @@ def test_what_is_compressed_is_held_to_its_variable() -> None:
 @pytest.mark.parametrize(
     ("variable", "counts"),
     [
-        ("LETTERHEAD_MAX_CELL_BYTES", "bytes"),
+        ("LETTERHEAD_MAX_MESSAGE_BYTES", "bytes"),
         ("LETTERHEAD_MAX_HEADERS", "headers"),
         ("LETTERHEAD_MAX_DECOMPRESSED_BYTES", "bytes"),
         ("LETTERHEAD_MAX_RECORDS", "records"),
@@ -612,7 +612,7 @@ def in_process(variables: dict[str, str], code: str) -> str:
 
 def test_limits_are_a_value() -> None:
     limits = Limits(headers=5)
-    assert limits == Limits(headers=5, cell_bytes=None) != Limits(headers=6)
+    assert limits == Limits(headers=5, message_bytes=None) != Limits(headers=6)
     assert pickle.loads(pickle.dumps(limits)) == limits
     assert {limits: 1}[Limits(headers=5)] == 1
     with pytest.raises(AttributeError):
@@ -666,7 +666,7 @@ def test_segments_are_held_to_limits(samples: Path) -> None:
     assert [row["offset"] for row in held] == [row["offset"] for row in free]
     for row, count in zip(held, counts, strict=True):
         assert [fault["code"] for fault in row["error"] or ()] == ["limit_exceeded"] * (count > most)
-    for limits, code in (({"headers": most}, "limit_exceeded"), ({"cell_bytes": 100}, "limit_exceeded")):
+    for limits, code in (({"headers": most}, "limit_exceeded"), ({"message_bytes": 100}, "limit_exceeded")):
         with reader("raise", **limits) as rows, pytest.raises(DecodeError) as caught:
             rows.read_all()
         assert caught.value.code == code
@@ -686,7 +686,7 @@ def test_a_state_directory_is_held_to_limits(samples: Path) -> None:
     assert [row["error"] is None for row in held] == [count <= most for count in counts]
     assert {row["error"][0]["code"] for row in held if row["error"]} == {"limit_exceeded"}
     with pytest.raises(DamagedRowError, match="over the limit of 20"):
-        rows("raise", cell_bytes=20)
+        rows("raise", message_bytes=20)
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -710,7 +710,7 @@ def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -
     assert run(*command, "--hex", cell.hex(), "--max-headers", "3").code == 0
     for option, most, said in (
         ("--max-headers", 2, "the block announces 3 headers, over the limit of 2"),
-        ("--max-cell-bytes", LARGEST, f"the cell has {len(cell)} bytes, over the limit of {LARGEST}"),
+        ("--max-message-bytes", LARGEST, f"the input has {len(cell)} bytes, over the limit of {LARGEST}"),
     ):
         done = run(*command, "--hex", cell.hex(), option, str(most))
         assert done.code == 1
@@ -775,17 +775,21 @@ STATE = [["get", "order-03", "--json"], ["scan", "--json"], ["verify"]]
 def test_rows_of_a_store_are_held_to_limits_by_the_command(command: list[str], run: Any, tmp_path: Path) -> None:
     from letterhead.state.rocksdb import RocksDBKeyValueStore
 
-    value = lh.encode(lh.Envelope(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""
+    value = lh.encode(lh.Message(headers=headers_of_store(), timestamp=5, payload=b"p"), "streams-timestamped") or b""
     store = RocksDBKeyValueStore("orders")
     store.open(tmp_path)
     store.put(b"order-03", value)
     store.close()
     name, *rest = command
     state = ["state", name, tmp_path, *rest]
-    assert run(*state, "--max-headers", HEADERS, "--max-cell-bytes", len(value)).code == 0
+    assert run(*state, "--max-headers", HEADERS, "--max-message-bytes", len(value)).code == 0
     for option, most, said in (
         ("--max-headers", HEADERS - 1, f"the block announces {HEADERS} headers, over the limit of {HEADERS - 1}"),
-        ("--max-cell-bytes", len(value) - 1, f"the cell has {len(value)} bytes, over the limit of {len(value) - 1}"),
+        (
+            "--max-message-bytes",
+            len(value) - 1,
+            f"the input has {len(value)} bytes, over the limit of {len(value) - 1}",
+        ),
     ):
         done = run(*state, option, most)
         assert done.code == 1

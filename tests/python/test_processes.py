@@ -408,7 +408,7 @@ def sent() -> dict[str, Any]:
         "no headers": lh.Headers(),
         "frozen headers": many.frozen(),
         "header": many[1],
-        "envelope": lh.Envelope(headers=many, timestamp=5, payload=None),
+        "message": lh.Message(headers=many, timestamp=5, payload=None),
         "decoded envelope": lh.decode(lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, ENVELOPE), ENVELOPE),
         "field": lh.field("int32:le", key=lh.Int8(1), repeat="error", required=True),
         "all": lh.All("string", key="route"),
@@ -503,13 +503,19 @@ def test_an_error_of_a_process_arrives_whole() -> None:
     with multiprocessing.get_context("spawn").Pool(1) as pool, pytest.raises(lh.DecodeError) as raised:
         pool.apply_async(refuse, (b"\x02\x01\x00",)).get(timeout=120)
     error = raised.value
-    assert (error.format, error.code, error.offset, error.header, error.row) == ("kafka", "negative_length", 1, 0, None)
+    assert (error.format, error.code, error.byte_offset, error.header, error.row) == (
+        "kafka",
+        "negative_length",
+        1,
+        0,
+        None,
+    )
     assert str(error) == "kafka: header 0: key length -1 is negative (byte 1)"
 
 
 def test_copies_are_independent() -> None:
     headers: Any = lh.decode(lh.encode([("a", b"1")], "kafka"), "kafka")
-    envelope = lh.Envelope(headers=headers, payload=b"p")
+    envelope = lh.Message(headers=headers, payload=b"p")
     for other in (copy.copy(headers), copy.deepcopy(headers), copy.deepcopy(envelope).headers):
         other.add("b", b"2")
         assert headers.items() == [("a", b"1")]
@@ -526,7 +532,7 @@ def transforms() -> dict[str, Any]:
         "select": lhs.select_headers("value", ENVELOPE, COLUMNS, keep=[]),
         "encode": lhs.encode_headers("headers", "iggy", kinds={"retry": "int32"}, on_loss="report"),
         "convert": lhs.convert_headers("value", ENVELOPE, target="streams", on_loss="drop"),
-        "messages": lhs.messages("value", "record-batch", headers={"tenant": "string"}),
+        "messages": lhs.explode_batches("value", "record-batch", headers={"tenant": "string"}),
     }
 
 

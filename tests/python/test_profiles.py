@@ -128,7 +128,9 @@ def test_traceparents_are_read_as_opentelemetry_reads_them(text, wrong):
     assert not known.is_valid or text.endswith(("more", "\n"))
     byte, message = wrong
     assert row["value"] is None
-    assert [(fault["code"], fault["byte"], fault["message"]) for fault in row["error"]] == [("bad_text", byte, message)]
+    assert [(fault["code"], fault["byte_offset"], fault["message"]) for fault in row["error"]] == [
+        ("bad_text", byte, message)
+    ]
     with pytest.raises(lh.DecodeError, match="row 1"):
         lha.traceparent(pa.array([None, text]))
 
@@ -228,7 +230,7 @@ def test_bad_schema_ids_are_named(cell, code, byte, message):
     values = row.field("value").to_pylist()
     assert [value and value["id"] for value in values] == [7, None, None, 7]
     [fault] = row.field("error")[1].as_py()
-    assert (fault["code"], fault["byte"], fault["message"]) == (code, byte, message)
+    assert (fault["code"], fault["byte_offset"], fault["message"]) == (code, byte, message)
     assert row.field("error").null_count == 3
 
 

@@ -26,7 +26,7 @@ def block(*headers: str, count: int | None = None) -> bytes:
 
 
 def places(faults: list[Fault]) -> list[tuple[str, int | None, int | None, str | None]]:
-    return [(fault.code, fault.byte, fault.header, fault.key) for fault in faults]
+    return [(fault.code, fault.byte_offset, fault.header, fault.key) for fault in faults]
 
 
 # --- the walk of a block ---------------------------------------------------------------------------------------------
@@ -111,10 +111,10 @@ def test_lenient_still_refuses_what_java_cannot_read(data: str) -> None:
         ops.decode(bytes.fromhex(data), "kafka", lenient=True)
 
 
-# --- envelopes -------------------------------------------------------------------------------------------------------
+# --- message formats -------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_cell_is_no_headers_in_a_block_and_truncated_in_an_envelope() -> None:
+def test_an_empty_cell_is_no_headers_in_a_block_and_truncated_in_a_message_format() -> None:
     assert ops.decode(b"", "kafka") == []
     for format in ("streams", "streams-timestamped"):
         assert places(ops.validate(b"", format)) == [("truncated", 0, None, None)]
@@ -130,7 +130,7 @@ def test_an_empty_cell_is_no_headers_in_a_block_and_truncated_in_an_envelope() -
         ("ffffffffff", ("varint_too_long", 0, None, None)),
     ],
 )
-def test_a_bad_size_ends_the_envelope(data: str, fault: tuple[Any, ...]) -> None:
+def test_a_bad_size_ends_the_message_format(data: str, fault: tuple[Any, ...]) -> None:
     cell = bytes.fromhex(data)
     for format in ("streams", "streams-timestamped"):
         assert places(ops.validate(cell, format)) == [fault]
@@ -165,7 +165,7 @@ def test_bytes_after_the_block_but_inside_its_size_are_trailing() -> None:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def test_no_headers_are_no_bytes_in_a_block_and_size_zero_in_an_envelope() -> None:
+def test_no_headers_are_no_bytes_in_a_block_and_size_zero_in_a_message_format() -> None:
     assert ops.encode([], "kafka") == b""
     assert ops.encode({"headers": [], "payload": b"x"}, "streams") == b"\0x"
     assert ops.encode({"headers": None, "timestamp": 1, "payload": b""}, "streams-timestamped") == bytes(8) + b"\1"
@@ -411,7 +411,7 @@ def test_a_required_header_may_be_null_but_not_absent() -> None:
     with pytest.raises(DecodeError) as caught:
         ops.select(b"", "kafka", columns)
     assert caught.value.code == "missing_key"
-    assert (caught.value.offset, caught.value.header, caught.value.key) == (None, None, "a")
+    assert (caught.value.byte_offset, caught.value.header, caught.value.key) == (None, None, "a")
     assert caught.value.column == "out"
 
 
@@ -454,7 +454,7 @@ def test_the_byte_of_a_value_is_counted_from_the_cell() -> None:
     inner = block("02610661ff62")
     cell = bytes([2 * len(inner)]) + inner + b"payload"
     [faults] = ops.select_rows([cell], "streams", {"a": "string"}, errors="column")["error"]
-    assert faults[0].byte == 6
+    assert faults[0].byte_offset == 6
     assert cell[6] == 0xFF
 
 
@@ -506,7 +506,7 @@ def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -
     row = Format("lines", "block", "none", "key=value, one a line", fields[:1], file, None)
     monkeypatch.setitem(FORMATS, "lines", row)
     monkeypatch.setitem(FORMATS, "streams-of-lines", row._replace(
-        name="streams-of-lines", is_="envelope", fields=fields, envelope=FORMATS["streams"].envelope
+        name="streams-of-lines", is_="message", fields=fields, envelope=FORMATS["streams"].envelope
     ))  # fmt: skip
     data = ops.encode([("a", b"1"), ("b", b"2")], "lines")
     assert data == b"a=1\nb=2"
@@ -522,7 +522,7 @@ def test_a_new_format_is_one_file_and_one_row(monkeypatch: pytest.MonkeyPatch) -
 def test_every_row_of_the_table_is_whole(format: str) -> None:
     row = FORMATS[format]
     assert row.name == format
-    assert row.is_ == ("batch" if row.batch else "envelope" if row.envelope else "block")
+    assert row.is_ == ("batch" if row.batch else "message" if row.envelope else "block")
     assert [name for name, _ in row.fields].count("headers") == 1
 
 

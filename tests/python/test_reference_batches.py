@@ -170,7 +170,7 @@ def test_a_batch_that_announces_another_number_of_messages_ends_the_cell() -> No
 def test_a_bad_frame_is_told_where_it_stands(at: int, value: int, place: tuple[str, int]) -> None:
     data = bytearray(batch(frame(0)))
     data[at] = value
-    assert place in [(fault.code, fault.byte) for fault in ops.validate(bytes(data), "iggy-batch")]
+    assert place in [(fault.code, fault.byte_offset) for fault in ops.validate(bytes(data), "iggy-batch")]
 
 
 def test_sums_that_no_column_holds_are_null_and_told_at_the_frame() -> None:
@@ -237,7 +237,7 @@ def test_faults_of_the_message_around_a_set_are_told_with_the_first_one_inside()
     assert told == [(3, []), (10, ["bad_crc"]), (11, [])]
     [fault] = read[1]["error"]
     assert fault.message.startswith("message 1: the checksum is ")
-    assert fault.byte == len(kip82(3)) + 12
+    assert fault.byte_offset == len(kip82(3)) + 12
     empty = bytearray(kip82(11, attributes=1, value=gzip.compress(b"")))
     assert ops.messages(bytes(empty), "kip82-messages") == []
     empty[12] ^= 1

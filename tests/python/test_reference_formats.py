@@ -443,15 +443,17 @@ def test_no_cell_may_be_cut(data: st.DataObject, format: str) -> None:
             headers = read["headers"] if isinstance(read, dict) else read
             assert format.startswith("streams") or headers == message[: len(headers)]
         else:
-            assert all(fault.code in CODES and (fault.byte is None or fault.byte <= cut) for fault in faults)
+            assert all(
+                fault.code in CODES and (fault.byte_offset is None or fault.byte_offset <= cut) for fault in faults
+            )
 
 
 @given(st.sampled_from(sorted(FORMATS)), st.binary(max_size=80), st.booleans())
 def test_no_bytes_break_a_reader(format: str, data: bytes, lenient: bool) -> None:
     for fault in ops.validate(data, format, lenient=lenient):
         assert fault.code in CODES
-        assert fault.byte is not None
-        assert 0 <= fault.byte <= len(data)
+        assert fault.byte_offset is not None
+        assert 0 <= fault.byte_offset <= len(data)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_what_is_raised_names_the_row_of_the_column(form):
             "kafka",
         )
     else:
-        message = lh.encode(lh.Envelope(offset=1, key=None, value=b"v", headers={"n": lh.Int8(1)}), "kip82-message")
+        message = lh.encode(lh.Message(offset=1, key=None, value=b"v", headers={"n": lh.Int8(1)}), "kip82-message")
         column, format = pa.array([message * 2] * 10_007 + [message + b"\x00"], pa.binary()), "kip82-messages"
     with pytest.raises(lh.DecodeError) as raised:
         lha.scan(column, format, errors="raise")

@@ -194,7 +194,7 @@ def test_the_page_is_whole_and_asks_nobody_for_anything(run, samples, tmp_path):
 # What is scanned. ------------------------------------------------------------------------------------------------------
 
 
-def test_bytes_of_an_envelope_are_read_and_can_be_found_out(run, samples):
+def test_bytes_of_a_message_format_are_read_and_can_be_found_out(run, samples):
     store = samples / "store-latest-0.parquet"
     named = run("scan", store, "--column", "value", "--format", "streams-timestamped", "--json")
     assert json.loads(named.out)["rows"] == pq.read_metadata(store).num_rows

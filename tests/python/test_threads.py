@@ -71,7 +71,7 @@ def in_threads(*calls: Callable[[], Any]) -> list[list[Any]]:
 def raised(call: Callable[[], Any]) -> tuple[Any, ...]:
     with pytest.raises(lh.HeaderError) as error:
         call()
-    return error.value.code, error.value.row, error.value.header, error.value.offset
+    return error.value.code, error.value.row, error.value.header, error.value.byte_offset
 
 
 def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks: pa.Array) -> None:

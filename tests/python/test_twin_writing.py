@@ -109,7 +109,7 @@ def struct(header: tuple[Any, ...], form: str) -> dict[str, Any]:
 @pytest.mark.parametrize("format", ENVELOPES)
 @few
 @given(st.data(), layouts)
-def test_encode_envelopes(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
+def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
     form = FORMATS[format].traits.keys
     has_kinds = FORMATS[format].traits.kinds is not None
     fitting = strategies.loose_headers().map(

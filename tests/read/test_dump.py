@@ -163,7 +163,7 @@ def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes]
     assert result.code == 1
     assert "1 of 2 records did not decode: bad_crc 1" in result.err
     bad, good = [json.loads(line) for line in result.lines]
-    assert (bad["offset"], bad["error"][0]["code"], bad["error"][0]["byte"]) == (None, "bad_crc", 0)
+    assert (bad["offset"], bad["error"][0]["code"], bad["error"][0]["byte_offset"]) == (None, "bad_crc", 0)
     assert (good["offset"], good["error"]) == (110, None)
     result = run("dump", path, "--json", "--errors", "null")
     assert [json.loads(line)["offset"] for line in result.lines] == [None, 110]

@@ -70,13 +70,13 @@ def in_milliseconds(table: pa.Table) -> pa.Table:
 
 
 def cell(payload: bytes, *, headers: Any = (), timestamp: int = NEW_YEAR) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
+    data = lh.encode(lh.Message(headers=list(headers), timestamp=timestamp, payload=payload), "streams-timestamped")
     assert data is not None
     return data
 
 
 def aggregation(payload: bytes, headers: Any = ()) -> bytes:
-    data = lh.encode(lh.Envelope(headers=list(headers), payload=payload), "streams")
+    data = lh.encode(lh.Message(headers=list(headers), payload=payload), "streams")
     assert data is not None
     return data
 
@@ -455,7 +455,7 @@ def test_stores_of_several_kinds_are_refused_and_named():
     with pytest.raises(ValueError, match="say which by store=") as raised:
         lh.read.state(SAMPLES / "streams-state-0_0")
     assert str(raised.value).endswith(
-        "differ in kind: hourly is window, with headers; latest is key-value, with headers; sessions is session, with "
+        "differ in type: hourly is window, with headers; latest is key-value, with headers; sessions is session, with "
         "headers: say which by store="
     )
 
@@ -496,8 +496,12 @@ def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
         ({"headers": {"error": "string"}, "errors": "column"}, ValueError, "two columns would be named 'error'"),
         ({"headers": {"n": "int31"}}, ValueError, "int31"),
         ({"errors": "ignore"}, ValueError, "unknown errors value 'ignore'"),
-        ({"kind": "sesion"}, ValueError, "unknown kind 'sesion': did you mean 'session'"),
-        ({"kind": "session"}, ValueError, "store 0_0/latest is not session: its column families are default, keyVal"),
+        ({"store_type": "sesion"}, ValueError, "unknown store type 'sesion': did you mean 'session'"),
+        (
+            {"store_type": "session"},
+            ValueError,
+            "store 0_0/latest is not session: its column families are default, keyVal",
+        ),
         ({"values": "plain"}, ValueError, "is key-value, with headers, by its column families: its values cannot be"),
         ({"store": "last"}, StoreNotFoundError, "there is no store last in .*: there is latest"),
     ],
@@ -529,11 +533,13 @@ def test_a_store_without_headers_gives_no_columns_of_them(tmp_path):
 
 def test_a_kind_that_is_assumed_is_warned_of_and_can_be_said(tmp_path):
     make(tmp_path, "versioned", "plain")
-    with pytest.warns(UserWarning, match=r"store store: read as versioned, plain: .* could be plain key-value \(kind="):
+    with pytest.warns(
+        UserWarning, match=r"store store: read as versioned, plain: .* could be plain key-value \(store_type="
+    ):
         assert "valid_from" in read(tmp_path).schema.names
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(tmp_path, kind="key-value").schema.names == ["key", "value"]
+        assert read(tmp_path, store_type="key-value").schema.names == ["key", "value"]
 
 
 def test_plain_values_of_time_ordered_windows_can_be_said(tmp_path):
@@ -560,7 +566,7 @@ def test_a_damaged_value_is_named_by_store_key_and_byte(task):
         read(task)
     error = raised.value
     assert str(error) == f"store 0_0/latest: key 626164: {REASON} (byte 3)"
-    assert (error.store, error.key, error.code, error.offset) == ("0_0/latest", b"bad", "truncated", 3)
+    assert (error.store, error.key, error.code, error.byte_offset) == ("0_0/latest", b"bad", "truncated", 3)
     # What is not asked for is not read.
     assert read(task, columns=["key"]).num_rows == 4
 
@@ -581,7 +587,7 @@ def test_what_is_wrong_with_a_value_is_a_column_if_asked_for(task, headers):
     assert table.schema.field("error").type == kernel.type.field("error").type
     assert table["error"].to_pylist() == [None, None, kernel.to_pylist()[0]["error"], None]
     [first, *_] = table["error"].to_pylist()[2]
-    assert (first["code"], first["message"], first["byte"]) == ("truncated", REASON, 3)
+    assert (first["code"], first["message"], first["byte_offset"]) == ("truncated", REASON, 3)
     assert table["value"].to_pylist() == [b"v0", b"v1", None, b"v2"]
 
 
@@ -591,7 +597,7 @@ def test_a_header_of_another_type_is_named_by_store_key_and_column(task):
     message = "store 0_0/latest: key 61: column n: header 0: 4 bytes where int64 takes 8 (byte 5)"
     assert (str(raised.value), raised.value.code) == (message, "wrong_size")
     [error] = read(task, headers={"n": "int64"}, errors="column")["error"].to_pylist()[0]
-    assert (error["column"], error["code"], error["byte"], error["header"]) == ("n", "wrong_size", 5, 0)
+    assert (error["column"], error["code"], error["byte_offset"], error["header"]) == ("n", "wrong_size", 5, 0)
     assert read(task, headers={"n": "int64"}, errors="null")["value"].to_pylist() == [b"v0", b"v1", b"v2"]
 
 
@@ -605,9 +611,9 @@ def test_a_damaged_older_value_is_named_by_its_own_byte(tmp_path):
         read(tmp_path)
     with pytest.raises(DamagedRowError) as raised:
         list(one_by_one(tmp_path))
-    assert raised.value.offset == 0
+    assert raised.value.byte_offset == 0
     errors = read(tmp_path, errors="column")["error"].to_pylist()
-    assert [error and error[0]["byte"] for error in errors] == [0, None, None, None, None]
+    assert [error and error[0]["byte_offset"] for error in errors] == [0, None, None, None, None]
 
 
 def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
@@ -621,7 +627,7 @@ def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
     table = read(tmp_path, errors="column")
     assert table.to_pylist()[0] == {
         "key": b"bad", "timestamp": None, "value": None,
-        "error": [{"code": "truncated", "message": "timestamp takes 8 bytes and 3 are left", "byte": 0, "header": None,
+        "error": [{"code": "truncated", "message": "timestamp takes 8 bytes and 3 are left", "byte_offset": 0, "header": None,
                    "key": None, "column": None}],
     }  # fmt: skip
     assert table["timestamp"].to_pylist() == [None, NEW_YEAR, NEW_YEAR + MINUTE]
@@ -650,11 +656,11 @@ def test_a_damaged_key_is_named_and_its_value_read(tmp_path, kind, key, reason):
         value = struct.pack(">qqqi", 20, 10, 10, len(value)) + value
     write_raw(directory, family, (key, value))
     with pytest.raises(DamagedRowError, match=f"key {key.hex()}: {reason}"):
-        read(tmp_path, kind=kind)
-    damaged = [row for row in read(tmp_path, kind=kind, errors="column").to_pylist() if row["error"]]
+        read(tmp_path, store_type=kind)
+    damaged = [row for row in read(tmp_path, store_type=kind, errors="column").to_pylist() if row["error"]]
     assert [(row["key"], row["value"], row["error"][0]["message"]) for row in damaged] == [(None, b"v", reason)]
     assert damaged[0]["error"][0]["code"] in CODES
-    nulls = [row for row in read(tmp_path, kind=kind, errors="null").to_pylist() if row["key"] is None]
+    nulls = [row for row in read(tmp_path, store_type=kind, errors="null").to_pylist() if row["key"] is None]
     assert [row["value"] for row in nulls] == [b"v"]
     assert all(row[name] is None for row in nulls for name in row if name.startswith(("window_", "session_")))
 
@@ -665,9 +671,9 @@ def test_damaged_versions_are_named_by_their_byte_in_the_row(tmp_path):
     write_raw(directory, family, (b"\xff" * 8 + b"pen", struct.pack(">q", 7) + b"\x7f"))
     with pytest.raises(DamagedRowError) as raised:
         read(tmp_path)
-    assert (raised.value.key, raised.value.offset) == (b"\xff" * 8 + b"pen", 8)
+    assert (raised.value.key, raised.value.byte_offset) == (b"\xff" * 8 + b"pen", 8)
     [row] = [row for row in read(tmp_path, errors="column").to_pylist() if row["error"]]
-    assert (row["key"], row["valid_from"], row["value"], row["error"][0]["byte"]) == (b"pen", 7, None, 8)
+    assert (row["key"], row["valid_from"], row["value"], row["error"][0]["byte_offset"]) == (b"pen", 7, None, 8)
     write_raw(directory, family, (b"\xff" * 8 + b"pen", b"\0"))
     with pytest.raises(DamagedRowError, match=r"the bytes end inside the timestamp of the latest version \(byte 0\)"):
         read(tmp_path)

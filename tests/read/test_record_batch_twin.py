@@ -115,7 +115,7 @@ def test_every_changed_byte_of_a_batch_is_found(lines: dict[str, Line]) -> None:
 
 def only_fault(data: bytes, **options: bool) -> tuple[str, str, int | None]:
     [fault] = ops.validate(data, "record-batch", **options)
-    return fault.code, fault.message, fault.byte
+    return fault.code, fault.message, fault.byte_offset
 
 
 def test_the_checksum_is_that_of_castagnoli() -> None:

@@ -305,7 +305,7 @@ def check_flips(samples: Path, folder: Callable[..., Path], *, full: bool) -> No
                 made = reader.read_all()
         except DecodeError as error:
             assert f"{before[1]:020}.log: the batch at offset " in str(error)
-            assert error.offset is not None
+            assert error.byte_offset is not None
             told += 1
         else:
             # The epoch of the leader is in no row and under no checksum.
@@ -339,12 +339,12 @@ def test_an_error_names_the_file_the_offset_and_the_byte(folder: Callable[..., P
     path = folder(first + bad + third)
     with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is ") as caught:
         read(path)
-    assert (caught.value.code, caught.value.offset) == ("bad_crc", len(first))
+    assert (caught.value.code, caught.value.byte_offset) == ("bad_crc", len(first))
     assert str(path / NAME) in str(caught.value)
     rows = read(path, columns=["offset"], errors="column").to_pylist()
     assert [row["offset"] for row in rows] == [*range(10), None, *range(20, 30)]
     [error] = rows[10]["error"]
-    assert (error["code"], error["byte"]) == ("bad_crc", len(first))
+    assert (error["code"], error["byte_offset"]) == ("bad_crc", len(first))
     assert "the batch at offset 10" in error["message"]
     assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
 
@@ -357,7 +357,7 @@ def test_a_record_that_is_damaged_under_a_checksum_that_holds_is_as_the_policy_h
     with pytest.raises(DecodeError, match="the batch at offset 10: message 1: ") as caught:
         read(path)
     assert caught.value.code == "count_too_large"
-    assert len(first) < caught.value.offset < (path / NAME).stat().st_size
+    assert len(first) < caught.value.byte_offset < (path / NAME).stat().st_size
     rows = read(path, columns=["offset", "headers"], errors="column").to_pylist()[10:]
     assert [(row["offset"], row["headers"], row["error"] is None) for row in rows] == [
         (10, [], True),
@@ -421,7 +421,7 @@ def test_a_file_too_short_to_be_a_segment_is_an_error(data: bytes, folder: Calla
     for path in (alone, alone / NAME, folder(ten(0), data, bases=(0, 10))):
         with pytest.raises(DecodeError, match=f"not a log segment: its {len(data)} byte") as caught:
             read(path)
-        assert (caught.value.code, caught.value.offset) == ("truncated", 0)
+        assert (caught.value.code, caught.value.byte_offset) == ("truncated", 0)
         with lh.read.segments(path, columns=["offset"], errors="column") as reader:
             assert [row["error"][0]["code"] for row in reader.read_all().to_pylist() if row["error"]] == ["truncated"]
             assert reader.torn == []

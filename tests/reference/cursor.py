@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from letterhead.errors import Fault, counted
-from letterhead.limits import CELL_BYTES, DECOMPRESSED_BYTES, HEADERS, OUTPUT_BYTES, RECORDS, Limits, how_to_raise
+from letterhead.limits import DECOMPRESSED_BYTES, HEADERS, MESSAGE_BYTES, OUTPUT_BYTES, RECORDS, Limits, how_to_raise
 from reference import varint
 from reference.keys import Key, spell
 
@@ -27,14 +27,14 @@ class ReadOptions(NamedTuple):
         Refuse kind codes that have no name where the format lets them pass.
     text_keys : bool
         Refuse keys that are no text where the format has typed ones.
-    max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes : int
+    max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes : int
         The most to read, as :class:`letterhead.Limits` has it.
     """
 
     lenient: bool = False
     strict_kinds: bool = False
     text_keys: bool = False
-    max_cell_bytes: int = CELL_BYTES
+    max_message_bytes: int = MESSAGE_BYTES
     max_headers: int = HEADERS
     max_decompressed_bytes: int = DECOMPRESSED_BYTES
     max_records: int = RECORDS
@@ -129,9 +129,9 @@ class Cursor:
 
     def check_cell(self) -> None:
         """Refuse a cell for its size."""
-        most = self.options.max_cell_bytes
+        most = self.options.max_message_bytes
         if len(self.cell) > most:
-            message = f"the cell has {counted(len(self.cell), 'byte')}, over the limit of {most}: {how_to_raise('cell_bytes')}"
+            message = f"the input has {counted(len(self.cell), 'byte')}, over the limit of {most}: {how_to_raise('message_bytes')}"
             raise self.hard("limit_exceeded", message, most)
 
     def check_count(self, count: int, start: int) -> None:

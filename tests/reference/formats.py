@@ -159,7 +159,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="streams",
-            is_="envelope",
+            is_="message",
             source="KIP-1271: session aggregations and versioned values",
             layout="varint size, kafka block, payload",
             fields=(HEADERS, ("payload", "binary")),
@@ -168,7 +168,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="streams-timestamped",
-            is_="envelope",
+            is_="message",
             source="KIP-1271: key-value and window values",
             layout="varint size, kafka block, int64 timestamp (ms, big-endian), payload",
             fields=(HEADERS, ("timestamp", "int64"), ("payload", "binary")),
@@ -177,7 +177,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="kip82-wrapper",
-            is_="envelope",
+            is_="message",
             source="KIP-82 alternative, value message wrapper",
             layout="int8 magic 0, int32 headers_len, kip82-int block, int32 value_len or -1, value",
             fields=(INT_HEADERS, ("value", "binary")),
@@ -187,7 +187,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="kip82-message",
-            is_="envelope",
+            is_="message",
             source="KIP-82 draft, typed string keys: message format 2",
             layout="int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, "
             "[kip82-typed block], value",
@@ -198,7 +198,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="kip82-message-int",
-            is_="envelope",
+            is_="message",
             source="KIP-82 draft, integer keys: message format 2",
             layout="int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, "
             "[kip82-int block], value",
@@ -209,7 +209,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="kip82-message-wrapper",
-            is_="envelope",
+            is_="message",
             source="KIP-82 alternative, value message wrapper: message format 2",
             layout="int64 offset, int32 size, crc32, int8 magic, int8 attributes, int64 timestamp, key, kip82-wrapper",
             fields=_message_fields(INT_HEADERS),
@@ -220,7 +220,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="iggy-message-2023",
-            is_="envelope",
+            is_="message",
             source="Apache Iggy 0.0.30 to 0.6: message as sent",
             layout="u128 id, u32 headers_len, iggy-2023 block, u32 payload_len, payload; little-endian",
             fields=(("id", "binary"), TYPED_HEADERS, ("payload", "binary")),
@@ -231,7 +231,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             name="iggy-message",
-            is_="envelope",
+            is_="message",
             source="Apache Iggy 0.8.3 to 0.10: 64-byte message header",
             layout="u64 checksum, u128 id, u64 offset, u64 timestamp, u64 origin_timestamp, u32 headers_len, "
             "u32 payload_len, u64 0, payload, iggy block; little-endian",

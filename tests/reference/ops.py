@@ -168,7 +168,7 @@ def messages_rows(
             values, faults = _pick(reading, wanted, dialect)
             found = [in_message(place, fault) for fault in faults[len(reading.faults) :]]
             if reading.place is not None:
-                found = [f if f.byte is None else f._replace(byte=reading.place) for f in found]
+                found = [f if f.byte_offset is None else f._replace(byte_offset=reading.place) for f in found]
             faults = [*reading.faults, *found]
             if errors == "raise":
                 raise_first(faults, row, number)

@@ -213,8 +213,8 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
 def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
     fault = amqp.fault(data, name)
     if fault is not None:
-        assert fault.byte is not None
-        raise Misfit(fault.code, fault.message, fault.byte)
+        assert fault.byte_offset is not None
+        raise Misfit(fault.code, fault.message, fault.byte_offset)
     value = amqp.decode(data).value
     if value is None or name != "timestamp_ms":
         return value

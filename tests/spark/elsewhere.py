@@ -38,7 +38,7 @@ def session(kind: str):
 def check(spark, samples: Path) -> None:
     orders = spark.read.parquet(str(samples / "orders-0.parquet")).where("offset < 3000").repartition(4)
     table = pq.read_table(samples / "orders-0.parquet").slice(0, 3000)
-    expected = lha.select(table["headers"].combine_chunks(), "kafka", COLUMNS, dialect="spark")
+    expected = lha.select(table["headers"].combine_chunks(), "kafka", COLUMNS, _dialect="spark")
     expected = {"offset": table["offset"].to_pylist()} | {name: plain(expected.field(name)) for name in COLUMNS}
 
     by_batch = orders.transform(lhs.select_headers("headers", "kafka", COLUMNS, keep=["offset"])).orderBy("offset")
@@ -92,16 +92,16 @@ def check_edits(orders) -> None:
 def check_messages(spark) -> None:
     """Rows that multiply, keys of every kind, and a conversion there and back."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
-    cell = lh.encode(lh.Envelope(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
+    cell = lh.encode(lh.Message(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
     sets = [
-        (part, b"".join(lh.encode(lh.Envelope(offset=n, value=cell, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
+        (part, b"".join(lh.encode(lh.Message(offset=n, value=cell, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(part)))
         for part in range(4)
     ]  # fmt: skip
     kept = ["part", "offset", "n"]
     messages = (
         spark.createDataFrame(sets, "part int, cell binary")
         .repartition(3)
-        .transform(lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
+        .transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
         .transform(lhs.convert_headers("value", "iggy-message", target="streams", kinds="text", on_loss="drop", keep=kept))
         .transform(lhs.decode_headers("value", "streams", keep=kept))
         .transform(lhs.encode_headers("headers", "iggy", kinds={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))

@@ -12,7 +12,7 @@ TYPED = "array<struct<key:string,kind:string,value:binary>>"
 NUMBERED = "array<struct<key:int,value:binary>>"
 TYPED_KEYS = "array<struct<key_kind:string,key:binary,kind:string,value:binary>>"
 
-ERROR = "array<struct<code:string,message:string,byte:bigint,header:int,key:string,column:string>>"
+ERROR = "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
 LOSSES = "array<struct<code:string,message:string,header:int,key:string,kind:string,written:string>>"
 
 

@@ -45,7 +45,7 @@ def history(layout: str, count: int) -> Iterator[dict[str, Any]]:
 
 
 def kept_by_the_rule(
-    messages: Iterable[lh.Envelope], layout: str, retention: int, keyless: str = "keep", now: int = NOW
+    messages: Iterable[lh.Message], layout: str, retention: int, keyless: str = "keep", now: int = NOW
 ) -> list[int]:
     """State the rule: the last of a key stays, but a delete only for its retention."""
     messages = list(messages)
@@ -69,7 +69,7 @@ def kept_by_the_rule(
 def read_by_spark(spark, path: Path, layout: str, **options: Any):
     """Read the files of a log as who outgrows it does: each of them is a cell."""
     files = spark.read.format("binaryFile").load(f"{path}/*.log")
-    return files.transform(lhs.messages("content", SETS[layout], keep=[], **options))
+    return files.transform(lhs.explode_batches("content", SETS[layout], keep=[], **options))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

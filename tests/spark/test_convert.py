@@ -200,7 +200,7 @@ def test_options_of_the_reader_and_of_the_writer_arrive(spark):
     strict = lhs.convert_headers("cell", "iggy", target="iggy", strict_kinds=True)
     assert "value kind code 200 is unknown" in failure(cells_of(spark, [EXAMPLES["iggy"].cell]).transform(strict))
     # Null headers: there is no such field before the later of the message formats.
-    old = lh.encode(lh.Envelope(magic=1, value=b"v", headers=None), "kip82-message")
+    old = lh.encode(lh.Message(magic=1, value=b"v", headers=None), "kip82-message")
     refused = lhs.convert_headers("cell", "kip82-message", target="streams", null_headers="raise", on_loss="drop")
     assert 'null_headers="raise" refuses that' in failure(cells_of(spark, [old]).transform(refused))
 

@@ -30,7 +30,7 @@ def test_examples_run(spark, samples, name):
     module = importlib.import_module("letterhead.spark" if name == "__init__" else f"letterhead.spark.{name}")
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     sent = [
-        lh.encode(lh.Envelope(offset=n, key=b"k", value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+        lh.encode(lh.Message(offset=n, key=b"k", value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
         for n in range(3)
     ]
     frames = {

@@ -200,11 +200,11 @@ def test_what_is_written_is_read_back(spark, types):
         for type, column in zip(types, drawn, strict=True):
             rows = pa.array([[{"key": "k", "value": value}] for value in column], HEADERS)
             fields = {"k": lh.field(type)}
-            columns[type] = lha.select(rows, "kafka", fields, errors="null", dialect="spark").field("k")
+            columns[type] = lha.select(rows, "kafka", fields, errors="null", _dialect="spark").field("k")
         df = frame_of(spark, [[]] * 40, **{f"c{n}": columns[type] for n, type in enumerate(types)})
         made = df.transform(lhs.edit_headers(insert={type: (f"c{n}", type) for n, type in enumerate(types)}))
         lists = made.select("headers").toArrow()["headers"].combine_chunks().cast(HEADERS)
-        back = lha.select(lists, "kafka", {type: lh.field(type) for type in types}, dialect="spark")
+        back = lha.select(lists, "kafka", {type: lh.field(type) for type in types}, _dialect="spark")
         for place, (type, column) in enumerate(zip(types, drawn, strict=True)):
             assert plain(back.field(type)) == plain(columns[type]), type
             if not type.endswith(":text") and "float" not in type:

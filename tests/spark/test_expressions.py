@@ -39,7 +39,7 @@ def read_columns(type: str):
 
 def read_by_native(type: str, cells: list[bytes | None]) -> tuple[list, list]:
     rows = pa.array([[{"key": "k", "value": cell}] for cell in cells], HEADERS)
-    found = lha.select(rows, "kafka", {"k": type}, errors="column", dialect="spark")
+    found = lha.select(rows, "kafka", {"k": type}, errors="column", _dialect="spark")
     faults = [error and f"{error[0]['code']}: {error[0]['message']}" for error in found.field("error").to_pylist()]
     return plain(found.field("k")), faults
 

@@ -128,7 +128,7 @@ def test_codes_without_a_name_pass_or_are_refused(spark):
 @pytest.mark.parametrize("format", ["iggy", "iggy-auto", "iggy-message"])
 def test_typed_keys_are_read_as_text_where_they_are(spark, format):
     headers = [("tenant", lh.String("acme")), ("n", lh.Int8(1))]
-    message = headers if format != "iggy-message" else lh.Envelope(headers=headers, payload=b"p", id=bytes(16))
+    message = headers if format != "iggy-message" else lh.Message(headers=headers, payload=b"p", id=bytes(16))
     good = lh.encode(message, "iggy" if format == "iggy-auto" else format)
     df = cells_of(spark, [good, EXAMPLES[format].cell]).transform(
         lhs.decode_headers("cell", format, keep=["number"], text_keys=True, errors="column")
@@ -172,10 +172,10 @@ def test_a_bad_header_does_not_hide_its_neighbours(spark):
     assert found["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
     assert found["error"] == [
         None,
-        [{"code": "unknown_kind", "message": "value kind code 0 is unknown", "byte": PLACES[0], "header": 1,
+        [{"code": "unknown_kind", "message": "value kind code 0 is unknown", "byte_offset": PLACES[0], "header": 1,
           "key": "int32:3", "column": None}],
         None,
-        [{"code": "truncated", "message": "value takes 1 byte and 0 are left", "byte": len(CUT), "header": 3,
+        [{"code": "truncated", "message": "value takes 1 byte and 0 are left", "byte_offset": len(CUT), "header": 3,
           "key": "flag", "column": None}],
     ]  # fmt: skip
 
@@ -195,7 +195,7 @@ def test_a_list_with_a_bad_header_is_null_and_says_all_that_is_wrong(spark):
     assert f"iggy: header 1: value kind code 0 is unknown in the row with number=1 (byte {PLACES[0]})" in text
 
 
-def test_what_was_read_of_an_envelope_stays(spark):
+def test_what_was_read_of_a_message_format_stays(spark):
     example = EXAMPLES["kip82-message-int"]
     bad = bytearray(example.cell)
     bad[12] ^= 1  # of the checksum
@@ -203,7 +203,9 @@ def test_what_was_read_of_an_envelope_stays(spark):
     found = collected(df)
     assert found["headers"] == [example.row["headers"]]
     assert (found["offset"], found["value"]) == ([41], [b"v"])
-    assert [(error["code"], error["byte"], error["header"]) for error in found["error"][0]] == [("bad_crc", 12, None)]
+    assert [(error["code"], error["byte_offset"], error["header"]) for error in found["error"][0]] == [
+        ("bad_crc", 12, None)
+    ]
 
 
 @pytest.mark.parametrize("format", BATCHES)
@@ -266,7 +268,7 @@ def test_headers_are_sorted_as_iggy_sorts_them(spark):
     assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
 
 
-def test_fields_of_an_envelope_can_be_null(spark):
+def test_fields_of_a_message_format_can_be_null(spark):
     """The writer fills in what it computes, and its own defaults."""
     df = cells_of(spark, [EXAMPLES["kip82-int"].cell]).transform(
         lhs.decode_headers("cell", "kip82-int", keep=["number"])
@@ -283,7 +285,7 @@ def test_fields_of_an_envelope_can_be_null(spark):
     written = frame.transform(lhs.encode_headers("headers", "kip82-message-int", fields=fields))
     assert written.columns == ["value"]
     (cell,) = collected(written)["value"]
-    assert lh.decode(cell, "kip82-message-int") == lh.Envelope(
+    assert lh.decode(cell, "kip82-message-int") == lh.Message(
         offset=41, crc=int.from_bytes(cell[12:16], "big"), magic=2, attributes=16, timestamp=1767225600000, key=None,
         headers=[(7, b"\0\0\0\3"), (1000001, b"acme"), (7, None)], value=b"v", tombstone=False,
     )  # fmt: skip

@@ -48,7 +48,7 @@ def test_engines_agree_with_each_other_and_the_kernel(spark, types):
             for repeat in REPEATS
             for required in (False, True)
         }
-        expected = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="null", dialect="spark")
+        expected = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="null", _dialect="spark")
         df = frame_of(spark, rows)
         # Half of them by the UDF: `required` is a matter of the kernel there, and twice as many take twice as long.
         for engine, some in (("spark", wanted), ("arrow", {name: one for name, one in wanted.items() if one.required})):
@@ -79,7 +79,7 @@ def test_engines_fail_at_the_same_rows(spark, type, repeat):
     @given(st.lists(headers(type, ("k", "other")), min_size=40, max_size=80))
     def agree(rows):
         wanted = {"k": lh.field(type, repeat=repeat)}
-        errors = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="column", dialect="spark")
+        errors = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="column", _dialect="spark")
         faults = errors.field("error").to_pylist()
         whole = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
         read = collected(
@@ -109,7 +109,7 @@ def read_both(spark, rows, format, key, wanted, engines):
     """Read lists of headers by the kernel and by Spark, and compare them column by column."""
     of = list_of(format)
     asked = {name: one._replace(key=key) for name, one in wanted.items()}
-    expected = lha.select(pa.array(rows, of), format, asked, errors="null", dialect="spark")
+    expected = lha.select(pa.array(rows, of), format, asked, errors="null", _dialect="spark")
     df = frame_of(spark, rows, of)
     for engine in engines:
         columns = [
@@ -181,7 +181,7 @@ def test_kinds_stop_either_engine_at_the_same_rows(spark, format, type):
     @given(st.lists(typed_headers(format, type), min_size=40, max_size=80))
     def agree(rows):
         wanted = {"k": lh.field(type, key=key)}
-        read = lha.select(pa.array(rows, of), format, wanted, errors="column", dialect="spark")
+        read = lha.select(pa.array(rows, of), format, wanted, errors="column", _dialect="spark")
         faults = read.field("error").to_pylist()
         whole = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
@@ -311,7 +311,7 @@ def test_an_expression_is_of_the_type_that_is_declared(spark, type, repeat):
     from letterhead.spark.schemas import declared
 
     df = frame_of(spark, [])
-    wanted = declared("select", "kafka", columns={"k": lh.field(type, repeat=repeat)}, dialect="spark").spark[0]
+    wanted = declared("select", "kafka", columns={"k": lh.field(type, repeat=repeat)}, _dialect="spark").spark[0]
     for errors in ("raise", "null"):
         made = df.select(lhs.header("headers", "k", type, repeat=repeat, errors=errors, required=True)).schema[0]
         assert (made.name, made.dataType.simpleString()) == ("k", wanted.dataType.simpleString())
@@ -370,7 +370,7 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
         orders.select(*[lhs.header("headers", name, one.type, repeat=one.repeat) for name, one in wanted.items()])
     )
     column = pq.read_table(samples / "orders-0.parquet")["headers"].combine_chunks()
-    expected = lha.select(column, "kafka", wanted, dialect="spark")
+    expected = lha.select(column, "kafka", wanted, _dialect="spark")
     for name in wanted:
         assert found[name] == plain(expected.field(name)), name
     assert len(found["tenant"]) == 10_000

@@ -23,7 +23,7 @@ IDS = [bytes(range(number, number + 16)) for number in range(3)]
 def sent(number: int, **fields) -> bytes:
     fields = {"offset": number, "timestamp": 1000 + number, "key": b"k", "value": b"v%d" % number, **fields}
     return lh.encode(
-        lh.Envelope(headers={"n": lh.Int8(number), "t": lh.String("a" * number)}, **fields), "kip82-message"
+        lh.Message(headers={"n": lh.Int8(number), "t": lh.String("a" * number)}, **fields), "kip82-message"
     )
 
 
@@ -33,7 +33,7 @@ def sent(number: int, **fields) -> bytes:
 @pytest.mark.parametrize("format", ["kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"])
 def test_messages_of_a_set_become_rows(spark, format):
     one = EXAMPLES[format.replace("messages", "message")]
-    df = cells_of(spark, [one.cell * 2, None, b"", one.cell]).transform(lhs.messages("cell", format))
+    df = cells_of(spark, [one.cell * 2, None, b"", one.cell]).transform(lhs.explode_batches("cell", format))
     assert df.dtypes == [("number", "bigint"), *one.types.items()]
     found = collected(df)
     assert found.pop("number") == [0, 0, 3]
@@ -63,7 +63,7 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
         "retries": lh.field("uint8"), "big": lh.field("uint128"),
     }  # fmt: skip
     df = cells_of(spark, [captured["iggy-batch"]]).transform(
-        lhs.messages("cell", "iggy-batch", headers=columns, keep=[])
+        lhs.explode_batches("cell", "iggy-batch", headers=columns, keep=[])
     )
     assert df.dtypes == [
         *types.items(), ("text", "string"), ("low", "bigint"), ("high", "decimal(20,0)"), ("raw", "binary"),
@@ -85,7 +85,7 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
 
 def test_messages_polled_from_iggy_become_rows(spark, captured):
     df = cells_of(spark, [captured["iggy-polled-2023"]]).transform(
-        lhs.messages("cell", "iggy-polled-2023", keep=["number"])
+        lhs.explode_batches("cell", "iggy-polled-2023", keep=["number"])
     )
     assert df.dtypes == [
         ("number", "bigint"), ("offset", "bigint"), ("state", "string"), ("timestamp", "bigint"), ("id", "binary"),
@@ -102,9 +102,9 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
     """All lines of the vectors in one frame, and some of them cut off."""
     cells = [*cells_in(vectors, format), captured.get(format)]
     cells += [cell[: len(cell) * 2 // 3] for cell in cells if cell is not None]
-    df = cells_of(spark, cells).transform(lhs.messages("cell", format, errors="column"))
+    df = cells_of(spark, cells).transform(lhs.explode_batches("cell", format, errors="column"))
     found = collected(df)
-    expected = lha.messages(pa.array(cells, pa.binary()), format, errors="column", dialect="spark")
+    expected = lha.messages(pa.array(cells, pa.binary()), format, errors="column", _dialect="spark")
     for name in found:
         assert found[name] == expected.field("row" if name == "number" else name).to_pylist(), name
     assert any(error is None for error in found["error"])
@@ -124,9 +124,9 @@ def cells_in(vectors, format) -> list[bytes]:
 
 def test_a_compressed_set_is_expanded(spark):
     inner = sent(0) + sent(1)
-    outer = lh.Envelope(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
+    outer = lh.Message(offset=8, timestamp=5, attributes=1, value=gzip.compress(inner))
     df = cells_of(spark, [lh.encode(outer, "kip82-message")]).transform(
-        lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
+        lhs.explode_batches("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"})
     )
     assert collected(df) == {"number": [0, 0], "offset": [7, 8], "value": [b"v0", b"v1"], "n": [0, 1]}
 
@@ -141,7 +141,7 @@ def test_what_is_kept_stands_beside_every_message(spark):
     nested = pa.array([{"deep": number} for number in range(5)])
     df = cells_of(spark, cells, name=names, tags=tags, nested=nested).repartition(2)
     made = df.transform(
-        lhs.messages("cell", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "cell"])
+        lhs.explode_batches("cell", "kip82-messages", columns=["offset"], keep=["nested", "tags", "name", "cell"])
     )
     assert made.columns == ["nested", "tags", "name", "cell", "offset"]
     found = collected(made.orderBy("offset"))
@@ -155,16 +155,16 @@ def test_what_is_kept_stands_beside_every_message(spark):
 
 def test_fields_come_in_the_order_asked_for_and_the_row_only_if_it_is(spark):
     df = cells_of(spark, [sent(0) + sent(1), sent(2)]).coalesce(1)
-    asked = lhs.messages(
+    asked = lhs.explode_batches(
         "cell", "kip82-messages", columns=["value", "row", "offset"], headers={"text": lh.field("string", key="t")}
     )
     assert collected(df.transform(asked)) == {
         "number": [0, 0, 1], "value": [b"v0", b"v1", b"v2"], "row": [0, 0, 1], "offset": [0, 1, 2], "text": ["", "a", "aa"],
     }  # fmt: skip
-    only = lhs.messages("cell", "kip82-messages", columns=[], headers={"n": lh.All("int8")}, keep=[])
+    only = lhs.explode_batches("cell", "kip82-messages", columns=[], headers={"n": lh.All("int8")}, keep=[])
     assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
     # As many rows as there are messages, and nothing else.
-    assert collected(df.transform(lhs.messages("cell", "kip82-messages", columns=[], keep=["number"]))) == {
+    assert collected(df.transform(lhs.explode_batches("cell", "kip82-messages", columns=[], keep=["number"]))) == {
         "number": [0, 0, 1]
     }
 
@@ -173,7 +173,7 @@ def test_many_rows_of_many_messages(spark):
     """Over partitions and batches: 5,000 rows of which every third is empty."""
     cells = [b"".join(sent(number % 100, offset=number) for _ in range(number % 3)) for number in range(5000)]
     df = cells_of(spark, cells).transform(
-        lhs.messages("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
+        lhs.explode_batches("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"}, keep=["number"])
     )
     found = collected(df.orderBy("number"))
     rows = [number for number in range(5000) for _ in range(number % 3)]
@@ -182,8 +182,8 @@ def test_many_rows_of_many_messages(spark):
 
 def test_messages_of_messages(spark):
     """What is made can be read on: wrappers in values, headers in lists."""
-    wrapper = lh.encode(lh.Envelope(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
-    df = cells_of(spark, [sent(1, value=wrapper) * 2]).transform(lhs.messages("cell", "kip82-messages", keep=[]))
+    wrapper = lh.encode(lh.Message(headers=[(7, b"\0\0\0\3")], value=b"in"), "kip82-wrapper")
+    df = cells_of(spark, [sent(1, value=wrapper) * 2]).transform(lhs.explode_batches("cell", "kip82-messages", keep=[]))
     inner = df.transform(lhs.decode_headers("value", "kip82-wrapper", into=None, keep=["offset"]))
     assert collected(inner) == {
         "offset": [1, 1],
@@ -213,7 +213,9 @@ def _crc(message: bytes) -> bytes:
 
 def test_a_bad_message_does_not_hide_its_neighbours(hurt):
     df = hurt.transform(
-        lhs.messages("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column")
+        lhs.explode_batches(
+            "cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}, errors="column"
+        )
     )
     assert dict(df.dtypes)["error"] == ERROR
     found = collected(df)
@@ -228,24 +230,26 @@ def test_a_bad_message_does_not_hide_its_neighbours(hurt):
 
 def test_an_error_quotes_what_was_kept_of_its_row(hurt):
     for keep, where in ((["number"], " in the row with number=0"), ([], "")):
-        text = failure(hurt.where("number = 0").transform(lhs.messages("cell", "kip82-messages", keep=keep)))
+        text = failure(hurt.where("number = 0").transform(lhs.explode_batches("cell", "kip82-messages", keep=keep)))
         assert re.search(rf"DecodeError: kip82-messages: .*message 1: the key is not UTF-8{where} \(byte \d+\)", text)
         assert ", row " not in text
-    text = failure(hurt.where("number > 0").transform(lhs.messages("cell", "kip82-messages")))
+    text = failure(hurt.where("number > 0").transform(lhs.explode_batches("cell", "kip82-messages")))
     assert "in the row with number=1 (byte" in text
 
 
 def test_a_cut_message_may_be_let_go(hurt):
-    df = hurt.where("number > 0").transform(lhs.messages("cell", "kip82-messages", columns=["offset"], lenient=True))
+    df = hurt.where("number > 0").transform(
+        lhs.explode_batches("cell", "kip82-messages", columns=["offset"], lenient=True)
+    )
     assert collected(df) == {"number": [1, 2], "offset": [3, 5]}
-    nulls = hurt.transform(lhs.messages("cell", "kip82-messages", columns=["offset"], errors="null", keep=[]))
+    nulls = hurt.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset"], errors="null", keep=[]))
     # Of the one with a bad header the offset was read.
     assert collected(nulls) == {"offset": [0, 1, 2, 3, None, 5]}
 
 
 def test_typed_keys_are_read_as_text_where_they_are(spark, captured):
     df = cells_of(spark, [captured["iggy-batch"]])
-    text = lhs.messages("cell", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
+    text = lhs.explode_batches("cell", "iggy-batch", columns=["headers"], keep=[], text_keys=True, errors="column")
     made = df.transform(text)
     assert dict(made.dtypes)["headers"] == TYPED
     found = collected(made)
@@ -267,7 +271,7 @@ def batch():
 def test_cells_are_read_a_few_at_a_time(spark, batch, monkeypatch):
     """What comes out of a cell can be many times as large."""
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
-    parts = batches_of(lhs.messages("cell", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
+    parts = batches_of(lhs.explode_batches("cell", "kip82-messages", columns=["row", "offset"], keep=["name"]), batch)
     assert [made.num_rows for made in parts] == [3, 0, 1, 4]
     # The row counts over them all.
     assert pa.Table.from_batches(parts).to_pydict() == {
@@ -279,16 +283,16 @@ def test_an_error_names_its_row_whichever_part_it_is_in(spark, batch, monkeypatc
     monkeypatch.setattr("letterhead.spark.runner._BYTES_READ", 1)
     bad = pa.record_batch({"name": batch["name"], "cell": pa.array([*batch["cell"].to_pylist()[:3], b"\1"])})
     with pytest.raises(lh.HeaderError, match=r"in the row with name='d' \(byte 0\)"):
-        batches_of(lhs.messages("cell", "kip82-messages", keep=["name"]), bad)
+        batches_of(lhs.explode_batches("cell", "kip82-messages", keep=["name"]), bad)
 
 
 def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):
     """A large cell may be kept beside each of its many messages."""
-    whole = batches_of(lhs.messages("cell", "kip82-messages", keep=["cell", "name"]), batch)
+    whole = batches_of(lhs.explode_batches("cell", "kip82-messages", keep=["cell", "name"]), batch)
     assert [made.num_rows for made in whole] == [8]
     for limit in (1, 300, 2000):
         monkeypatch.setattr("letterhead.spark.runner._BYTES_KEPT", limit)
-        parts = batches_of(lhs.messages("cell", "kip82-messages", keep=["cell", "name"]), batch)
+        parts = batches_of(lhs.explode_batches("cell", "kip82-messages", keep=["cell", "name"]), batch)
         assert len(parts) > 1
         assert pa.Table.from_batches(parts) == pa.Table.from_batches(whole)
         assert all(
@@ -299,7 +303,7 @@ def test_what_is_repeated_is_cut_where_it_grows(spark, batch, monkeypatch):
 def test_no_messages_are_no_rows(spark, batch):
     empty = pa.record_batch({"name": ["a", "b"], "cell": pa.array([None, b""], pa.binary())})
     for rows in (empty, batch.slice(0, 0)):
-        parts = batches_of(lhs.messages("cell", "kip82-messages"), rows)
+        parts = batches_of(lhs.explode_batches("cell", "kip82-messages"), rows)
         assert sum(made.num_rows for made in parts) == 0
 
 
@@ -328,14 +332,14 @@ def test_no_messages_are_no_rows(spark, batch):
 )
 def test_wrong_arguments_are_refused_when_given(format, options, error, said):
     with pytest.raises(error, match=re.escape(said)):
-        lhs.messages("cell", format, **options)
+        lhs.explode_batches("cell", format, **options)
 
 
 def test_a_frame_that_does_not_fit_is_refused_before_a_job(spark):
     df = cells_of(spark, [b""], offset=pa.array([1]))
     with pytest.raises(ValueError, match="column 'offset' would be there twice"):
-        df.transform(lhs.messages("cell", "kip82-messages"))
+        df.transform(lhs.explode_batches("cell", "kip82-messages"))
     with pytest.raises(TypeError, match="column 'number' is bigint, and kip82-messages is read from binary"):
-        df.transform(lhs.messages("number", "kip82-messages", keep=[]))
+        df.transform(lhs.explode_batches("number", "kip82-messages", keep=[]))
     with pytest.raises(ValueError, match="no columns would be left"):
-        df.transform(lhs.messages("cell", "kip82-messages", columns=[], keep=[]))
+        df.transform(lhs.explode_batches("cell", "kip82-messages", columns=[], keep=[]))

@@ -75,7 +75,11 @@ def test_bad_values_stop_the_query_or_are_null_or_are_told(spark):
     ]  # fmt: skip
     told = frame.orderBy("n").select(lhs.amqp("cell", "int64", errors="column").alias("c")).select("c.*").collect()
     assert [row.value for row in told] == [7, None, None]
-    assert [row.error and (row.error[0].code, row.error[0].byte) for row in told] == [None, ("truncated", 1), None]
+    assert [row.error and (row.error[0].code, row.error[0].byte_offset) for row in told] == [
+        None,
+        ("truncated", 1),
+        None,
+    ]
     with pytest.raises(Exception, match=r"amqp: the bytes end inside the long \(byte 1\)"):
         frame.select(lhs.amqp("cell", "int64")).collect()
 

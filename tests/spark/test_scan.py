@@ -34,7 +34,7 @@ def test_a_frame_is_scanned_as_one_column(orders, samples, partitions):
     assert found["amount_cents"].guesses[0].type == "int64"
 
 
-def test_bytes_of_an_envelope_and_damaged_cells(spark, samples):
+def test_bytes_of_a_message_format_and_damaged_cells(spark, samples):
     state = spark.read.parquet(str(samples / "store-latest-0.parquet"))
     cells = pq.read_table(samples / "store-latest-0.parquet")["value"].to_pylist()
     damaged = [b"\x05\x01" if row % 10 == 0 else cell for row, cell in enumerate(cells)]
@@ -49,7 +49,7 @@ def test_bytes_of_an_envelope_and_damaged_cells(spark, samples):
 
 def test_batches_have_a_row_for_each_message(spark):
     messages = [
-        lh.encode(lh.Envelope(offset=n, key=None, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+        lh.encode(lh.Message(offset=n, key=None, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
         for n in range(3)
     ]
     frame = spark.createDataFrame([(messages[0] + messages[1],), (messages[2],)], "cell binary")

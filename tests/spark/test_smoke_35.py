@@ -57,9 +57,11 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     """Rows multiply; keys and values have kinds."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
     inner = lh.encode(headers, "iggy")
-    one = [lh.encode(lh.Envelope(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
+    one = [lh.encode(lh.Message(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
     df = spark.createDataFrame([(0, one[0] + one[1]), (1, None), (2, one[2])], "part int, cell binary").repartition(1)
-    messages = df.transform(lhs.messages("cell", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"}))
+    messages = df.transform(
+        lhs.explode_batches("cell", "kip82-messages", columns=["value", "offset"], headers={"n": "int8"})
+    )
     assert messages.columns == ["part", "value", "offset", "n"]
     assert sorted((row.part, row.offset, row.n) for row in messages.collect()) == [(0, 0, 0), (0, 1, 1), (2, 2, 2)]
 
@@ -77,7 +79,7 @@ def test_messages_are_converted_and_their_headers_selected(spark):
         .collect()
     ):
         assert (row.big, row.n, row.again) == (2**64 - 1, 7, 2**64 - 1)
-    typed = df.transform(lhs.messages("cell", "kip82-messages", columns=["headers"], keep=[]))
+    typed = df.transform(lhs.explode_batches("cell", "kip82-messages", columns=["headers"], keep=[]))
     with pytest.raises(Exception, match="and a header of kafka is read from array<struct<key:string,value:binary>>"):
         typed.select(lhs.header("headers", "n", "int8")).collect()
 

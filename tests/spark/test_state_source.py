@@ -44,9 +44,7 @@ def tasks(tmp_path: Path) -> Path:
         store = RocksDBWindowStore("counts", 10 * MINUTE, 5 * MINUTE)
         store.open(tmp_path / f"0_{number}")
         for minute in range(15):
-            envelope = lh.Envelope(
-                headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute
-            )
+            envelope = lh.Message(headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute)
             stored = lh.encode(envelope, "streams-timestamped")
             store.put(b"k%d" % number, stored, NEW_YEAR + minute * MINUTE)
         store.close()
@@ -120,7 +118,7 @@ def test_a_damaged_row_fails_with_its_store_and_key_or_is_told_in_a_column(state
     message = "store 0_0/latest: key 626164: timestamp takes 8 bytes and 2 are left (byte 3)"
     assert message in failure(states(tasks / "0_0", store="latest"))
     rows = states(tasks / "0_0", store="latest", errors="column").orderBy("key").collect()
-    assert [(bytes(row.key), row.error and (row.error[0].code, row.error[0].byte)) for row in rows] == [
+    assert [(bytes(row.key), row.error and (row.error[0].code, row.error[0].byte_offset)) for row in rows] == [
         (b"bad", ("truncated", 3)),
         (b"good", None),
     ]

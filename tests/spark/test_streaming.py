@@ -90,7 +90,7 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
     for file in range(2):
         sets = [
             b"".join(
-                lh.encode(lh.Envelope(offset=10 * row + n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
+                lh.encode(lh.Message(offset=10 * row + n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message")
                 for n in range(row)
             )
             for row in range(3 * file, 3 * file + 3)
@@ -99,7 +99,7 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
     schema = spark.read.parquet(str(inbox)).schema
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(inbox))
     made = (
-        stream.transform(lhs.messages("cell", "kip82-messages", columns=["offset", "headers"]))
+        stream.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "headers"]))
         .transform(lhs.encode_headers("headers", "kip82-typed", keep=["row", "offset"]))
         .transform(lhs.convert_headers("headers", "kip82-typed", target="kafka", kinds="text", keep=["row", "offset"]))
     )

@@ -130,7 +130,7 @@ def test_every_type_of_select_arrives(spark):
         f"{type} {repeat}": lh.field(type, key=type, repeat=repeat) for type in TYPES for repeat in ("last", "all")
     }
     df = spark.createDataFrame(pa.table({"headers": row})).transform(lhs.select_headers("headers", "kafka", columns))
-    expected = lha.select(row, "kafka", columns, dialect="spark")
+    expected = lha.select(row, "kafka", columns, _dialect="spark")
     assert collected(df) == {name: plain(expected.field(name)) for name in columns}
 
 
@@ -210,10 +210,10 @@ def test_bad_rows_say_why_in_a_column(cells):
     decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="column", into="all"))
     assert decoded.columns == ["id", "all", "error"]
     assert dict(decoded.dtypes)["error"] == (
-        "array<struct<code:string,message:string,byte:bigint,header:int,key:string,column:string>>"
+        "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
     )
     errors = [
-        error and [(one["code"], one["byte"], one["header"], one["key"]) for one in error]
+        error and [(one["code"], one["byte_offset"], one["header"], one["key"]) for one in error]
         for error in collected(decoded)["error"]
     ]
     assert errors == [None, None, [("negative_count", 0, None, None)], None, [("negative_length", 3, 0, "k")]]
@@ -223,13 +223,13 @@ def test_bad_rows_say_why_in_a_column(cells):
     )
     found = collected(selected)
     assert found["k"] == [1, None, None, None, None]
-    assert [error and [(one["code"], one["byte"], one["column"]) for one in error] for error in found["error"]] == [
+    assert [error and [(one["code"], one["byte_offset"], one["column"]) for one in error] for error in found["error"]] == [
         None, None, [("negative_count", 0, None)], [("wrong_size", 4, "k")], [("negative_length", 3, None)],
     ]  # fmt: skip
 
 
-def test_an_envelope_keeps_the_fields_that_were_read(spark):
-    good = lh.encode(lh.Envelope(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
+def test_a_message_format_keeps_the_fields_that_were_read(spark):
+    good = lh.encode(lh.Message(headers=[("k", b"v")], timestamp=5, payload=b"p"), "streams-timestamped")
     bad = b"\x02\x01" + good[-9:]
     df = spark.createDataFrame(pa.table({"value": pa.array([good, None, bad])}))
     found = collected(df.transform(lhs.decode_headers("value", "streams-timestamped", errors="column")))
@@ -377,7 +377,7 @@ def test_a_worker_that_makes_other_columns_is_found_out(spark, batch, monkeypatc
 def test_the_column_of_errors_has_the_name_that_is_asked_for(cells):
     transforms = [
         lhs.decode_headers("value", "kafka", errors="column", error_column="problem"),
-        lhs.select_headers("value", "kafka", {"a": "int8"}, errors="column", error_column="problem"),
+        lhs.select_headers("value", "kafka", {"error": "int8"}, errors="column", error_column="problem"),
         lhs.convert_headers("value", "kafka", target="iggy", on_loss="drop", errors="column", error_column="problem"),
     ]
     for transform in transforms:

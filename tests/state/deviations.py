@@ -205,7 +205,7 @@ class TimeOrderedSessions(NoOrphans):
         end, start = struct.unpack(">qq", bytes.fromhex(row[2:34]))
         value = self.rows[row[34:], start, end]
         headers = [(of["key"], None if of["value"] is None else bytes.fromhex(of["value"])) for of in value["headers"]]
-        data = lh.encode(lh.Envelope(headers=headers, payload=bytes.fromhex(value["aggregation"])), "streams")
+        data = lh.encode(lh.Message(headers=headers, payload=bytes.fromhex(value["aggregation"])), "streams")
         assert data is not None
         return data.hex()
 

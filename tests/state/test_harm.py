@@ -366,8 +366,8 @@ def test_a_damaged_row_is_named_and_does_not_end_a_scan(
         assert [getattr(value, "value", None) or value.aggregation for _, value in rows] == values
         (error,) = rows.damaged
     assert (error.store, error.key, error.code) == ("s", key, "truncated")
-    assert isinstance(error.offset, int)
-    assert str(error) == f"store s: key {key.hex()}: {error.reason} (byte {error.offset})"
+    assert isinstance(error.byte_offset, int)
+    assert str(error) == f"store s: key {key.hex()}: {error.reason} (byte {error.byte_offset})"
     assert caplog.messages == [str(error)]
 
 
@@ -391,7 +391,7 @@ def test_a_key_too_short_for_its_times_is_a_damaged_row(damaged: Any, name: str,
     with harmed.scan() as rows:
         assert [row.key for row, _ in rows] == [b"a", b"b", b"c"]
         (error,) = rows.damaged
-    assert (error.store, error.key, error.code, error.offset) == ("s", key, "truncated", len(key))
+    assert (error.store, error.key, error.code, error.byte_offset) == ("s", key, "truncated", len(key))
     assert f"a stored key of {len(key)} bytes is too short" in str(error)
     rows = harmed.bottom.all() if name != "session" else harmed.bottom.fetch_range(None, None)
     seen = []

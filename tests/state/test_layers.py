@@ -356,7 +356,7 @@ def test_a_damaged_row_names_store_key_byte_and_reason() -> None:
         store.get(b"b")
     error = raised.value
     assert (error.store, error.key, error.code) == ("s", b"b", "truncated")
-    assert error.offset is not None
+    assert error.byte_offset is not None
     assert str(error).startswith("store s: key 62: ")
 
 
@@ -396,18 +396,18 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
         return Opened(family.builder().with_limits(limits), directory=tmp_path / directory).store
 
     count, size = len(ODD), len(lh.encode(ODD, "kafka") or b"") + 1 + (8 if family.headed else 0) + len(b"v")
-    store = opened(lh.Limits(headers=count, cell_bytes=size), "at")
+    store = opened(lh.Limits(headers=count, message_bytes=size), "at")
     family.put(store, Headers(ODD))
     assert len(family.stored(store) or b"") == size
     assert family.get(store).headers == ODD
     store.close()
 
-    store = opened(lh.Limits(cell_bytes=size - 1), "bytes")
+    store = opened(lh.Limits(message_bytes=size - 1), "bytes")
     family.put(store, Headers(ODD))
-    said = f"the cell has {size} bytes, over the limit of {size - 1}: raise cell_bytes in limits= or "
+    said = f"the input has {size} bytes, over the limit of {size - 1}: raise message_bytes in limits= or "
     with pytest.raises(DamagedRowError, match=said) as raised:
         family.get(store)
-    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", size - 1)
+    assert (raised.value.code, raised.value.byte_offset) == ("limit_exceeded", size - 1)
     assert store.metrics.damaged_rows == 1
     store.close()
 
@@ -417,19 +417,19 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
         DamagedRowError, match=f"the block announces {count} headers, over the limit of {count - 1}"
     ) as raised:
         len(family.get(store).headers)
-    assert (raised.value.code, raised.value.offset) == ("limit_exceeded", 1)
+    assert (raised.value.code, raised.value.byte_offset) == ("limit_exceeded", 1)
     store.close()
 
 
 def test_what_is_put_is_not_limited_and_goes_to_the_changelog_whole() -> None:
-    opened = Opened(KV.builder().with_limits(lh.Limits(headers=0, cell_bytes=0)))
+    opened = Opened(KV.builder().with_limits(lh.Limits(headers=0, message_bytes=0)))
     KV.put(opened.store, Headers(ODD))
     assert [(record.value, record.headers) for record in opened.logged()] == [(b"v", ODD)]
     assert KV.headers_below(opened.store) == ODD
 
 
 def test_a_scan_leaves_out_a_row_over_a_limit() -> None:
-    store = Opened(KV.builder().with_limits(lh.Limits(cell_bytes=20))).store
+    store = Opened(KV.builder().with_limits(lh.Limits(message_bytes=20))).store
     for key, headers in ((b"a", None), (b"b", ODD), (b"c", None)):
         store.put(key, ValueTimestampHeaders.make(b"v", 5, headers))
     with store.all() as rows:
@@ -1108,6 +1108,6 @@ def test_errors_of_stores_can_be_caught_together() -> None:
 
 def stored_value(data: bytes) -> bytes:
     """What a value without headers is in a store."""
-    encoded = lh.encode(lh.Envelope(headers=[], timestamp=5, payload=data), "streams-timestamped")
+    encoded = lh.encode(lh.Message(headers=[], timestamp=5, payload=data), "streams-timestamped")
     assert encoded is not None
     return encoded

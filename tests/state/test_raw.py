@@ -76,7 +76,7 @@ def test_broken_values_are_refused_and_never_read_from_somewhere_else(vectors: P
                     refused[f"{name}: {error.code}"] += 1
                 with pytest.raises(DecodeError) as whole:
                     lh.decode(data, format)
-                assert (error.code, error.offset) == (whole.value.code, whole.value.offset)
+                assert (error.code, error.byte_offset) == (whole.value.code, whole.value.byte_offset)
                 continue
             assert "ok" in java, f"{name} throws for {line['id']}"
             if name == "Utils.headers":

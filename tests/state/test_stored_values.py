@@ -111,7 +111,7 @@ def test_a_version_has_a_value() -> None:
 
 
 def lazy(*headers: tuple[str, bytes | None]) -> LazyHeaders:
-    read = AGGREGATIONS.read(TOPIC, lh.encode(lh.Envelope(headers=headers, payload=b"v"), "streams"))
+    read = AGGREGATIONS.read(TOPIC, lh.encode(lh.Message(headers=headers, payload=b"v"), "streams"))
     assert isinstance(read.headers, LazyHeaders)
     return read.headers
 
@@ -184,7 +184,7 @@ def test_damaged_headers_do_not_hide_the_value() -> None:
     assert (read.value, read.timestamp) == (b"v", 0)
     with pytest.raises(DecodeError) as raised:
         len(read.headers)
-    assert (raised.value.code, raised.value.offset) == ("negative_length", 2)
+    assert (raised.value.code, raised.value.byte_offset) == ("negative_length", 2)
     with pytest.raises(DecodeError):  # and again: nothing half-read stays
         len(read.headers)
 
@@ -194,7 +194,7 @@ def test_damaged_headers_name_store_key_byte_and_reason() -> None:
     with pytest.raises(DamagedRowError) as raised:
         len(read.headers)
     assert str(raised.value) == "store latest: key 61636d65: key length -1 is negative (byte 2)"
-    assert (raised.value.store, raised.value.key, raised.value.code, raised.value.offset) == (
+    assert (raised.value.store, raised.value.key, raised.value.code, raised.value.byte_offset) == (
         "latest",
         b"acme",
         "negative_length",

@@ -123,7 +123,7 @@ class VersionsWithHeaders(deviations.HistoryAfterReopening):
 
     def _value(self, key: bytes, at: int, value: bytes) -> bytes:
         headers = headers_of(self.headers[key[8:].hex(), str(at)])
-        data = lh.encode(lh.Envelope(headers=headers, payload=value), "streams")
+        data = lh.encode(lh.Message(headers=headers, payload=value), "streams")
         assert data is not None
         return data
 

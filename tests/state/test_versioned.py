@@ -24,7 +24,7 @@ RETENTION, INTERVAL = 100, 20
 
 
 def encoded(headers: lh.Headers, payload: bytes | None) -> bytes | None:
-    return lh.encode(lh.Envelope(headers=headers, payload=payload), "streams")
+    return lh.encode(lh.Message(headers=headers, payload=payload), "streams")
 
 
 def some_bytes(digits: str | None) -> bytes | None:
@@ -116,7 +116,7 @@ def row_of(next: int, min: int, *entries: tuple[int, int], values: bytes = b"") 
 def test_a_row_that_is_damaged_is_rejected(row: bytes, code: str, offset: int) -> None:
     with pytest.raises(DecodeError) as raised:
         SegmentRow.read(row)
-    assert (raised.value.code, raised.value.offset) == (code, offset)
+    assert (raised.value.code, raised.value.byte_offset) == (code, offset)
 
 
 def test_a_latest_row_too_short_for_its_timestamp_is_rejected() -> None:

@@ -30,11 +30,11 @@ def main(task: str, family: str, count: str) -> None:
             key, stored = unhex(op["key"]), op["value"]
             headers = headers_of(stored["headers"])
             if family == "session":
-                envelope = lh.Envelope(headers=headers, payload=unhex(stored["aggregation"]))
+                envelope = lh.Message(headers=headers, payload=unhex(stored["aggregation"]))
                 store.put(SessionKey(key, int(op["start"]), int(op["end"])), lh.encode(envelope, "streams"))
                 continue
             timestamp = int(stored["timestamp"])
-            envelope = lh.Envelope(headers=headers, timestamp=timestamp, payload=unhex(stored["value"]))
+            envelope = lh.Message(headers=headers, timestamp=timestamp, payload=unhex(stored["value"]))
             start = (int(op["start"]),) if family == "window" else ()
             store.put(key, lh.encode(envelope, "streams-timestamped"), *start)
     print(count, "written", flush=True)

@@ -13,7 +13,7 @@ from letterhead.results import Inspection, Label
 pairs = [("tenant", "acme"), ("retry", "3")]
 a_name = str("kafka")  # noqa: UP018  # no literal: only known when the program runs
 
-# A block is bytes, whatever the headers; an envelope has messages without any bytes.
+# A block is bytes, whatever the headers; a message format has messages without any bytes.
 block = assert_type(lh.encode(pairs, "kafka"), bytes)
 assert type(block) is bytes
 assert type(assert_type(lh.encode(None, "iggy"), bytes)) is bytes
@@ -22,11 +22,11 @@ assert assert_type(lh.encode({"headers": [], "payload": None}, "streams", on_los
 assert type(assert_type(lh.encode(pairs, a_name), bytes | None)) is bytes
 assert stored is not None
 
-# The name says whether there are headers or an envelope.
+# The name says whether there are headers or a message.
 headers = assert_type(lh.decode(block, "kafka"), lh.Headers)
 assert type(headers) is lh.Headers
-assert type(assert_type(lh.decode(stored, "streams"), lh.Envelope)) is lh.Envelope
-assert type(assert_type(lh.decode(block, a_name), lh.Headers | lh.Envelope)) is lh.Headers
+assert type(assert_type(lh.decode(stored, "streams"), lh.Message)) is lh.Message
+assert type(assert_type(lh.decode(block, a_name), lh.Headers | lh.Message)) is lh.Headers
 
 # Headers by key, by position, and cut.
 assert assert_type(headers["tenant"], HeaderValue) == b"acme"
@@ -46,14 +46,14 @@ assert type(assert_type(headers.frozen(), lh.FrozenHeaders)) is lh.FrozenHeaders
 key, value = assert_type(headers[0], lh.Header)
 assert (assert_type(key, HeaderKey), assert_type(value, HeaderValue)) == ("tenant", b"acme")
 
-# Fields of an envelope are what the format says, and what follows one is still checked.
+# Fields of a message format are what the format says, and what follows one is still checked.
 envelope = lh.decode(stored, "streams")
 assert assert_type(envelope.payload, Any) == b"42"
-assert type(assert_type(envelope._replace(payload=b"43"), lh.Envelope)) is lh.Envelope
+assert type(assert_type(envelope._replace(payload=b"43"), lh.Message)) is lh.Message
 
-# A batch gives envelopes.
+# A batch gives messages.
 batch = assert_type(lh.batch([{"value": b"v"}]), bytes)
-messages = assert_type(lh.messages(batch, "record-batch"), Iterator[lh.Envelope])
+messages = assert_type(lh.messages(batch, "record-batch"), Iterator[lh.Message])
 assert [message.value for message in messages] == [b"v"]
 
 # What is reported is a pair; a block as target is always bytes.
@@ -77,5 +77,5 @@ try:
     lh.decode(b"\x02\x01\x00", "kafka")
 except lh.HeaderError as error:
     assert assert_type(error.code, str) == "negative_length"
-    assert assert_type(error.offset, int | None) == 1
+    assert assert_type(error.byte_offset, int | None) == 1
     assert assert_type(error.header, int | None) == 0

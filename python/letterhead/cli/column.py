@@ -54,6 +54,27 @@ class Made:
     rows: Any = None
 
 
+@dataclass(frozen=True)
+class ErrorOptions:
+    """What becomes of bad rows, and the name of the column that says why.
+
+    Attributes
+    ----------
+    policy : {"raise", "null", "column"}
+        What the user asked for.
+    column : str
+        Name of the column of errors.
+    """
+
+    policy: ErrorPolicy
+    column: str = "error"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of an operation: rows become null here, so that the bad ones can be counted."""
+        return {"errors": policy(self.policy), "error_column": self.column}
+
+
 class Tally:
     """How many rows were made, of how many cells, and what was wrong with the bad ones."""
 
@@ -134,8 +155,8 @@ def worked(
                 return
 
 
-def taken_apart(made: Any, name: str, errors: ErrorPolicy) -> Made:
-    """Take apart what a verb made of a column with `policy(errors)`; what is no struct gets a name."""
+def taken_apart(made: Any, name: str, errors: ErrorOptions) -> Made:
+    """Take apart what an operation made of a column with `errors.options`; what is no struct gets a name."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -144,9 +165,9 @@ def taken_apart(made: Any, name: str, errors: ErrorPolicy) -> Made:
         return Made({name: array})
     # flatten() carries the struct's own nulls into its fields; field() would not.
     fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    faults = fields.get("error")
-    if faults is not None and errors == "null":
-        del fields["error"]
+    faults = fields.get(errors.column) if errors.policy != "raise" else None
+    if faults is not None and errors.policy == "null":
+        del fields[errors.column]
         whole = pc.if_else(faults.is_null(), pa.array(range(len(array)), pa.int64()), None)
         fields = {name: array.take(whole) for name, array in fields.items()}
     return Made(fields, faults)
@@ -166,6 +187,7 @@ def deliver(
     out: Path | None,
     document: Callable[[dict[str, Any]], Any] | None,
     prefix: str = "",
+    error_column: str = "error",
     everything: bool,
 ) -> None:
     """Write rows as Parquet where a file is given, as JSON lines where they are asked for, or show them."""
@@ -177,7 +199,7 @@ def deliver(
             for row in batch.to_pylist():
                 print(json_text(document(row)))
     else:
-        _show_rows(batches, tally, in_file, prefix=prefix, everything=everything)
+        _show_rows(batches, tally, in_file, prefix=prefix, error_column=error_column, everything=everything)
 
 
 def rows_wanted(limit: int | None, *, json: bool, out: Path | None) -> int | None:
@@ -207,7 +229,9 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
         half.unlink(missing_ok=True)
 
 
-def _show_rows(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *, prefix: str, everything: bool) -> None:
+def _show_rows(
+    batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *, prefix: str, error_column: str, everything: bool
+) -> None:
     """Show rows as a table, or one below the other where they have too many columns for one."""
     screen = console()
     view = None
@@ -219,7 +243,9 @@ def _show_rows(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *,
             shown = 0
         if row is None:
             continue
-        cells = {name: _summary(name.removeprefix(prefix), value, everything) for name, value in row.items()}
+        cells = {
+            name: _summary(name.removeprefix(prefix), value, error_column, everything) for name, value in row.items()
+        }
         if wide:
             view.add_row(Text(f"{tally.noun} {shown}", style="bold"))
             for name, cell in cells.items():
@@ -232,13 +258,13 @@ def _show_rows(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *,
     screen.print(Text(tally.of(in_file), style="dim"))
 
 
-def _summary(name: str, value: Any, everything: bool) -> Text:
+def _summary(name: str, value: Any, error_column: str, everything: bool) -> Text:
     """Show a cell of the table in a few words."""
     if isinstance(value, bytes) or value is None:
         return value_text(value) if everything else short(value, SUMMARY_LIMIT)
     if name == "headers" and isinstance(value, list):
         return headers_summary(value, everything=everything)
-    if name == "error":
+    if name == error_column and isinstance(value, list):
         return Text("\n").join(Text(f"{fault['code']}: {printable(fault['message'])}", style="red") for fault in value)
     if name == "losses":
         codes = Counter(loss["code"] for loss in value)

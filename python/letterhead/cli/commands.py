@@ -15,6 +15,7 @@ from letterhead.cli.options import (
     Base64,
     Canonical,
     Column,
+    ErrorColumn,
     Errors,
     Everything,
     File,
@@ -24,9 +25,9 @@ from letterhead.cli.options import (
     Kind,
     Lenient,
     Limit,
-    MaxCellBytes,
     MaxDecompressedBytes,
     MaxHeaders,
+    MaxMessageBytes,
     MaxOutputBytes,
     MaxRecords,
     OnErrors,
@@ -84,7 +85,7 @@ def inspect_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     everything: Everything = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -107,7 +108,7 @@ def inspect_command(
     from letterhead.cli.source import read_cell
 
     data = read_cell(file, hex=hex, base64=base64, column=column, row=row, lists=False)
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_inspect(data, format, json=json, everything=everything, options=options)
 
@@ -123,6 +124,7 @@ def decode_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     errors: OnErrors = Errors.raise_,
+    error_column: ErrorColumn = "error",
     limit: Limit = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="With --column: write Parquet.")
@@ -141,7 +143,7 @@ def decode_command(
         ),
     ] = None,
     everything: Everything = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -170,8 +172,9 @@ def decode_command(
     from letterhead.cli import decode
     from letterhead.cli.source import read_cell
 
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
+    _check_error_column(error_column, column, errors)
     if column is None:
         if limit is not None or out is not None or prefix is not None or profile is not None:
             raise Failure(
@@ -185,6 +188,7 @@ def decode_command(
         format,
         json=json,
         errors=errors.value,
+        error_column=error_column,
         limit=limit,
         out=out,
         prefix=prefix or "",
@@ -256,12 +260,13 @@ def convert_command(
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
     errors: OnErrors = Errors.raise_,
+    error_column: ErrorColumn = "error",
     limit: Limit = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes, with --column Parquet.")
     ] = None,
     everything: Everything = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -290,8 +295,9 @@ def convert_command(
     from letterhead.cli.source import read_cell
 
     said = kinds_option(None if kinds is None else kinds.value, kind)
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits, "canonical": canonical}
+    _check_error_column(error_column, column, errors)
     if column is None:
         if limit is not None or errors is not Errors.raise_:
             raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
@@ -317,6 +323,7 @@ def convert_command(
         kinds=said,
         json=json,
         errors=errors.value,
+        error_column=error_column,
         limit=limit,
         out=out,
         everything=everything,
@@ -353,7 +360,7 @@ def scan_command(
     everything: Annotated[bool, typer.Option("--all", help="Show the unlikely types too.")] = False,
     lenient: Lenient = False,
     strict_kinds: StrictKinds = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -375,7 +382,7 @@ def scan_command(
     """
     from letterhead.cli.scan import run_scan
 
-    limits = limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
+    limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
     options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
     return run_scan(
         file,
@@ -415,7 +422,7 @@ def dump_command(
         int | None, typer.Option("--limit", "-n", min=0, help="The first records only (20 on screen).")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show every record, and do not fold long values.")] = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
     max_records: MaxRecords = None,
@@ -448,7 +455,7 @@ def dump_command(
         json=json,
         parquet=parquet,
         everything=everything,
-        limits=limits_of(max_cell_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes),
+        limits=limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes),
     )
 
 
@@ -470,6 +477,11 @@ def doctor_command(json: Json = False) -> int:
 
 
 app.add_typer(state)
+
+
+def _check_error_column(name: str, column: str | None, errors: Errors) -> None:
+    if name != "error" and (column is None or errors is not Errors.column):
+        raise Failure("--error-column needs --column and --errors column: it names the column that says why")
 
 
 def _parquet_file(file: str | None, hex: str | None, base64: str | None) -> Path:

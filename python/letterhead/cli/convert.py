@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 import letterhead as lh
 from letterhead.cli.column import (
+    ErrorOptions,
     ErrorPolicy,
     Made,
     Tally,
     column_format,
     deliver,
-    policy,
     rows_wanted,
     taken_apart,
     worked,
@@ -78,6 +78,7 @@ def run_column(
     kinds: Any,
     json: bool,
     errors: ErrorPolicy,
+    error_column: str,
     limit: int | None,
     out: Path | None,
     everything: bool,
@@ -88,7 +89,7 @@ def run_column(
     parquet, of_bytes = open_headers(path, column)
     row_of(target)
     format = column_format(format, parquet, column, of_bytes)
-    tally, losses = Tally(), Summary()
+    tally, losses, bad = Tally(), Summary(), ErrorOptions(errors, error_column)
     reading: Any = {name: option for name, option in options.items() if name != "canonical"}
     emptied = 0
 
@@ -98,10 +99,10 @@ def run_column(
 
         writing: Any = {"on_loss": on_loss, "kinds": kinds}
         if of_bytes:
-            converted = lha.convert(cells, format, target=target, errors=policy(errors), **writing, **options)
+            converted = lha.convert(cells, format, target=target, **bad.options, **writing, **options)
         else:
             converted = lha.encode(cells, target, canonical=options["canonical"], **writing)
-        made = taken_apart(converted, "data", errors)
+        made = taken_apart(converted, "data", bad)
         if on_loss != "raise":
             emptied += _emptied(cells, format if of_bytes else None, made, target, **reading)
         if "losses" in made.fields:
@@ -113,7 +114,7 @@ def run_column(
 
     batches = worked(parquet, column, work, limit=limit, tally=tally, doing="converting")
     in_file, document = parquet.metadata.num_rows, plain if json else None
-    deliver(batches, tally, path, in_file, out=out, document=document, everything=everything)
+    deliver(batches, tally, path, in_file, out=out, document=document, error_column=error_column, everything=everything)
     if on_loss == "report":
         losses.show(format, target, tally.rows)
     if emptied:
@@ -138,7 +139,8 @@ def _headers(cells: Any, format: str, **reading: Any) -> Any:
     """Decode the headers of a column; null where they cannot be read."""
     from letterhead import arrow as lha
 
-    return taken_apart(lha.decode(cells, format, errors="null", **reading), "headers", "raise").fields["headers"]
+    decoded = lha.decode(cells, format, errors="null", **reading)
+    return taken_apart(decoded, "headers", ErrorOptions("raise")).fields["headers"]
 
 
 def _document(format: str, target: str, written: bytes | None, losses: lh.Losses | None) -> dict[str, Any]:

@@ -13,12 +13,12 @@ import letterhead as lh
 from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import (
+    ErrorOptions,
     ErrorPolicy,
     Made,
     Tally,
     column_format,
     deliver,
-    policy,
     rows_wanted,
     taken_apart,
     worked,
@@ -66,6 +66,7 @@ def run_column(
     *,
     json: bool,
     errors: ErrorPolicy,
+    error_column: str,
     limit: int | None,
     out: Path | None,
     prefix: str,
@@ -85,7 +86,7 @@ def run_column(
     tally = Tally("message" if is_batch(format) else "row")
 
     def work(cells: Any) -> Made:
-        made = read(cells, format, errors, columns, options)
+        made = read(cells, format, ErrorOptions(errors, error_column), columns, options)
         made.fields = {prefix + name: array for name, array in made.fields.items()}
         return made
 
@@ -93,12 +94,22 @@ def run_column(
     # With a profile no list of headers is made: one that is there came along.
     spelt = plain if columns else functools.partial(to_json, format=format, headers=prefix + "headers")
     document, in_file = spelt if json else None, parquet.metadata.num_rows
-    deliver(batches, tally, path, in_file, out=out, document=document, prefix=prefix, everything=everything)
+    deliver(
+        batches,
+        tally,
+        path,
+        in_file,
+        out=out,
+        document=document,
+        prefix=prefix,
+        error_column=error_column,
+        everything=everything,
+    )
     return tally.report("decode")
 
 
 def _message(data: bytes, format: str, options: Reading) -> Fields:
-    """Name the parts of a message: its headers, and for an envelope its other fields."""
+    """Name the parts of a message: its headers, and for a message format its other fields."""
     message = lh.decode(data, format, **options)
     return {"headers": message} if isinstance(message, lh.Headers) else message._asdict()
 
@@ -133,17 +144,17 @@ def _columns(profile: str) -> Columns:
         raise Failure(str(error)) from error
 
 
-def _of_cells(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:
+def _of_cells(cells: Any, format: str, errors: ErrorOptions, columns: Columns | None, options: Reading) -> Made:
     from letterhead import arrow as lha
 
     if columns is None:
-        made = lha.decode(cells, format, errors=policy(errors), **options)
+        made = lha.decode(cells, format, **errors.options, **options)
     else:
-        made = lha.select(cells, format, columns, errors=policy(errors), **options)
+        made = lha.select(cells, format, columns, **errors.options, **options)
     return taken_apart(made, "headers", errors)
 
 
-def _of_lists(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:
+def _of_lists(cells: Any, format: str, errors: ErrorOptions, columns: Columns | None, options: Reading) -> Made:
     """Take headers that are decoded already, as Spark reads them from a topic."""
     from letterhead import arrow as lha
 
@@ -151,12 +162,12 @@ def _of_lists(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | N
     return Made({"headers": cells})
 
 
-def _of_batches(cells: Any, format: str, errors: ErrorPolicy, columns: Columns | None, options: Reading) -> Made:
+def _of_batches(cells: Any, format: str, errors: ErrorOptions, columns: Columns | None, options: Reading) -> Made:
     import pyarrow as pa
 
     from letterhead import arrow as lha
 
-    array = pa.array(lha.messages(cells, format, headers=columns, errors=policy(errors), **options))
+    array = pa.array(lha.messages(cells, format, headers=columns, **errors.options, **options))
     made = taken_apart(array, "headers", errors)
     del made.fields["row"]
     if columns is not None:
@@ -195,7 +206,7 @@ def _show_message(screen: Console, format: str, fields: Fields, limit: int | Non
     elif fields.get("headers"):
         screen.print(headers_table(fields["headers"], limit=limit))
     for fault in fields.get("error") or []:
-        place = "" if fault["byte"] is None else f", byte {fault['byte']}"
+        place = "" if fault["byte_offset"] is None else f", byte {fault['byte_offset']}"
         screen.print(Text(f"! {printable(fault['message'])} ({fault['code']}{place})", style="bold red"))
 
 

@@ -89,7 +89,7 @@ def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
 
 
 def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any:
-    """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or an envelope."""
+    """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or a message."""
     if row_of(format)["is_"] == "batch":
         raise Failure(f"{format} is a batch: its messages are written one by one")
     fields = dict(row_of(format)["fields"])
@@ -105,7 +105,7 @@ def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any
     if list(fields) == ["headers"]:
         return headers
     given = {name: _field(name, document[name], of) for name, of in fields.items() if name in document}
-    return lh.Envelope(**{**given, "headers": headers})
+    return lh.Message(**{**given, "headers": headers})
 
 
 def _row_key(row: Mapping[str, Any]) -> Any:

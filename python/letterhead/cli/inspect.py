@@ -121,10 +121,10 @@ class _View:
         self.faults: dict[int, list[lh.errors.Fault]] = {}
         self.placeless: list[lh.errors.Fault] = []
         for fault in faults:
-            if fault.byte is None:
+            if fault.byte_offset is None:
                 self.placeless.append(fault)
             else:
-                self.faults.setdefault(fault.byte, []).append(fault)
+                self.faults.setdefault(fault.byte_offset, []).append(fault)
         self.fault_count = len(faults)
 
     def show(self, labels: list[Label]) -> None:

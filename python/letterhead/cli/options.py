@@ -108,6 +108,10 @@ OnErrors = Annotated[
     Errors,
     typer.Option("--errors", help="Bytes that do not decode: stop there, give null, or add a column that says why."),
 ]
+ErrorColumn = Annotated[
+    str,
+    typer.Option("--error-column", metavar="NAME", help="With --errors column: the name of the column that says why."),
+]
 Limit = Annotated[
     int | None, typer.Option("--limit", "-n", min=0, help="With --column: the first rows only (20 on screen).")
 ]
@@ -118,7 +122,9 @@ def _limit(option: str, help: str) -> typer.models.OptionInfo:
     return said
 
 
-MaxCellBytes = Annotated[int | None, _limit("--max-cell-bytes", "Refuse cells of more bytes.")]
+MaxMessageBytes = Annotated[
+    int | None, _limit("--max-message-bytes", "Refuse messages, batches and stored values of more bytes.")
+]
 MaxHeaders = Annotated[int | None, _limit("--max-headers", "Refuse messages of more headers.")]
 MaxDecompressedBytes = Annotated[
     int | None, _limit("--max-decompressed-bytes", "Refuse compressed batches that become more bytes.")
@@ -131,7 +137,7 @@ MaxOutputBytes = Annotated[
 
 
 def limits_of(
-    cell_bytes: int | None,
+    message_bytes: int | None,
     headers: int | None,
     decompressed_bytes: int | None = None,
     records: int | None = None,
@@ -140,7 +146,7 @@ def limits_of(
     """Return the limits of a command: those of its options, and for the unset ones those of the environment."""
     try:
         return Limits(
-            cell_bytes=cell_bytes,
+            message_bytes=message_bytes,
             headers=headers,
             decompressed_bytes=decompressed_bytes,
             records=records,

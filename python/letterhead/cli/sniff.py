@@ -74,7 +74,7 @@ def _score(cell: bytes, format: str) -> int | None:
         return None
 
 
-def _score_batch(cell: bytes, format: str, messages: list[lh.Envelope]) -> int | None:
+def _score_batch(cell: bytes, format: str, messages: list[lh.Message]) -> int | None:
     if format == "iggy-batch":
         return CHECKSUM if len(cell) >= _IGGY_BATCH_LEN else None
     if not messages:

@@ -20,7 +20,7 @@ __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 _INSTALL = "'letterhead[arrow]'"
 
 
-def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Literal["arrow", "spark"] = "arrow") -> Any:
+def amqp(column: Column, type: str, *, errors: OnError = "raise", _dialect: Literal["arrow", "spark"] = "arrow") -> Any:
     """Read a column of AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub have them in headers.
 
     The code on the wire decides: a value of another type than the one asked for is an error, not a guess. How a type is
@@ -38,8 +38,6 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a value that cannot be read: an error that names row, byte and reason; null; or null in a struct
         ``value, error``, where ``error`` lists what is wrong as in :func:`letterhead.arrow.select`.
-    dialect : {"arrow", "spark"}, default "arrow"
-        Types of the result. Spark has no unsigned integers, and its times are microseconds.
 
     Returns
     -------
@@ -69,7 +67,7 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     check_type(type)
     with needed("lha.amqp", _INSTALL):
         import pyarrow  # noqa: F401
-    return to_pyarrow(_native.amqp_column(column, type, errors=errors, dialect=dialect))
+    return to_pyarrow(_native.amqp_column(column, type, errors=errors, dialect=_dialect))
 
 
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:

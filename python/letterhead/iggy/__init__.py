@@ -2,8 +2,8 @@
 
 The byte work is that of the formats ``iggy``, ``iggy-2023``, ``iggy-polled-2023`` and ``iggy-batch``; here are the
 classes around it: keys and values with their kinds, messages as they are sent and polled, and the JSON of the HTTP
-interface. A ``layout`` says which of the two ways of writing headers is meant: ``"2023"`` is that of the releases
-0.0.30 to 0.8.1, where keys are text, ``"tlv"`` the one since 0.8.2, where keys have kinds too.
+interface. A ``format`` says which of the two ways of writing headers is meant: ``"iggy-2023"`` is that of the releases
+0.0.30 to 0.8.1, where keys are text, ``"iggy"`` the one since 0.8.2, where keys have kinds too.
 
 Examples
 --------

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from letterhead.errors import DecodeError, EncodeError, HeaderError, counted
-from letterhead.iggy.layouts import Layout, check_layout
+from letterhead.iggy.formats import Format, check_format
 
 __all__ = ["iggy_code", "need_bytes", "need_unsigned", "placed", "refuse_bytes", "refuse_value", "too_short"]
 
 # Where a code alone does not tell the errors of Iggy apart, the first words of the message do. First match wins.
 _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
-    # our code, first words, number in the releases of "2023", number in those of "tlv"
+    # our code, first words, number in the releases of "iggy-2023", number in those of "iggy"
     ("empty_key", "", 4018, 4019),
     ("empty_value", "the request", 4009, 4009),
     ("empty_value", "the payload", 4024, 4025),
@@ -47,14 +47,14 @@ _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
 _WHICH_MESSAGE = re.compile(r"^message \d+: ")
 
 
-def iggy_code(error: HeaderError, layout: Layout = "2023") -> int | None:
+def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
     """Give the number that Iggy's own library has for an error.
 
     Parameters
     ----------
     error : HeaderError
         An error that something in :mod:`letterhead.iggy`, or a verb on one of Iggy's formats, raised.
-    layout : {"2023", "tlv"}, default "2023"
+    format : {"iggy-2023", "iggy"}, default "iggy-2023"
         Of which releases.
 
     Returns
@@ -69,14 +69,14 @@ def iggy_code(error: HeaderError, layout: Layout = "2023") -> int | None:
     >>> try:
     ...     HeaderKey("")
     ... except lh.EncodeError as error:
-    ...     iggy_code(error), iggy_code(error, "tlv")
+    ...     iggy_code(error), iggy_code(error, "iggy")
     (4018, 4019)
     """
-    check_layout(layout)
+    check_format(format)
     message = _WHICH_MESSAGE.sub("", error.message)
     for code, words, in_2023, in_tlv in _IGGY_ERRORS:
         if error.code == code and message.startswith(words):
-            return in_2023 if layout == "2023" else in_tlv
+            return in_2023 if format == "iggy-2023" else in_tlv
     return None
 
 
@@ -87,7 +87,7 @@ def refuse_value(code: str, message: str) -> NoReturn:
 
 def refuse_bytes(code: str, message: str, format: str | None, byte: int | None = None) -> NoReturn:
     """Raise for something read."""
-    raise DecodeError(message, format=format, code=code, offset=byte)
+    raise DecodeError(message, format=format, code=code, byte_offset=byte)
 
 
 def too_short(field: str, size: int, left: int) -> str:
@@ -121,7 +121,7 @@ def placed(start: int, what: str = "") -> Iterator[None]:
             what + error.message,
             format=error.format,
             code=error.code,
-            offset=None if error.offset is None else start + error.offset,
+            byte_offset=None if error.byte_offset is None else start + error.byte_offset,
             row=error.row,
             header=error.header,
             key=error.key,

@@ -353,7 +353,7 @@ class HeaderField:
 
 
 class HeaderKey(HeaderField):
-    """A key: a text of 1 to 255 bytes, or in the layout ``tlv`` a value of any kind.
+    """A key: a text of 1 to 255 bytes, or in the format ``iggy`` a value of any kind.
 
     Keys are case-sensitive. ``HeaderKey("name")`` is short for ``HeaderKey.from_str("name")``.
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
-from letterhead.envelope import Data
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import Header, Headers
 from letterhead.iggy.faults import refuse_value
 from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
+from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes
+from letterhead.message import Data
 from letterhead.operations import decode, encode
 from letterhead.results import Kinds
 from letterhead.values import Value
@@ -24,8 +24,8 @@ GivenKey: TypeAlias = HeaderKey | str
 GivenValue: TypeAlias = HeaderValue | Value | str | bytes | bool
 GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 
-# Around a header's key and value: their kinds and lengths, of which a key in "2023" has no kind.
-_FRAME_BYTES: dict[Layout, int] = {"2023": 9, "tlv": 10}
+# Around a header's key and value: their kinds and lengths, of which a key in "iggy-2023" has no kind.
+_FRAME_BYTES: dict[Format, int] = {"iggy-2023": 9, "iggy": 10}
 
 
 class HeaderMap(transport.JsonModel):
@@ -35,7 +35,7 @@ class HeaderMap(transport.JsonModel):
     kinds and their bytes are: ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. Of a key that stands more than
     once in what a map is made of, the last value stays; :func:`letterhead.decode` gives headers with all of them.
 
-    As JSON, ``2023`` is an object ``{"key": {"kind": …, "value": …}}`` and ``tlv`` a list of ``{"key": {"kind": …, "value": …},
+    As JSON, ``iggy-2023`` is an object ``{"key": {"kind": …, "value": …}}`` and ``iggy`` a list of ``{"key": {"kind": …, "value": …},
     "value": {…}}``, or one base64 text of all headers as bytes: so a kind without a name is written.
 
     Parameters
@@ -71,14 +71,14 @@ class HeaderMap(transport.JsonModel):
             self[key] = value
 
     @classmethod
-    def from_bytes(cls, data: Data, layout: ReadLayout = "auto", *, strict_kinds: bool = False) -> Self:
+    def from_bytes(cls, data: Data, format: ReadFormat = "iggy-auto", *, strict_kinds: bool = False) -> Self:
         """Read the headers of a message.
 
         Parameters
         ----------
         data : bytes-like
             All headers of a message, and nothing else.
-        layout : {"auto", "2023", "tlv"}, default "auto"
+        format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
             How they are written; the two can be told apart by their second byte.
         strict_kinds : bool, default False
             Whether kinds from later releases, which have no name here, are refused.
@@ -91,7 +91,7 @@ class HeaderMap(transport.JsonModel):
         Raises
         ------
         DecodeError
-            If the bytes are not headers of that layout.
+            If the bytes are not headers of that format.
 
         Examples
         --------
@@ -99,8 +99,8 @@ class HeaderMap(transport.JsonModel):
         >>> HeaderMap.from_bytes(bytes.fromhex("0100000061020300000078797a"))
         HeaderMap({HeaderKey('a'): HeaderValue.from_str('xyz')})
         """
-        check_read_layout(layout)
-        read = decode(data, BLOCKS[layout], strict_kinds=strict_kinds)
+        check_read_format(format)
+        read = decode(data, format, strict_kinds=strict_kinds)
         assert isinstance(read, Headers), "a block gives headers"
         return cls.from_headers(read)
 
@@ -136,7 +136,7 @@ class HeaderMap(transport.JsonModel):
         HeaderMap({HeaderKey('retry'): HeaderValue.from_int32(3)})
         """
         if kinds is not None:
-            read = decode(encode(headers, BLOCKS["tlv"], kinds=kinds) or b"", BLOCKS["tlv"])
+            read = decode(encode(headers, "iggy", kinds=kinds) or b"", "iggy")
             assert isinstance(read, Headers), "a block gives headers"
             headers = read
         made = cls()
@@ -144,12 +144,12 @@ class HeaderMap(transport.JsonModel):
             made._items[_key_from(key, index)] = _value_from(value, index)
         return made
 
-    def to_bytes(self, layout: Layout = "2023", *, canonical: bool = False) -> bytes:
+    def to_bytes(self, format: Format = "iggy-2023", *, canonical: bool = False) -> bytes:
         """Write the headers.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
             How.
         canonical : bool, default False
             Whether to write them in the order of :meth:`canonical`.
@@ -162,18 +162,18 @@ class HeaderMap(transport.JsonModel):
         Raises
         ------
         EncodeError
-            If there are more than 100,000 bytes: of values in ``2023``, altogether in ``tlv`` (``too_large``).
+            If there are more than 100,000 bytes: of values in ``iggy-2023``, altogether in ``iggy`` (``too_large``).
         ConversionError
-            If the layout has no place for a key or a kind.
+            If the format has no place for a key or a kind.
 
         Examples
         --------
         >>> from letterhead.iggy import HeaderMap
-        >>> HeaderMap({"a": "xyz"}).to_bytes().hex(), HeaderMap({"a": "xyz"}).to_bytes("tlv").hex()
+        >>> HeaderMap({"a": "xyz"}).to_bytes().hex(), HeaderMap({"a": "xyz"}).to_bytes("iggy").hex()
         ('0100000061020300000078797a', '020100000061020300000078797a')
         """
-        check_layout(layout)
-        return encode((self.canonical() if canonical else self).to_headers(), BLOCKS[layout]) or b""
+        check_format(format)
+        return encode((self.canonical() if canonical else self).to_headers(), format) or b""
 
     def to_headers(self) -> Headers:
         """Give the headers as every other part of this package has them.
@@ -210,31 +210,31 @@ class HeaderMap(transport.JsonModel):
         made._items = dict(sorted(self._items.items(), key=lambda item: (item[0].kind.as_code(), item[0].value)))
         return made
 
-    def size_bytes(self, layout: Layout = "2023") -> int:
+    def size_bytes(self, format: Format = "iggy-2023") -> int:
         """Give how many bytes the headers have when they are written."""
-        check_layout(layout)
-        frame = _FRAME_BYTES[layout]
+        check_format(format)
+        frame = _FRAME_BYTES[format]
         return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
 
     def value_bytes(self) -> int:
         """Give how many bytes the values have together, which releases before 0.8.2 limited for a request."""
         return sum(len(value.value) for value in self._items.values())
 
-    def validate(self, layout: Layout = "2023") -> None:
+    def validate(self, format: Format = "iggy-2023") -> None:
         """Refuse more bytes than a message may have.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
             Whose limit.
 
         Raises
         ------
         EncodeError
-            If there are more than 100,000 bytes: of values in ``2023``, altogether in ``tlv`` (``too_large``).
+            If there are more than 100,000 bytes: of values in ``iggy-2023``, altogether in ``iggy`` (``too_large``).
         """
-        check_layout(layout)
-        check_header_bytes(self.value_bytes() if layout == "2023" else self.size_bytes(layout), layout)
+        check_format(format)
+        check_header_bytes(self.value_bytes() if format == "iggy-2023" else self.size_bytes(format), format)
 
     def __getitem__(self, key: GivenKey) -> HeaderValue:
         found = self._items.get(_as_key(key))
@@ -291,44 +291,48 @@ class HeaderMap(transport.JsonModel):
         return f"HeaderMap({self._items!r})" if self._items else "HeaderMap()"
 
     @classmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
-        found: Layout = "2023" if isinstance(tree, transport.Pairs) else "tlv"
-        if layout not in ("auto", found) or not isinstance(tree, transport.Pairs | list | str):
-            forms = {"2023": "no object", "tlv": "neither a list nor base64", "auto": "neither an object nor a list"}
-            transport.refuse(f"the headers are {forms[layout]}", BLOCKS[layout])
+    def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
+        found: Format = "iggy-2023" if isinstance(tree, transport.Pairs) else "iggy"
+        if format not in ("iggy-auto", found) or not isinstance(tree, transport.Pairs | list | str):
+            forms = {
+                "iggy-2023": "no object",
+                "iggy": "neither a list nor base64",
+                "iggy-auto": "neither an object nor a list",
+            }
+            transport.refuse(f"the headers are {forms[format]}", format)
         if isinstance(tree, str):
-            block = transport.read_base64(tree, "the headers are given as a text that", BLOCKS["tlv"], padded=True)
-            return cls.from_bytes(block, "tlv")
+            block = transport.read_base64(tree, "the headers are given as a text that", "iggy", padded=True)
+            return cls.from_bytes(block, "iggy")
         made = cls()
-        for index, entry in enumerate(transport.read_entries(tree, BLOCKS[found])):
+        for index, entry in enumerate(transport.read_entries(tree, found)):
             made._add_entry(entry, index, found, validate=validate)
         return made
 
-    def _add_entry(self, entry: transport.Entry, index: int, layout: Layout, *, validate: bool) -> None:
+    def _add_entry(self, entry: transport.Entry, index: int, format: Format, *, validate: bool) -> None:
         try:
             kind, data = entry.key if isinstance(entry.key, tuple) else (HeaderKind.STRING, entry.key.encode())
             key = HeaderKey.from_kind_bytes(kind, data, validate=False)
             value = HeaderValue.from_kind_bytes(entry.kind, entry.value, validate=False)
             if validate:
-                # What a reader of bytes checks: sizes only in the layout whose own reader does.
+                # What a reader of bytes checks: sizes only in the format whose own reader does.
                 for field in (key, value):
                     field._with_length()
-                    if layout == "tlv":
+                    if format == "iggy":
                         field._with_size()
         except UnicodeEncodeError:
             message = "a key with half of a surrogate pair has no UTF-8 form"
-            raise DecodeError(message, format=BLOCKS[layout], code="key_not_utf8", header=index) from None
+            raise DecodeError(message, format=format, code="key_not_utf8", header=index) from None
         except HeaderError as error:
             message = error.message
-            raise DecodeError(message, format=BLOCKS[layout], code=error.code, header=index) from None
+            raise DecodeError(message, format=format, code=error.code, header=index) from None
         self._items[key] = value
 
-    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> Any:
+    def _to_tree(self, format: Format, *, canonical: bool = False) -> Any:
         ordered = self.canonical() if canonical else self
-        if layout == "2023":
+        if format == "iggy-2023":
             return {_text_key(key, index): _field_tree(value) for index, (key, value) in enumerate(ordered.items())}
         if not all(field.kind.is_named for item in ordered.items() for field in item):
-            return transport.text_of(ordered.to_bytes("tlv"))
+            return transport.text_of(ordered.to_bytes("iggy"))
         return [{"key": _field_tree(key), "value": _field_tree(value)} for key, value in ordered.items()]
 
 
@@ -365,17 +369,17 @@ def _key_from(key: object, index: int) -> HeaderKey:
 
 def _value_from(value: object, index: int) -> HeaderValue:
     if value is None:
-        raise EncodeError("the value is null", format=BLOCKS["tlv"], code="null_not_carried", header=index)
+        raise EncodeError("the value is null", format="iggy", code="null_not_carried", header=index)
     if isinstance(value, Value):
         return HeaderValue._of(_known(value, "value", index))._with_length()
     message = 'iggy values need a kind: pass kinds={"retry": "int32"} or kinds="binary" to HeaderMap.from_headers'
-    raise ConversionError(message, format=BLOCKS["tlv"], code="unknown_kind", header=index)
+    raise ConversionError(message, format="iggy", code="unknown_kind", header=index)
 
 
 def _known(held: Value, what: str, index: int) -> Value:
     if HeaderKind.of_value(held.kind) is None:
         message = f"{what} kind {held.kind} is unknown to Iggy"
-        raise EncodeError(message, format=BLOCKS["tlv"], code="unknown_kind", header=index)
+        raise EncodeError(message, format="iggy", code="unknown_kind", header=index)
     return held
 
 
@@ -383,7 +387,7 @@ def _text_key(key: HeaderKey, index: int) -> str:
     if key.kind is HeaderKind.STRING:
         return key.as_str()
     message = f"the key is {key.kind}"
-    raise ConversionError(message, format=BLOCKS["2023"], code="key_not_carried", header=index)
+    raise ConversionError(message, format="iggy-2023", code="key_not_carried", header=index)
 
 
 def _field_tree(field: HeaderField) -> dict[str, str]:

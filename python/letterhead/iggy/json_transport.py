@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 from letterhead.errors import DecodeError
 from letterhead.iggy.faults import refuse_bytes
+from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.iggy.layouts import Layout, ReadLayout, check_layout, check_read_layout
 
 __all__ = [
     "Entry",
@@ -45,15 +45,15 @@ class JsonModel(ABC):
     __slots__ = ()
 
     @classmethod
-    def from_json(cls, text: str | bytes, layout: ReadLayout = "auto", *, validate: bool = True) -> Self:
+    def from_json(cls, text: str | bytes, format: ReadFormat = "iggy-auto", *, validate: bool = True) -> Self:
         """Read the JSON of the HTTP interface.
 
         Parameters
         ----------
         text : str or bytes
             The JSON, as the class describes it.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            The layout that it must have. Headers of the other layout are an error, where Iggy's servers ignore them.
+        format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
+            The format that it must have. Headers of the other format are an error, where Iggy's servers ignore them.
         validate : bool, default True
             Whether headers are checked as those in bytes are. Iggy's servers do not, and store what no client can read.
 
@@ -75,16 +75,16 @@ class JsonModel(ABC):
         >>> Message.from_json('{"payload": "aGVsbG8="}')
         Message(id=0, payload=b'hello', headers=None, origin_timestamp=None)
         """
-        check_read_layout(layout)
-        return cls._from_tree(load(text), layout, validate=validate)
+        check_read_format(format)
+        return cls._from_tree(load(text), format, validate=validate)
 
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+    def to_json(self, format: Format = "iggy-2023", *, canonical: bool = False) -> str:
         """Write the JSON of the HTTP interface.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            The layout to write.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            The format to write.
         canonical : bool, default False
             Whether headers are written in the order of :meth:`HeaderMap.canonical`.
 
@@ -96,25 +96,25 @@ class JsonModel(ABC):
         Raises
         ------
         ConversionError
-            If the layout has no place for a key or a kind.
+            If the format has no place for a key or a kind.
 
         Examples
         --------
         >>> from letterhead.iggy import HeaderMap, Message
         >>> print(HeaderMap({"key_1": "value"}).to_json())
         {"key_1":{"kind":"string","value":"dmFsdWU="}}
-        >>> print(Message(7, b"hello").to_json(), Message(7, b"hello").to_json("tlv"))
+        >>> print(Message(7, b"hello").to_json(), Message(7, b"hello").to_json("iggy"))
         {"id":7,"payload":"aGVsbG8=","headers":null} {"id":7,"payload":"aGVsbG8="}
         """
-        check_layout(layout)
-        return dump(self._to_tree(layout, canonical=canonical))
+        check_format(format)
+        return dump(self._to_tree(format, canonical=canonical))
 
     @classmethod
     @abstractmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self: ...
+    def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self: ...
 
     @abstractmethod
-    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> Any: ...
+    def _to_tree(self, format: Format, *, canonical: bool = False) -> Any: ...
 
 
 class Pairs(list[tuple[str, Any]]):
@@ -195,7 +195,7 @@ def load(text: str | bytes, format: str | None = None) -> Any:
         return json.loads(text, object_pairs_hook=Pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
-        raise DecodeError("the text is no JSON", format=format, code="bad_text", offset=byte) from None
+        raise DecodeError("the text is no JSON", format=format, code="bad_text", byte_offset=byte) from None
     except (ValueError, RecursionError):
         refuse("the text is no JSON", format)
 

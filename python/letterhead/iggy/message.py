@@ -10,8 +10,8 @@ import letterhead.iggy.json_transport as transport
 from letterhead.headers import Headers
 from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, read_block, read_headers_tree
 from letterhead.iggy.faults import need_bytes, need_unsigned
+from letterhead.iggy.formats import MESSAGES, Format, ReadFormat, check_format
 from letterhead.iggy.headers import GivenMap, HeaderMap
-from letterhead.iggy.layouts import BLOCKS, MESSAGES, Layout, ReadLayout, check_layout
 from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.wire import Cursor, Frame
 
@@ -22,8 +22,8 @@ __all__ = ["Message"]
 class Message(transport.JsonModel):
     """A message to be sent.
 
-    As JSON an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers`` (``2023``) or
-    ``user_headers`` (``tlv``). Numbers of more than 64 bits are written as text in ``tlv``, whose servers read no longer ones.
+    As JSON an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers`` (``iggy-2023``) or
+    ``user_headers`` (``iggy``). Numbers of more than 64 bits are written as text in ``iggy``, whose servers read no longer ones.
 
     Parameters
     ----------
@@ -32,11 +32,11 @@ class Message(transport.JsonModel):
     payload : bytes-like
         What is sent.
     headers : HeaderMap, mapping, pairs, Headers or bytes, optional
-        The headers. Bytes are headers as they are on the wire and only go into the layout ``tlv``, without being
+        The headers. Bytes are headers as they are on the wire and only go into the format ``iggy``, without being
         looked at: so travel headers that the sender has encrypted.
     origin_timestamp : int, optional
-        When the message was made, in microseconds since 1970, less than 2⁶³; when it is written, where none is given. Only the layout
-        ``tlv`` has it.
+        When the message was made, in microseconds since 1970, less than 2⁶³; when it is written, where none is given. Only the format
+        ``iggy`` has it.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Message(transport.JsonModel):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Message:
-        """Read one message as it is sent in the layout ``2023``.
+        """Read one message as it is sent in the format ``iggy-2023``.
 
         Parameters
         ----------
@@ -104,13 +104,13 @@ class Message(transport.JsonModel):
         >>> Message.from_bytes(Message(7, b"hello").to_bytes())
         Message(id=7, payload=b'hello', headers=None, origin_timestamp=None)
         """
-        cursor = Cursor(need_bytes(data, "a message"), MESSAGES["2023"])
+        cursor = Cursor(need_bytes(data, "a message"), MESSAGES["iggy-2023"])
         message = cls._read(cursor)
         cursor.end("payload")
         return message
 
     def to_bytes(self) -> bytes:
-        """Write the message as it is sent in the layout ``2023``; in ``tlv`` only a whole request has bytes.
+        """Write the message as it is sent in the format ``iggy-2023``; in ``iggy`` only a whole request has bytes.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class Message(transport.JsonModel):
         EncodeError
             If the values of the headers have more than 100,000 bytes (``too_large``).
         ConversionError
-            If the layout has no place for a key or a kind.
+            If the format has no place for a key or a kind.
 
         Examples
         --------
@@ -130,29 +130,29 @@ class Message(transport.JsonModel):
         >>> Message(7, b"hello").to_bytes().hex()
         '07000000000000000000000000000000000000000500000068656c6c6f'
         """
-        block = block_of(self.headers, "2023")
+        block = block_of(self.headers, "iggy-2023")
         head = self.id.to_bytes(16, "little") + len(block).to_bytes(4, "little")
         return head + block + len(self.payload).to_bytes(4, "little") + self.payload
 
-    def validate(self, layout: Layout = "2023") -> None:
+    def validate(self, format: Format = "iggy-2023") -> None:
         """Refuse a message that servers refuse.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            Whose limits. Those of ``2023`` hold for a whole request, see :meth:`SendMessages.validate`.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            Whose limits. Those of ``iggy-2023`` hold for a whole request, see :meth:`SendMessages.validate`.
 
         Raises
         ------
         EncodeError
             If there is no payload (``empty_value``), or payload or headers are too large (``too_large``).
         """
-        check_layout(layout)
-        check_payload(len(self.payload), layout)
+        check_format(format)
+        check_payload(len(self.payload), format)
         if isinstance(self.headers, HeaderMap):
-            self.headers.validate(layout)
+            self.headers.validate(format)
         elif self.headers is not None:
-            check_header_bytes(len(self.headers), layout)
+            check_header_bytes(len(self.headers), format)
 
     @property
     def length(self) -> int:
@@ -163,8 +163,8 @@ class Message(transport.JsonModel):
     def size_bytes(self) -> int:
         """How many bytes :meth:`to_bytes` gives."""
         if isinstance(self.headers, HeaderMap):
-            return 24 + self.headers.size_bytes("2023") + len(self.payload)
-        return 24 + len(block_of(self.headers, "2023")) + len(self.payload)
+            return 24 + self.headers.size_bytes("iggy-2023") + len(self.payload)
+        return 24 + len(block_of(self.headers, "iggy-2023")) + len(self.payload)
 
     @classmethod
     def _read(cls, cursor: Cursor) -> Message:
@@ -174,25 +174,24 @@ class Message(transport.JsonModel):
 
     def _frame(self, now: int) -> Frame:
         origin = now if self.origin_timestamp is None else self.origin_timestamp
-        return Frame(self.id, origin, block_of(self.headers, "tlv"), self.payload)
+        return Frame(self.id, origin, block_of(self.headers, "iggy"), self.payload)
 
-    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> dict[str, Any]:
+    def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
         tree: dict[str, Any] = {"id": self.id, "payload": transport.text_of(self.payload)}
-        if layout == "2023":
-            tree["headers"] = headers_tree(self.headers, layout, canonical=canonical)
+        if format == "iggy-2023":
+            tree["headers"] = headers_tree(self.headers, format, canonical=canonical)
             return tree
         if self.id >= 1 << 64:
             tree["id"] = str(self.id)
         if self.headers:
-            tree["user_headers"] = headers_tree(self.headers, layout, canonical=canonical)
+            tree["user_headers"] = headers_tree(self.headers, format, canonical=canonical)
         return tree
 
     @classmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
-        format = BLOCKS[layout]
+    def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
         fields = transport.fields_of(tree, "a message", ("id", "payload", "headers", "user_headers"), format)
-        payload = fields.base64("payload", padded=layout == "tlv")
-        return cls(fields.identity(), payload, read_headers_tree(fields, layout, validate=validate))
+        payload = fields.base64("payload", padded=format == "iggy")
+        return cls(fields.identity(), payload, read_headers_tree(fields, format, validate=validate))
 
 
 def _identity(given: int | uuid.UUID | None) -> int:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, EncodeError
 from letterhead.iggy.faults import need_bytes, need_unsigned, refuse_value
-from letterhead.iggy.layouts import BLOCKS, Layout, ReadLayout, check_layout, check_read_layout
+from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
 from letterhead.iggy.routing import Identifier, as_identifier
 from letterhead.iggy.wire import Cursor
 
@@ -21,8 +21,8 @@ PollingKind: TypeAlias = Literal["offset", "timestamp", "first", "last", "next"]
 _CONSUMERS: tuple[ConsumerKind, ...] = ("consumer", "consumer_group")
 _STRATEGIES: tuple[PollingKind, ...] = ("offset", "timestamp", "first", "last", "next")
 
-_FIRST_PARTITION = {"2023": 1, "tlv": 0}
-_CONSUMER_FIELD = {"2023": "id", "tlv": "consumer_id"}
+_FIRST_PARTITION = {"iggy-2023": 1, "iggy": 0}
+_CONSUMER_FIELD = {"iggy-2023": "id", "iggy": "consumer_id"}
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class PollMessages:
     --------
     >>> from letterhead.iggy import Consumer, PollingStrategy, PollMessages
     >>> request = PollMessages(Consumer.new(1), "orders", "placed", 1, PollingStrategy.next(), 100, auto_commit=True)
-    >>> PollMessages.from_bytes(request.to_bytes("tlv"), "tlv") == request
+    >>> PollMessages.from_bytes(request.to_bytes("iggy"), "iggy") == request
     True
     >>> print(request.to_json())
     {"id":"1","partition_id":1,"kind":"next","value":"0","count":100,"auto_commit":true}
@@ -212,15 +212,15 @@ class PollMessages:
         self.auto_commit = auto_commit
 
     @classmethod
-    def from_bytes(cls, data: bytes, layout: Layout = "2023") -> PollMessages:
+    def from_bytes(cls, data: bytes, format: Format = "iggy-2023") -> PollMessages:
         """Read the body of a request.
 
         Parameters
         ----------
         data : bytes-like
             The body, without the frame of the protocol around it.
-        layout : {"2023", "tlv"}, default "2023"
-            How it is written: ``2023`` up to 0.7, ``tlv`` since 0.8.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How it is written: ``iggy-2023`` up to 0.7, ``iggy`` since 0.8.
 
         Returns
         -------
@@ -230,7 +230,7 @@ class PollMessages:
         Raises
         ------
         DecodeError
-            If the bytes are not a request in this layout.
+            If the bytes are not a request in this format.
 
         Examples
         --------
@@ -240,15 +240,15 @@ class PollMessages:
         >>> request.strategy, request.partition_id, request.count
         (PollingStrategy(kind='first', value=0), None, 10)
         """
-        check_layout(layout)
-        cursor = Cursor(need_bytes(data, "a request"), BLOCKS[layout])
+        check_format(format)
+        cursor = Cursor(need_bytes(data, "a request"), format)
         consumer = Consumer._read(cursor)
         stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
-        flag = _read_flag(cursor, "partition flag") if layout == "tlv" else True
+        flag = _read_flag(cursor, "partition flag") if format == "iggy" else True
         partition = cursor.number(4, "partition id")
         if partition and not flag:
             cursor.refuse("bad_attributes", f"partition {partition} has a flag that says there is none", back=5)
-        is_none = not flag or (layout == "2023" and partition == 0)
+        is_none = not flag or (format == "iggy-2023" and partition == 0)
         strategy, count = PollingStrategy._read(cursor), cursor.number(4, "count")
         auto_commit = _read_flag(cursor, "auto-commit flag")
         cursor.end("auto-commit flag")
@@ -261,20 +261,20 @@ class PollMessages:
         *,
         stream_id: Identifier | int | str,
         topic_id: Identifier | int | str,
-        layout: ReadLayout = "auto",
+        format: ReadFormat = "iggy-auto",
     ) -> PollMessages:
         """Read the fields of a request of the HTTP interface.
 
         Parameters
         ----------
         text : str or bytes
-            An object. All fields may be absent: ``id`` (``2023``) or ``consumer_id`` (``tlv``), by default 1;
-            ``partition_id``, by default the first one, which is 1 in ``2023`` and 0 in ``tlv``; ``kind`` and ``value``
+            An object. All fields may be absent: ``id`` (``iggy-2023``) or ``consumer_id`` (``iggy``), by default 1;
+            ``partition_id``, by default the first one, which is 1 in ``iggy-2023`` and 0 in ``iggy``; ``kind`` and ``value``
             of the strategy, by default offset 0; ``count``, by default 10; ``auto_commit``, by default false.
         stream_id, topic_id : Identifier, int or str
             The topic, which is in the path of the request.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            The layout of the fields; ``auto`` is ``tlv`` if there is a ``consumer_id``.
+        format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
+            The format of the fields; ``iggy-auto`` is ``iggy`` if there is a ``consumer_id``.
 
         Returns
         -------
@@ -293,13 +293,14 @@ class PollMessages:
         >>> PollMessages.from_json(text, stream_id="orders", topic_id="placed").strategy
         PollingStrategy(kind='offset', value=5)
         """
-        check_read_layout(layout)
-        format = BLOCKS[layout]
+        check_read_format(format)
         names = ("id", "consumer_id", "partition_id", "kind", "value", "count", "auto_commit")
         fields = transport.fields_of(transport.load(text), "the request", names, format)
-        found: Layout = "tlv" if layout == "tlv" or (layout == "auto" and "consumer_id" in fields) else "2023"
+        found: Format = (
+            "iggy" if format == "iggy" or (format == "iggy-auto" and "consumer_id" in fields) else "iggy-2023"
+        )
         if set(fields) & set(_CONSUMER_FIELD.values()) - {_CONSUMER_FIELD[found]}:
-            transport.refuse(f"the consumer of this layout is the field {_CONSUMER_FIELD[found]}", format)
+            transport.refuse(f"the consumer of this format is the field {_CONSUMER_FIELD[found]}", format)
         consumer = Consumer.new(_read_identifier(fields, _CONSUMER_FIELD[found]))
         partition = fields.get("partition_id", _FIRST_PARTITION[found])
         if partition is not None:
@@ -313,13 +314,13 @@ class PollMessages:
         count = fields.number("count", 32, 10)
         return cls(consumer, stream_id, topic_id, partition, strategy, count, auto_commit=auto_commit)
 
-    def to_bytes(self, layout: Layout = "2023") -> bytes:
+    def to_bytes(self, format: Format = "iggy-2023") -> bytes:
         """Write the body of the request.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How: ``2023`` up to 0.7, ``tlv`` since 0.8.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How: ``iggy-2023`` up to 0.7, ``iggy`` since 0.8.
 
         Returns
         -------
@@ -329,25 +330,25 @@ class PollMessages:
         Raises
         ------
         EncodeError
-            If a stream, topic, consumer or partition is 0 in ``2023``, which has no such number (``out_of_range``).
+            If a stream, topic, consumer or partition is 0 in ``iggy-2023``, which has no such number (``out_of_range``).
         """
-        check_layout(layout)
-        self._check(layout)
+        check_format(format)
+        self._check(format)
         partition = (self.partition_id or 0).to_bytes(4, "little")
-        if layout == "tlv":
+        if format == "iggy":
             partition = bytes((self.partition_id is not None,)) + partition
         topic = self.consumer.to_bytes() + self.stream_id.to_bytes() + self.topic_id.to_bytes() + partition
         return topic + self.strategy.to_bytes() + self.count.to_bytes(4, "little") + bytes((self.auto_commit,))
 
-    def to_json(self, layout: Layout = "2023") -> str:
+    def to_json(self, format: Format = "iggy-2023") -> str:
         """Write the fields of the request, which the HTTP interface takes as the query of a GET.
 
         Stream and topic belong into its path. A field that is null is left out of a query.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How: ``2023`` up to 0.7, ``tlv`` since 0.8.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How: ``iggy-2023`` up to 0.7, ``iggy`` since 0.8.
 
         Returns
         -------
@@ -367,20 +368,20 @@ class PollMessages:
         >>> import json
         >>> from letterhead.iggy import PollMessages
         >>> request = PollMessages(1, "orders", "placed", 0)
-        >>> urlencode(json.loads(request.to_json("tlv")) | {"auto_commit": "false"})
+        >>> urlencode(json.loads(request.to_json("iggy")) | {"auto_commit": "false"})
         'consumer_id=1&partition_id=0&kind=offset&value=0&count=10&auto_commit=false'
         """
-        check_layout(layout)
-        self._check(layout)
+        check_format(format)
+        self._check(format)
         identifier = self.consumer.id.value
         if self.consumer.kind != "consumer":
             message = "a consumer group is not carried: the HTTP interface reads for single consumers"
-            raise ConversionError(message, format=BLOCKS[layout], code="field_not_carried")
+            raise ConversionError(message, format=format, code="field_not_carried")
         if isinstance(identifier, str) and transport.read_digits(identifier, 32) is not None:
             message = "the name of the consumer is not carried: it would be read as a number"
-            raise ConversionError(message, format=BLOCKS[layout], code="field_not_carried")
+            raise ConversionError(message, format=format, code="field_not_carried")
         tree = {
-            _CONSUMER_FIELD[layout]: str(identifier),
+            _CONSUMER_FIELD[format]: str(identifier),
             "partition_id": self.partition_id,
             "kind": self.strategy.kind,
             "value": str(self.strategy.value),
@@ -389,16 +390,16 @@ class PollMessages:
         }
         return transport.dump(tree)
 
-    def _check(self, layout: Layout) -> None:
-        if layout == "2023":
-            self.consumer.id._check_2023("consumer", BLOCKS["2023"])
-            self.stream_id._check_2023("stream", BLOCKS["2023"])
-            self.topic_id._check_2023("topic", BLOCKS["2023"])
+    def _check(self, format: Format) -> None:
+        if format == "iggy-2023":
+            self.consumer.id._check_2023("consumer", "iggy-2023")
+            self.stream_id._check_2023("stream", "iggy-2023")
+            self.topic_id._check_2023("topic", "iggy-2023")
             if self.partition_id == 0:
                 message = (
                     "partition 0 does not exist before 0.8: the first partition is 1, and None lets the server choose"
                 )
-                raise EncodeError(message, format=BLOCKS["2023"], code="out_of_range")
+                raise EncodeError(message, format="iggy-2023", code="out_of_range")
 
 
 def _read_flag(cursor: Cursor, field: str) -> bool:

@@ -13,7 +13,7 @@ import letterhead.iggy.json_transport as transport
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map_or_bytes, read_block, read_headers_tree
 from letterhead.iggy.faults import need_bytes, need_unsigned, placed
-from letterhead.iggy.layouts import BLOCKS, POLLED, Layout, ReadLayout, check_layout
+from letterhead.iggy.formats import POLLED, Format, ReadFormat, check_format
 from letterhead.iggy.wire import Cursor, Frame, StoredFrame, begins_batch, read_batches, write_batch
 from letterhead.operations import decode
 from letterhead.operations import messages as messages_of
@@ -46,7 +46,7 @@ _STATES = {state.as_code(): state for state in MessageState}
 class PolledMessage(transport.JsonModel):
     """A message as a server gave it.
 
-    As JSON an object with the fields of the message; in ``tlv`` all but payload and headers are in ``header``.
+    As JSON an object with the fields of the message; in ``iggy`` all but payload and headers are in ``header``.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class PolledMessage(transport.JsonModel):
     headers : HeaderMap, bytes or None
         Its headers; bytes where they could not be read, as those that the sender has encrypted.
     state : MessageState, optional
-        Only in the layout ``2023``, from 0.0.40 on.
+        Only in the format ``iggy-2023``, from 0.0.40 on.
     checksum : int, optional
-        In ``2023``, from 0.0.40 on, the CRC-32 of the payload; in ``tlv`` the XXH3 of the message.
+        In ``iggy-2023``, from 0.0.40 on, the CRC-32 of the payload; in ``iggy`` the XXH3 of the message.
     origin_timestamp : int, optional
-        When the sender made it, in microseconds since 1970, less than 2⁶³; only in ``tlv``.
+        When the sender made it, in microseconds since 1970, less than 2⁶³; only in ``iggy``.
 
     Raises
     ------
@@ -105,19 +105,19 @@ class PolledMessage(transport.JsonModel):
             need_unsigned(given, bits, what)
 
     @classmethod
-    def from_bytes(cls, data: bytes, layout: Layout = "2023", *, validate: bool = True) -> PolledMessage:
+    def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessage:
         """Read one message.
 
         Parameters
         ----------
         data : bytes-like
-            In ``2023`` a message of a reply, with or without state and checksum; in ``tlv`` one with the header of 64
+            In ``iggy-2023`` a message of a reply, with or without state and checksum; in ``iggy`` one with the header of 64
             bytes, as in replies of 0.8.3 to 0.10.
-        layout : {"2023", "tlv"}, default "2023"
-            The layout of the message.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            The format of the message.
         validate : bool, default True
             Whether a wrong CRC-32 raises. If False, it is returned as it is, as Iggy's library does. The checksum of
-            ``tlv`` is never verified here.
+            ``iggy`` is never verified here.
 
         Returns
         -------
@@ -129,22 +129,22 @@ class PolledMessage(transport.JsonModel):
         DecodeError
             If the bytes are not one message.
         """
-        check_layout(layout)
-        if layout == "tlv":
-            return cls._from_envelope(decode(data, "iggy-message"))
+        check_format(format)
+        if format == "iggy":
+            return cls._from_message(decode(data, "iggy-message"))
         read = _read_2023(need_bytes(data, "a message"), validate=validate)
         if len(read) != 1:
             message = f"{len(read)} messages where one was expected"
-            raise DecodeError(message, format=POLLED["2023"], code="wrong_size")
+            raise DecodeError(message, format=POLLED["iggy-2023"], code="wrong_size")
         return read[0]
 
-    def to_bytes(self, layout: Layout = "2023") -> bytes:
+    def to_bytes(self, format: Format = "iggy-2023") -> bytes:
         """Write the message as a server does.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            ``2023`` with or without state and checksum, as the message has them; ``tlv`` with the header of 64 bytes.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            ``iggy-2023`` with or without state and checksum, as the message has them; ``iggy`` with the header of 64 bytes.
 
         Returns
         -------
@@ -156,15 +156,15 @@ class PolledMessage(transport.JsonModel):
         EncodeError
             If a number does not fit its field (``out_of_range``), or the headers are too large (``too_large``).
         ConversionError
-            If the layout has no place for a key or a kind.
+            If the format has no place for a key or a kind.
         """
-        check_layout(layout)
+        check_format(format)
         self._check_numbers()
-        block = block_of(self.headers, layout)
+        block = block_of(self.headers, format)
         sizes = len(block).to_bytes(4, "little"), len(self.payload).to_bytes(4, "little")
         offset, timestamp = self.offset.to_bytes(8, "little"), self.timestamp.to_bytes(8, "little")
         identity = self.id.to_bytes(16, "little")
-        if layout == "tlv":
+        if format == "iggy":
             origin = (self.origin_timestamp or 0).to_bytes(8, "little")
             times = offset + timestamp + origin
             head = (self.checksum or 0).to_bytes(8, "little") + identity + times + b"".join(sizes) + bytes(8)
@@ -193,7 +193,7 @@ class PolledMessage(transport.JsonModel):
         )
 
     @classmethod
-    def _from_envelope(cls, read: Any) -> PolledMessage:
+    def _from_message(cls, read: Any) -> PolledMessage:
         fields = read._asdict()
         state, checksum = fields.get("state"), fields.get("checksum")
         return cls(
@@ -224,10 +224,10 @@ class PolledMessage(transport.JsonModel):
         payload = cursor.take(cursor.number(4, "payload length"), "payload")
         return cls(offset, timestamp, identity, payload, headers, state, checksum)
 
-    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> dict[str, Any]:
+    def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
         payload = transport.text_of(self.payload)
-        headers = headers_tree(self.headers, layout, canonical=canonical)
-        if layout == "2023":
+        headers = headers_tree(self.headers, format, canonical=canonical)
+        if format == "iggy-2023":
             state = {} if self.state is None else {"state": str(self.state)}
             checksum = {} if self.state is None else {"checksum": self._crc()}
             front = {"offset": self.offset, **state, "timestamp": self.timestamp, "id": self.id, **checksum}
@@ -238,18 +238,17 @@ class PolledMessage(transport.JsonModel):
             "offset": self.offset,
             "timestamp": self.timestamp,
             "origin_timestamp": self.origin_timestamp or 0,
-            "user_headers_length": len(block_of(self.headers, "tlv")),
+            "user_headers_length": len(block_of(self.headers, "iggy")),
             "payload_length": len(self.payload),
             "reserved": 0,
         }
         return {"header": header, "payload": payload, "user_headers": headers or []}
 
     @classmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
-        format = BLOCKS[layout]
+    def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
         names = ("header", "offset", "state", "timestamp", "id", "checksum", "headers", "user_headers", "payload")
         fields = transport.fields_of(tree, "a message", names, format)
-        if layout == "tlv" or (layout == "auto" and "header" in fields):
+        if format == "iggy" or (format == "iggy-auto" and "header" in fields):
             return cls._from_tlv_tree(fields, validate=validate)
         state = fields.one_of("state", map(str, MessageState)) if fields.get("state") is not None else None
         return cls(
@@ -257,7 +256,7 @@ class PolledMessage(transport.JsonModel):
             timestamp=fields.number("timestamp", 63),
             id=fields.identity(),
             payload=fields.base64("payload"),
-            headers=read_headers_tree(fields, "2023", validate=validate),
+            headers=read_headers_tree(fields, "iggy-2023", validate=validate),
             state=None if state is None else MessageState(state),
             checksum=None if state is None else fields.number("checksum", 32),
         )
@@ -265,7 +264,7 @@ class PolledMessage(transport.JsonModel):
     @classmethod
     def _from_tlv_tree(cls, fields: transport.Fields, *, validate: bool) -> Self:
         header = transport.fields_of(fields.need("header"), "the field header", _HEADER_FIELDS, fields.format)
-        headers = read_headers_tree(fields, "tlv", validate=validate)
+        headers = read_headers_tree(fields, "iggy", validate=validate)
         return cls(
             offset=header.number("offset", 63),
             timestamp=header.number("timestamp", 63),
@@ -307,20 +306,20 @@ class PolledMessages(transport.JsonModel):
     current_offset: int | None = None
 
     @classmethod
-    def from_bytes(cls, data: bytes, layout: Layout = "2023", *, validate: bool = True) -> PolledMessages:
+    def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessages:
         """Read the body of a reply.
 
         Parameters
         ----------
         data : bytes-like
-            The body, without the frame of the protocol around it. A reply of ``2023`` begins with the number of
-            messages (the first releases) or with partition, last offset and number of messages. A reply of ``tlv``
-            begins with these three; the newest releases add 24 bytes. The layout of the prefix, and in ``2023``
+            The body, without the frame of the protocol around it. A reply of ``iggy-2023`` begins with the number of
+            messages (the first releases) or with partition, last offset and number of messages. A reply of ``iggy``
+            begins with these three; the newest releases add 24 bytes. The format of the prefix, and in ``iggy-2023``
             whether messages have a state and a checksum, is detected.
-        layout : {"2023", "tlv"}, default "2023"
-            How it is written: ``2023`` up to 0.6, ``tlv`` since 0.11.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How it is written: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11.
         validate : bool, default True
-            Whether a wrong checksum raises, and in ``tlv`` headers that cannot be read. If False, checksums are
+            Whether a wrong checksum raises, and in ``iggy`` headers that cannot be read. If False, checksums are
             returned as they are and such headers as bytes.
 
         Returns
@@ -339,34 +338,33 @@ class PolledMessages(transport.JsonModel):
         >>> PolledMessages.from_bytes(bytes(4))
         PolledMessages(messages=[], partition_id=None, current_offset=None)
         """
-        check_layout(layout)
+        check_format(format)
         data = need_bytes(data, "a reply")
-        if layout == "tlv":
+        if format == "iggy":
             return cls._read_tlv(data, validate=validate)
         return cls._read_2023(data, validate=validate)
 
     @classmethod
-    def _from_tree(cls, tree: Any, layout: ReadLayout, *, validate: bool) -> Self:
-        format = BLOCKS[layout]
+    def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
         if isinstance(tree, list) and not isinstance(tree, transport.Pairs):
             tree = transport.Pairs([("messages", tree)])
         fields = transport.fields_of(tree, "the reply", ("partition_id", "current_offset", "messages"), format)
         messages = []
         for index, each in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
             with placed(0, f"message {index}: "):
-                messages.append(PolledMessage._from_tree(each, layout, validate=validate))
+                messages.append(PolledMessage._from_tree(each, format, validate=validate))
         partition = None if fields.get("partition_id") is None else fields.number("partition_id", 32)
         current = None if fields.get("current_offset") is None else fields.number("current_offset", 64)
         return cls(messages, partition, current)
 
-    def to_bytes(self, layout: Layout = "2023") -> bytes:
+    def to_bytes(self, format: Format = "iggy-2023") -> bytes:
         """Write the body of the reply as a server does.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How: ``2023`` up to 0.6, ``tlv`` since 0.11. A reply of ``2023`` without partition and current offset
-            begins with the number of messages; otherwise a missing one is written as 0. In ``tlv`` messages of one
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11. A reply of ``iggy-2023`` without partition and current offset
+            begins with the number of messages; otherwise a missing one is written as 0. In ``iggy`` messages of one
             time with consecutive offsets share a batch, and all checksums are computed.
 
         Returns
@@ -380,7 +378,7 @@ class PolledMessages(transport.JsonModel):
             If a number does not fit its field (``out_of_range``), only some messages have a state
             (``bad_attributes``), or headers are too large (``too_large``).
         ConversionError
-            If the layout has no place for a key or a kind.
+            If the format has no place for a key or a kind.
 
         Examples
         --------
@@ -388,27 +386,27 @@ class PolledMessages(transport.JsonModel):
         >>> message = PolledMessage(offset=5, timestamp=1767225600000000, id=7, payload=b"hello")
         >>> len(PolledMessages([message]).to_bytes()), len(PolledMessages([message], 1, 5).to_bytes())
         (49, 61)
-        >>> len(PolledMessages([message], 0, 5).to_bytes("tlv"))
+        >>> len(PolledMessages([message], 0, 5).to_bytes("iggy"))
         325
         """
-        check_layout(layout)
+        check_format(format)
         self._check_numbers()
         prefix = struct.pack("<IQ", self.partition_id or 0, self.current_offset or 0)
-        if layout == "tlv":
+        if format == "iggy":
             messages = b"".join(map(self._write_batch, self._batches()))
         else:
             prefix = b"" if self._is_unplaced else prefix
             if len({message.state is None for message in self.messages}) > 1:
                 message = "some messages have a state and some have none; in one reply all or none must have it"
-                raise EncodeError(message, format=POLLED["2023"], code="bad_attributes")
+                raise EncodeError(message, format=POLLED["iggy-2023"], code="bad_attributes")
             messages = b"".join(message.to_bytes() for message in self.messages)
         return prefix + len(self.messages).to_bytes(4, "little") + messages
 
-    def _to_tree(self, layout: Layout, *, canonical: bool = False) -> Any:
-        count = {"count": len(self.messages)} if layout == "tlv" else {}
+    def _to_tree(self, format: Format, *, canonical: bool = False) -> Any:
+        count = {"count": len(self.messages)} if format == "iggy" else {}
         front = {"partition_id": self.partition_id or 0, "current_offset": self.current_offset or 0, **count}
-        messages = [message._to_tree(layout, canonical=canonical) for message in self.messages]
-        if layout == "2023" and self._is_unplaced:
+        messages = [message._to_tree(format, canonical=canonical) for message in self.messages]
+        if format == "iggy-2023" and self._is_unplaced:
             return messages
         return {**front, "messages": messages}
 
@@ -424,7 +422,7 @@ class PolledMessages(transport.JsonModel):
             message._check_numbers()
 
     def _batches(self) -> Iterator[list[PolledMessage]]:
-        """Divide the messages into those that a batch of ``tlv`` can hold."""
+        """Divide the messages into those that a batch of ``iggy`` can hold."""
         batch: list[PolledMessage] = []
         low = high = 0
         for message in self.messages:
@@ -443,7 +441,7 @@ class PolledMessages(transport.JsonModel):
 
     def _write_batch(self, messages: list[PolledMessage]) -> bytes:
         frames = [
-            Frame(message.id, message.origin_timestamp or 0, block_of(message.headers, "tlv"), message.payload)
+            Frame(message.id, message.origin_timestamp or 0, block_of(message.headers, "iggy"), message.payload)
             for message in messages
         ]
         partition, first = self.partition_id or 0, messages[0]
@@ -451,7 +449,7 @@ class PolledMessages(transport.JsonModel):
 
     @classmethod
     def _read_2023(cls, data: bytes, *, validate: bool) -> PolledMessages:
-        cursor, start = Cursor(data, POLLED["2023"]), _prefix_bytes(data)
+        cursor, start = Cursor(data, POLLED["iggy-2023"]), _prefix_bytes(data)
         partition = None if start == 4 else cursor.number(4, "partition")
         current = None if start == 4 else cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
@@ -462,12 +460,12 @@ class PolledMessages(transport.JsonModel):
 
     @classmethod
     def _read_tlv(cls, data: bytes, *, validate: bool) -> PolledMessages:
-        cursor = Cursor(data, POLLED["tlv"])
+        cursor = Cursor(data, POLLED["iggy"])
         partition, current = cursor.number(4, "partition"), cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
         if validate:
             # The format knows how long the prefix is, and passes over it.
-            messages = [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["tlv"])]
+            messages = [PolledMessage._from_message(read) for read in messages_of(data, POLLED["iggy"])]
         else:
             if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
                 cursor.take(24, "partition context")
@@ -478,8 +476,8 @@ class PolledMessages(transport.JsonModel):
 
 def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
     if validate:
-        return [PolledMessage._from_envelope(read) for read in messages_of(data, POLLED["2023"])]
-    cursor = Cursor(data, POLLED["2023"])
+        return [PolledMessage._from_message(read) for read in messages_of(data, POLLED["iggy-2023"])]
+    cursor = Cursor(data, POLLED["iggy-2023"])
     with_state = _has_state(data)
     messages: list[PolledMessage] = []
     while cursor.left:
@@ -489,7 +487,7 @@ def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
 
 
 class _Framing(NamedTuple):
-    """How the messages of ``2023`` divide bytes, read with or without state and checksum."""
+    """How the messages of ``iggy-2023`` divide bytes, read with or without state and checksum."""
 
     messages: int
     to_the_end: bool
@@ -498,7 +496,7 @@ class _Framing(NamedTuple):
 
 
 def _framing(data: bytes, *, with_state: bool) -> _Framing:
-    cursor = Cursor(data, POLLED["2023"])
+    cursor = Cursor(data, POLLED["iggy-2023"])
     count, plausible = 0, True
     try:
         while cursor.left:
@@ -515,7 +513,7 @@ def _framing(data: bytes, *, with_state: bool) -> _Framing:
 
 
 def _has_state(data: bytes) -> bool:
-    """Return whether messages of ``2023`` have a state and a checksum, by the rule of ``iggy-polled-2023``."""
+    """Return whether messages of ``iggy-2023`` have a state and a checksum, by the rule of ``iggy-polled-2023``."""
     given, without = _framing(data, with_state=True), _framing(data, with_state=False)
     if without.to_the_end:
         return given.to_the_end and given.plausible
@@ -536,4 +534,4 @@ def _prefix_bytes(data: bytes) -> int:
 def _check_count(cursor: Cursor, announced: int, found: int) -> None:
     if found != announced:
         message = f"{announced} messages are announced and {found} are there"
-        raise DecodeError(message, format=cursor.format, code="wrong_size", offset=0 if cursor.at == 4 else 12)
+        raise DecodeError(message, format=cursor.format, code="wrong_size", byte_offset=0 if cursor.at == 4 else 12)

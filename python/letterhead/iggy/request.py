@@ -11,8 +11,8 @@ import letterhead.iggy.json_transport as transport
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.carried import as_map, map_or_bytes
 from letterhead.iggy.faults import need_bytes, placed
+from letterhead.iggy.formats import MESSAGES, Format, ReadFormat, check_format, check_read_format
 from letterhead.iggy.headers import HeaderMap
-from letterhead.iggy.layouts import BLOCKS, MESSAGES, Layout, ReadLayout, check_layout, check_read_layout
 from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.message import Message
 from letterhead.iggy.routing import Identifier, Partitioning, as_identifier
@@ -61,17 +61,17 @@ class SendMessages:
         self.messages = list(messages)
 
     @classmethod
-    def from_bytes(cls, data: bytes, layout: Layout = "2023", *, validate: bool = True) -> SendMessages:
+    def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> SendMessages:
         """Read the body of a request.
 
         Parameters
         ----------
         data : bytes-like
             The body, without the frame of the protocol around it.
-        layout : {"2023", "tlv"}, default "2023"
-            How it is written: ``2023`` up to 0.6, ``tlv`` since 0.11.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How it is written: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11.
         validate : bool, default True
-            Whether wrong checksums, which ``tlv`` has, are refused, and headers that cannot be read. Without, such
+            Whether wrong checksums, which ``iggy`` has, are refused, and headers that cannot be read. Without, such
             headers are given as bytes.
 
         Returns
@@ -84,9 +84,9 @@ class SendMessages:
         DecodeError
             If the bytes are not that.
         """
-        check_layout(layout)
+        check_format(format)
         data = need_bytes(data, "a request")
-        return cls._read_batch(data, validate=validate) if layout == "tlv" else cls._read(data)
+        return cls._read_batch(data, validate=validate) if format == "iggy" else cls._read(data)
 
     @classmethod
     def from_json(
@@ -95,7 +95,7 @@ class SendMessages:
         *,
         stream_id: Identifier | int | str,
         topic_id: Identifier | int | str,
-        layout: ReadLayout = "auto",
+        format: ReadFormat = "iggy-auto",
         validate: bool = True,
     ) -> SendMessages:
         """Read the body of a request as JSON has it.
@@ -106,8 +106,8 @@ class SendMessages:
             An object with ``partitioning`` and ``messages``.
         stream_id, topic_id : Identifier, int or str
             Where to: the path of the request says it, its body does not.
-        layout : {"auto", "2023", "tlv"}, default "auto"
-            Which layout the messages have to have.
+        format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
+            Which format the messages have to have.
         validate : bool, default True
             Whether headers are checked as those in bytes are.
 
@@ -121,23 +121,22 @@ class SendMessages:
         DecodeError
             If the text is not that.
         """
-        check_read_layout(layout)
-        format = BLOCKS[layout]
+        check_read_format(format)
         fields = transport.fields_of(transport.load(text), "the request", ("partitioning", "messages"), format)
         partitioning = Partitioning._from_tree(fields.need("partitioning"), format)
         messages = []
         for index, tree in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
             with placed(0, f"message {index}: "):
-                messages.append(Message._from_tree(tree, layout, validate=validate))
+                messages.append(Message._from_tree(tree, format, validate=validate))
         return cls(stream_id, topic_id, partitioning, messages)
 
-    def to_bytes(self, layout: Layout = "2023", *, validate: bool = True) -> bytes:
+    def to_bytes(self, format: Format = "iggy-2023", *, validate: bool = True) -> bytes:
         """Write the body of the request.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            How: ``2023`` up to 0.6, ``tlv`` since 0.11.
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            How: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11.
         validate : bool, default True
             Whether to refuse first what servers refuse.
 
@@ -151,25 +150,25 @@ class SendMessages:
         EncodeError
             If servers refuse the request.
         ConversionError
-            If the layout has no place for a key or a kind.
+            If the format has no place for a key or a kind.
         """
-        check_layout(layout)
+        check_format(format)
         if validate:
-            self.validate(layout)
+            self.validate(format)
         routing = self.stream_id.to_bytes() + self.topic_id.to_bytes() + self.partitioning.to_bytes()
-        if layout == "2023":
+        if format == "iggy-2023":
             return routing + b"".join(message.to_bytes() for message in self.messages)
         now = time.time_ns() // 1000
         metadata = routing + len(self.messages).to_bytes(4, "little")
         batch = write_batch([message._frame(now) for message in self.messages])
         return len(metadata).to_bytes(4, "little") + metadata + batch
 
-    def to_json(self, layout: Layout = "2023", *, canonical: bool = False) -> str:
+    def to_json(self, format: Format = "iggy-2023", *, canonical: bool = False) -> str:
         """Write the body of the request as JSON has it; stream and topic belong into its path.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
             How.
         canonical : bool, default False
             Whether headers are written in canonical order.
@@ -179,18 +178,18 @@ class SendMessages:
         str
             The text, without spaces.
         """
-        check_layout(layout)
-        messages = [message._to_tree(layout, canonical=canonical) for message in self.messages]
+        check_format(format)
+        messages = [message._to_tree(format, canonical=canonical) for message in self.messages]
         return transport.dump({"partitioning": self.partitioning._to_tree(), "messages": messages})
 
-    def validate(self, layout: Layout = "2023") -> None:
+    def validate(self, format: Format = "iggy-2023") -> None:
         """Refuse a request that servers refuse.
 
         Parameters
         ----------
-        layout : {"2023", "tlv"}, default "2023"
-            Whose limits: in ``2023`` 100,000 bytes of header values and 10,000,000 of payload in all messages
-            together, and no number 0 for a stream or topic; in ``tlv`` 100,000 bytes of headers and 64,000,000 of
+        format : {"iggy-2023", "iggy"}, default "iggy-2023"
+            Whose limits: in ``iggy-2023`` 100,000 bytes of header values and 10,000,000 of payload in all messages
+            together, and no number 0 for a stream or topic; in ``iggy`` 100,000 bytes of headers and 64,000,000 of
             payload in each, and no message without payload.
 
         Raises
@@ -198,26 +197,26 @@ class SendMessages:
         EncodeError
             If there are no messages (``empty_value``), no payload (``empty_value``), or too much (``too_large``).
         """
-        check_layout(layout)
+        check_format(format)
         if not self.messages:
-            raise EncodeError("the request has no messages", format=MESSAGES[layout], code="empty_value")
-        if layout == "2023":
+            raise EncodeError("the request has no messages", format=MESSAGES[format], code="empty_value")
+        if format == "iggy-2023":
             self._validate_2023()
             return
         for index, message in enumerate(self.messages):
             with placed(0, f"message {index}: "):
-                message.validate(layout)
+                message.validate(format)
 
     def _validate_2023(self) -> None:
-        self.stream_id._check_2023("stream", MESSAGES["2023"])
-        self.topic_id._check_2023("topic", MESSAGES["2023"])
+        self.stream_id._check_2023("stream", MESSAGES["iggy-2023"])
+        self.topic_id._check_2023("topic", MESSAGES["iggy-2023"])
         maps = [message.headers for message in self.messages if isinstance(message.headers, HeaderMap)]
-        check_header_bytes(sum(headers.value_bytes() for headers in maps), "2023")
-        check_payload(sum(message.length for message in self.messages), "2023")
+        check_header_bytes(sum(headers.value_bytes() for headers in maps), "iggy-2023")
+        check_payload(sum(message.length for message in self.messages), "iggy-2023")
 
     @classmethod
     def _read(cls, data: bytes) -> SendMessages:
-        cursor = Cursor(data, MESSAGES["2023"])
+        cursor = Cursor(data, MESSAGES["iggy-2023"])
         stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
         partitioning = Partitioning._read(cursor)
         messages: list[Message] = []
@@ -228,7 +227,7 @@ class SendMessages:
 
     @classmethod
     def _read_batch(cls, data: bytes, *, validate: bool) -> SendMessages:
-        cursor = Cursor(data, MESSAGES["tlv"])
+        cursor = Cursor(data, MESSAGES["iggy"])
         size = cursor.number(4, "metadata length")
         start = cursor.at
         stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
@@ -238,7 +237,7 @@ class SendMessages:
             cursor.refuse("wrong_size", f"metadata of {size} bytes has {cursor.at - start}", back=cursor.at)
         if validate:
             with placed(cursor.at):
-                messages = [_from_envelope(read) for read in messages_of(data[cursor.at :], MESSAGES["tlv"])]
+                messages = [_from_message(read) for read in messages_of(data[cursor.at :], MESSAGES["iggy"])]
         else:
             messages = [
                 Message(frame.id, frame.payload, map_or_bytes(frame.headers), origin_timestamp=frame.origin_timestamp)
@@ -246,10 +245,10 @@ class SendMessages:
             ]
         if len(messages) != count:
             message = f"{count} messages are announced and {len(messages)} are there"
-            raise DecodeError(message, format=MESSAGES["tlv"], code="wrong_size", offset=size)
+            raise DecodeError(message, format=MESSAGES["iggy"], code="wrong_size", byte_offset=size)
         return cls(stream, topic, partitioning, messages)
 
 
-def _from_envelope(read: Any) -> Message:
+def _from_message(read: Any) -> Message:
     identity = int.from_bytes(read.id, "big")
     return Message(identity, read.payload, as_map(read.headers), origin_timestamp=read.origin_timestamp)

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
-from letterhead.envelope import Envelope
 from letterhead.errors import check_name
+from letterhead.message import Message
 
 __all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "latest_offsets", "should_retain"]
 
@@ -25,12 +25,12 @@ DELETE_RETENTION_MS = 86_400_000
 """A day, as ``delete.retention.ms`` of Kafka is when nothing else is said."""
 
 
-def is_delete(message: Envelope) -> bool:
+def is_delete(message: Message) -> bool:
     """Say whether a message deletes its key.
 
     Parameters
     ----------
-    message : Envelope
+    message : Message
         A message as ``kip82-message*`` has it.
 
     Returns
@@ -41,19 +41,19 @@ def is_delete(message: Envelope) -> bool:
     Examples
     --------
     >>> import letterhead as lh
-    >>> delete = lh.Envelope(key=b"k", headers={5: b"audit"}, value=b"why", tombstone=True)
+    >>> delete = lh.Message(key=b"k", headers={5: b"audit"}, value=b"why", tombstone=True)
     >>> is_delete(lh.decode(lh.encode(delete, "kip82-message-wrapper"), "kip82-message-wrapper"))
     True
     """
     return bool(message.tombstone) or (message.value is None and message.headers is None)
 
 
-def latest_offsets(messages: Iterable[Envelope]) -> dict[bytes, int]:
+def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
     """Give the highest offset of every key.
 
     Parameters
     ----------
-    messages : iterable of Envelope
+    messages : iterable of Message
         Messages of one partition, in any order.
 
     Returns
@@ -64,7 +64,7 @@ def latest_offsets(messages: Iterable[Envelope]) -> dict[bytes, int]:
     Examples
     --------
     >>> import letterhead as lh
-    >>> latest_offsets([lh.Envelope(key=b"a", offset=0), lh.Envelope(key=None, offset=1), lh.Envelope(key=b"a", offset=2)])
+    >>> latest_offsets([lh.Message(key=b"a", offset=0), lh.Message(key=None, offset=1), lh.Message(key=b"a", offset=2)])
     {b'a': 2}
     """
     latest: dict[bytes, int] = {}
@@ -99,12 +99,12 @@ def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RET
     return (time.time_ns() // 1_000_000 if now is None else now) - delete_retention_ms
 
 
-def should_retain(message: Envelope, latest: Mapping[bytes, int], horizon: int, *, keyless: Keyless = "keep") -> bool:
+def should_retain(message: Message, latest: Mapping[bytes, int], horizon: int, *, keyless: Keyless = "keep") -> bool:
     """Say whether compaction keeps a message.
 
     Parameters
     ----------
-    message : Envelope
+    message : Message
         A message as ``kip82-message*`` has it.
     latest : mapping of bytes to int
         The highest offset of every key, as :func:`latest_offsets` gives it.
@@ -127,7 +127,7 @@ def should_retain(message: Envelope, latest: Mapping[bytes, int], horizon: int, 
     Examples
     --------
     >>> import letterhead as lh
-    >>> gone = lh.Envelope(key=b"a", offset=7, timestamp=1000, value=None, headers={"why": b"gdpr"}, tombstone=True)
+    >>> gone = lh.Message(key=b"a", offset=7, timestamp=1000, value=None, headers={"why": b"gdpr"}, tombstone=True)
     >>> [should_retain(gone, latest, horizon) for latest, horizon in [({b"a": 7}, 999), ({b"a": 7}, 1000), ({b"a": 8}, 0)]]
     [True, False, False]
     """

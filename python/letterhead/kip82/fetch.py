@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
-from letterhead.envelope import Envelope
 from letterhead.kip82 import wire
 from letterhead.kip82.layouts import Layout
 from letterhead.kip82.requests import Body, Partition, Topic, name_of, topics_of
 from letterhead.kip82.versions import VERSIONS, set_format
+from letterhead.message import Message
 from letterhead.operations import messages
 
 __all__ = ["AskedPartition", "FetchRequest", "FetchResponse", "FetchedPartition"]
@@ -179,7 +179,7 @@ class FetchResponse(Body):
     topics: tuple[Topic[FetchedPartition], ...]
     throttle_time_ms: int = 0
 
-    def messages(self, layout: Layout = "typed") -> Iterator[Envelope]:
+    def messages(self, layout: Layout = "typed") -> Iterator[Message]:
         """Read all messages of all partitions.
 
         Parameters
@@ -189,7 +189,7 @@ class FetchResponse(Body):
 
         Yields
         ------
-        Envelope
+        Message
             The messages.
 
         Raises

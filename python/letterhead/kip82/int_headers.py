@@ -244,5 +244,7 @@ def _check_order(headers: core.Headers) -> None:
             message = (
                 f"key {key} comes after key {before}, and in_order=True was passed: leave it out to read any order"
             )
-            raise DecodeError(message, format=BLOCKS["int"], code="not_in_order", offset=at, header=index, key=str(key))
+            raise DecodeError(
+                message, format=BLOCKS["int"], code="not_in_order", byte_offset=at, header=index, key=str(key)
+            )
         at, before = at + _KEY_AND_LENGTH.size + len(value or b""), key

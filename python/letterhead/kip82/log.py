@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from letterhead._context_managers import Closing
-from letterhead.envelope import Envelope
 from letterhead.errors import (
     ConversionError,
     Damage,
@@ -42,6 +41,7 @@ from letterhead.kip82.versions import (
     pack,
     write_message,
 )
+from letterhead.message import Message
 from letterhead.results import Kinds
 
 __all__ = ["Compacted", "MessageLog"]
@@ -206,12 +206,12 @@ class MessageLog(Closing):
 
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def append(self, messages: Iterable[Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]]) -> range:
+    def append(self, messages: Iterable[Message | Mapping[str, Any] | ProducerRecord[Any, Any]]) -> range:
         """Append messages: all of them, or none.
 
         Parameters
         ----------
-        messages : iterable of Envelope, mapping or ProducerRecord
+        messages : iterable of Message, mapping or ProducerRecord
             The fields of ``kip82-message*``: key, value, headers, timestamp (milliseconds; by default now), tombstone in the
             wrapper layout. Offset and checksum are the log's. Messages of another magic than the log writes are
             converted to it. Records must be of the log's topic and layout.
@@ -249,7 +249,7 @@ class MessageLog(Closing):
         self._interceptors.around(map(self._record, messages), write)
         return offsets
 
-    def _record(self, given: Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+    def _record(self, given: Message | Mapping[str, Any] | ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
         """Return a message that was handed in as the record that interceptors see."""
         if isinstance(given, ProducerRecord):
             return given
@@ -260,7 +260,7 @@ class MessageLog(Closing):
             fields[name] = value
         if fields["magic"] == 0:
             fields["timestamp"] = -1  # magic 0 has none, and the present is not it
-        message = convert_up(Envelope(**fields), self.layout)
+        message = convert_up(Message(**fields), self.layout)
         return ProducerRecord(
             self.topic,
             message.key,
@@ -272,7 +272,7 @@ class MessageLog(Closing):
         )
 
     def _append(
-        self, messages: Iterable[Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]], now: int | None = None
+        self, messages: Iterable[Message | Mapping[str, Any] | ProducerRecord[Any, Any]], now: int | None = None
     ) -> range:
         with self._store.guard:
             self._store.check_open(writing=True)
@@ -282,10 +282,10 @@ class MessageLog(Closing):
                 fields = {**dict.fromkeys(_FIELDS), **self._said(given), "offset": self._store.next_offset + number}
                 if fields["timestamp"] is None and fields["magic"] != 0:
                     fields["timestamp"] = now
-                cells.append(self._cell(Envelope(**fields), self.layout, now))
+                cells.append(self._cell(Message(**fields), self.layout, now))
             return self._store.write(self._frames(cells))
 
-    def _said(self, given: Envelope | Mapping[str, Any] | ProducerRecord[Any, Any]) -> Mapping[str, Any]:
+    def _said(self, given: Message | Mapping[str, Any] | ProducerRecord[Any, Any]) -> Mapping[str, Any]:
         """Give the fields of a message that was handed in."""
         if isinstance(given, ProducerRecord):
             if (given.topic, given.layout) != (self.topic, self.layout) or given.partition not in (
@@ -297,7 +297,7 @@ class MessageLog(Closing):
                     f"{given.topic}, partition {given.partition}, in the layout {given.layout}"
                 )
             given = given.to_message()
-        return given._asdict() if isinstance(given, Envelope) else given
+        return given._asdict() if isinstance(given, Message) else given
 
     def flush(self) -> None:
         """Make the disk have everything that was appended.
@@ -368,7 +368,7 @@ class MessageLog(Closing):
         offsets = self._store.write(self._frames(cells))
         return ProducedPartition(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
-    def _cell(self, message: Envelope, layout: Layout, now: int) -> bytes:
+    def _cell(self, message: Message, layout: Layout, now: int) -> bytes:
         """Write one message for the log, not compressed; a message of an older magic gets no headers."""
         old = message.magic is not None and message.magic < 2
         layout = self.layout if old else layout
@@ -390,7 +390,7 @@ class MessageLog(Closing):
             )
         return cell
 
-    def _older_cell(self, message: Envelope) -> bytes:
+    def _older_cell(self, message: Message) -> bytes:
         """Write a message of magic 0 or 1, which have no headers, and no value in a delete."""
         magic = self.message_format_version
         older = convert_down(message, magic)
@@ -420,7 +420,7 @@ class MessageLog(Closing):
 
     # Reading ------------------------------------------------------------------------------------------------------
 
-    def scan(self, start: int = 0, *, on_damage: Callable[[Damage], object] | None = None) -> Iterator[Envelope]:
+    def scan(self, start: int = 0, *, on_damage: Callable[[Damage], object] | None = None) -> Iterator[Message]:
         """Read messages, up to the last one there was when reading began.
 
         Parameters
@@ -433,7 +433,7 @@ class MessageLog(Closing):
 
         Yields
         ------
-        Envelope
+        Message
             The messages, with the fields of ``kip82-message*``.
 
         Raises
@@ -575,7 +575,7 @@ class MessageLog(Closing):
 
     def _check_crossing(self) -> None:
         """Refuse kinds that make no sense between the layouts, before a request meets them."""
-        nothing = Envelope(**dict.fromkeys(("offset", *_FIELDS)))
+        nothing = Message(**dict.fromkeys(("offset", *_FIELDS)))
         for version in VERSIONS:
             other = layout_of(version, self.layout) or self.layout
             if other != self.layout:

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from letterhead.envelope import Envelope
 from letterhead.errors import ConversionError, check_name
 from letterhead.kip82 import wire
 from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
 from letterhead.kip82.requests import Body, Partition, Topic, name_of, topics_of
 from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of, set_format
+from letterhead.message import Message
 from letterhead.operations import batch, messages
 
 __all__ = ["ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition"]
@@ -42,7 +42,7 @@ class SentPartition:
     partition: int
     message_set: bytes
 
-    def messages(self, version: int, layout: Layout = "typed") -> Iterator[Envelope]:
+    def messages(self, version: int, layout: Layout = "typed") -> Iterator[Message]:
         """Open the set, as :func:`letterhead.messages` does."""
         return messages(self.message_set, set_format(version, layout))
 
@@ -78,7 +78,7 @@ class ProduceRequest(Body):
     --------
     >>> import letterhead as lh
     >>> from letterhead.kip82 import ProduceRequest
-    >>> sent = [lh.Envelope(key=b"k", value=b"v", headers={"n": lh.Int8(1)})]
+    >>> sent = [lh.Message(key=b"k", value=b"v", headers={"n": lh.Int8(1)})]
     >>> request = ProduceRequest.of("orders", 0, sent, version=4)
     >>> request
     <produce request 4: orders-0: 51 bytes>
@@ -98,7 +98,7 @@ class ProduceRequest(Body):
         cls,
         topic: str,
         partition: int,
-        messages: Iterable[Envelope | Mapping[str, Any]],
+        messages: Iterable[Message | Mapping[str, Any]],
         *,
         version: int,
         layout: Layout = "typed",
@@ -113,7 +113,7 @@ class ProduceRequest(Body):
             Name of the topic.
         partition : int
             Number of the partition.
-        messages : iterable of Envelope or mapping
+        messages : iterable of Message or mapping
             The messages. Offsets are 0, 1, … as the log gives its own.
         version : int
             0 to 4. Up to 2, messages carry no headers, and one with headers is refused.
@@ -139,8 +139,8 @@ class ProduceRequest(Body):
         check_name("codec", codec, CODECS)
         sent = []
         for offset, given in enumerate(messages):
-            fields = given._asdict() if isinstance(given, Envelope) else dict(given)
-            message = Envelope(**{**fields, "offset": offset, "magic": MAGIC[version], "crc": None})
+            fields = given._asdict() if isinstance(given, Message) else dict(given)
+            message = Message(**{**fields, "offset": offset, "magic": MAGIC[version], "crc": None})
             if MAGIC[version] < 2 and fields.get("headers") is not None and message.headers:
                 raise ConversionError(
                     f"message {offset} has headers, and version {version} writes message format {MAGIC[version]}, which "

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, NoReturn, Self, TypeAlias, overload
 
 from letterhead import _native
-from letterhead.envelope import Data, Envelope, bytes_of
 from letterhead.errors import EncodeError, check_name
 from letterhead.kip82.block import GivenHeaders, HeaderErrors
 from letterhead.kip82.compaction import is_delete
@@ -17,6 +16,7 @@ from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout, check_layout
 from letterhead.kip82.serializers import A, B, HeaderSerializer, K, Serialized, Serializer, V
 from letterhead.kip82.wrapper import MessageWrapper
+from letterhead.message import Data, Message, bytes_of
 from letterhead.operations import encode
 
 __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "TopicPartition"]
@@ -370,7 +370,7 @@ class ProducerRecord(_Record[K, V]):
         """
         self.headers.set(key, value)
 
-    def to_message(self, offset: int = 0) -> Envelope:
+    def to_message(self, offset: int = 0) -> Message:
         """Give the fields of the message in a log.
 
         Parameters
@@ -380,11 +380,11 @@ class ProducerRecord(_Record[K, V]):
 
         Returns
         -------
-        Envelope
+        Message
             What :func:`letterhead.encode` takes for the layout's format.
         """
         marked = {"tombstone": self.tombstone} if self.layout == "wrapper" else {}
-        return Envelope(
+        return Message(
             offset=offset,
             timestamp=self.timestamp,
             key=self.serialized_key(),
@@ -482,7 +482,7 @@ class ConsumerRecord(_Record[K, V]):
     @classmethod
     def from_message(
         cls,
-        message: Envelope,
+        message: Message,
         *,
         topic: str,
         partition: int = 0,
@@ -495,7 +495,7 @@ class ConsumerRecord(_Record[K, V]):
 
         Parameters
         ----------
-        message : Envelope
+        message : Message
             What :func:`letterhead.messages` gives for the layout's format. Magic 0 and 1 have no headers: the record's
             are empty then.
         topic : str
@@ -521,7 +521,7 @@ class ConsumerRecord(_Record[K, V]):
     @classmethod
     def _of(
         cls,
-        message: Envelope,
+        message: Message,
         headers: AnyHeaders,
         topic: str,
         partition: int,
@@ -597,7 +597,7 @@ class ConsumerRecord(_Record[K, V]):
         for fields in read:
             block = fields["headers"]
             headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
-            message = Envelope(**{**fields, "headers": None if block is None else ()})
+            message = Message(**{**fields, "headers": None if block is None else ()})
             yield cls._of(message, headers, topic, partition, layout, key_serializer, value_serializer)
         if error is not None:
             raise error

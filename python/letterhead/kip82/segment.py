@@ -35,9 +35,9 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from letterhead.envelope import Envelope
 from letterhead.errors import Damage, DecodeError
 from letterhead.kip82.layouts import MESSAGES, SETS, Layout
+from letterhead.message import Message
 from letterhead.operations import messages, validate
 
 __all__ = ["Segment", "Stored", "name_of"]
@@ -79,7 +79,7 @@ class Stored(NamedTuple):
         Its first byte, and the one after its last.
     data : bytes
         Its bytes.
-    messages : tuple of Envelope
+    messages : tuple of Message
         What was read from it; empty if only frames were read.
     """
 
@@ -88,7 +88,7 @@ class Stored(NamedTuple):
     position: int
     end: int
     data: bytes
-    messages: tuple[Envelope, ...]
+    messages: tuple[Message, ...]
 
     @property
     def attributes(self) -> int:
@@ -236,7 +236,7 @@ class _Reader:
             after = None
             for offset, begin, end in run.frames:
                 data = chunk[begin - position : end - position]
-                found: tuple[Envelope, ...] = ()
+                found: tuple[Message, ...] = ()
                 if not frames_only:
                     try:
                         found = next(opened)
@@ -319,7 +319,7 @@ class _Reader:
             return "truncated", f"the message has {size} bytes, and {left - FRAME.size} are left in the file"
         return None
 
-    def opened(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Envelope, ...]]:
+    def opened(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Message, ...]]:
         """Open the messages of a run: single ones together, a compressed set by itself."""
 
         def is_set(frame: tuple[int, int, int]) -> bool:
@@ -335,7 +335,7 @@ class _Reader:
                 for message in messages(chunk[frames[0][1] - position : frames[-1][2] - position], layout):
                     yield (message,)
 
-    def misplaced(self, found: tuple[Envelope, ...], expected: int, last: int) -> str:
+    def misplaced(self, found: tuple[Message, ...], expected: int, last: int) -> str:
         """Say what is wrong with the offsets of the messages of a compressed set."""
         offsets = [message.offset for message in found]
         if not found or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
@@ -351,7 +351,7 @@ class _Reader:
         layout = self.segment.layout
         # Only a set's own format opens it, and reports what is wrong inside.
         fault, *_ = validate(data, MESSAGES[layout]) or validate(data, SETS[layout])
-        place = "" if fault.offset is None else f" (byte {fault.offset} of the message)"
+        place = "" if fault.byte_offset is None else f" (byte {fault.byte_offset} of the message)"
         return fault.code, f"{fault.message}{place}"
 
     def next_whole(self, begin: int, expected: int) -> int:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from letterhead.envelope import Envelope
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, MessageLogError
 from letterhead.kip82.files import Lock, sync_directory
 from letterhead.kip82.layouts import Layout
@@ -20,6 +19,7 @@ from letterhead.kip82.properties import ANYWHERE, Properties
 from letterhead.kip82.recovery import check_kafka_segment, open_tail
 from letterhead.kip82.segment import Segment, Stored, name_of
 from letterhead.kip82.versions import pack, write_message
+from letterhead.message import Message
 
 __all__ = ["Compacted", "Store"]
 
@@ -223,7 +223,7 @@ class Store:
             raise DamagedLogError(damage, "on_damage= of scan reads on behind it")
         on_damage(damage)
 
-    def keep(self, retain: Callable[[Envelope], bool]) -> Compacted:
+    def keep(self, retain: Callable[[Message], bool]) -> Compacted:
         """Remove the messages that are not to be retained; the others keep their offsets.
 
         If the disk fails, each file is the old one or the new one.
@@ -242,7 +242,7 @@ class Store:
                 kept, removed = kept + stayed, removed + went
             return Compacted(kept, removed, before, self._bytes())
 
-    def _clean(self, segment: Segment, retain: Callable[[Envelope], bool]) -> tuple[int, int]:
+    def _clean(self, segment: Segment, retain: Callable[[Message], bool]) -> tuple[int, int]:
         """Replace a file by one with what is to stay; where nothing is, it goes."""
         kept = removed = 0
         cleaned = segment.path.with_name(segment.path.name + CLEANED)

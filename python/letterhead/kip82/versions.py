@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from letterhead.envelope import Envelope
 from letterhead.errors import EncodeError
 from letterhead.headers import Headers
 from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
+from letterhead.message import Message
 from letterhead.operations import batch, convert, encode, messages
 from letterhead.results import Kinds
 
@@ -73,19 +73,19 @@ def set_format(version: int, layout: Layout = "typed") -> str:
     return SETS[layout_of(version, layout) or "typed"]
 
 
-def convert_up(message: Envelope, layout: Layout) -> Envelope:
+def convert_up(message: Message, layout: Layout) -> Message:
     """Make a message of magic 2 from one of any magic.
 
     Parameters
     ----------
-    message : Envelope
+    message : Message
         A message as ``kip82-message*`` has it. Null fields are as when it is written.
     layout : {"typed", "int", "wrapper"}
         Layout of what is made.
 
     Returns
     -------
-    Envelope
+    Message
         The message: of magic 0 and 1 with no headers, and a null value as the delete that it was.
 
     Raises
@@ -102,19 +102,19 @@ def convert_up(message: Envelope, layout: Layout) -> Envelope:
     return message._replace(magic=2, crc=None, headers=headers, tombstone=tombstone)
 
 
-def convert_down(message: Envelope, magic: int) -> Envelope:
+def convert_down(message: Message, magic: int) -> Message:
     """Make a message of an older magic.
 
     Parameters
     ----------
-    message : Envelope
+    message : Message
         A message as ``kip82-message*`` has it.
     magic : int
         0 or 1.
 
     Returns
     -------
-    Envelope
+    Message
         The message without its headers; magic 0 has no timestamp either. A delete has no value.
     """
     attributes = (message.attributes or 0) & LOG_APPEND_BIT if magic else 0
@@ -123,7 +123,7 @@ def convert_down(message: Envelope, magic: int) -> Envelope:
 
 
 def carry(
-    message: Envelope,
+    message: Message,
     layout: Layout,
     target: Layout,
     *,
@@ -142,7 +142,7 @@ def carry(
     return _whole(convert(data, MESSAGES[layout], target=MESSAGES[target], **options))
 
 
-def write_message(message: Envelope, layout: Layout) -> bytes:
+def write_message(message: Message, layout: Layout) -> bytes:
     """Write a message of a layout."""
     return _whole(encode(message, MESSAGES[layout]))
 

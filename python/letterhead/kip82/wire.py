@@ -112,7 +112,7 @@ class _Reader:
         return self.data[self.at - size : self.at]
 
     def error(self, code: str, message: str, at: int) -> DecodeError:
-        return DecodeError(message, format=self.format, code=code, offset=at)
+        return DecodeError(message, format=self.format, code=code, byte_offset=at)
 
 
 def _write_fields(parts: list[bytes], format: str, schema: Schema, given: object) -> None:

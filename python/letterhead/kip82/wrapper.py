@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic
 
-from letterhead.envelope import Data, Envelope, bytes_of
 from letterhead.kip82.block import GivenHeaders
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.layouts import WRAPPER
 from letterhead.kip82.serializers import A, Serializer, V
+from letterhead.message import Data, Message, bytes_of
 from letterhead.operations import decode, encode, validate
 
 __all__ = ["MessageWrapper"]
@@ -129,7 +129,7 @@ class MessageWrapper(Generic[V]):
         if serialize is None and self.serializer is not None:
             serialize = self.serializer.serialize
         value: Any = self.value if serialize is None or self.value is None else serialize(self.value)
-        return encode(Envelope(headers=self.headers._read(), value=value), WRAPPER) or b""
+        return encode(Message(headers=self.headers._read(), value=value), WRAPPER) or b""
 
     def get_headers(self) -> IntHeaders:
         """Give the headers."""
@@ -156,5 +156,5 @@ def _split(data: bytes) -> tuple[bytes, bytes | None]:
     # The core would parse the headers, so it reads the wrapper without them, and the whole one to report what is wrong.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
     read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER) else bare, WRAPPER)
-    assert isinstance(read, Envelope), "a wrapper is an envelope"
+    assert isinstance(read, Message), "a wrapper is a message"
     return data[_HEADERS_AT:end], read.value

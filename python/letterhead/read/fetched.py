@@ -116,7 +116,7 @@ def _read_headers(span: Span, fetched: Fetched, position: int) -> tuple[list[Bat
     batches, whole = batches_of(fetched.records)
     if fetched.records and (not batches or batches[-1].last_offset < position):
         # A broker sends at least one batch whole. One that cannot be told from the next is not skipped.
-        error = DecodeError("no whole record batch", format="record-batch", code="truncated", offset=whole)
+        error = DecodeError("no whole record batch", format="record-batch", code="truncated", byte_offset=whole)
         error.add_note(f"it was fetched from offset {position} of {span.place}")
         raise error
     return batches, batches[-1].last_offset + 1 if batches else position

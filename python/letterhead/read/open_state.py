@@ -31,7 +31,7 @@ def state(
     store: str | None = None,
     columns: Sequence[str] | None = None,
     headers: Columns | None = None,
-    kind: str | None = None,
+    store_type: str | None = None,
     values: str | None = None,
     window_size: int | None = None,
     errors: OnError = "raise",
@@ -46,12 +46,12 @@ def state(
     Parameters
     ----------
     directory : path
-        A state, application, task or store directory. What kind of stores it holds is looked up at once; the rows are
+        A state, application, task or store directory. What type of stores it holds is looked up at once; the rows are
         read when the first batch is asked for.
     store : str, optional
         The stores of this name only, of all tasks.
     columns : sequence of str, optional
-        Names of the columns, in order. By default all that the kind of store has:
+        Names of the columns, in order. By default all that the type of store has:
 
         * ``task`` and ``store``, where there are several;
         * ``key``, without the times that stand beside it in a stored key;
@@ -62,7 +62,7 @@ def state(
         * ``headers``, where the store keeps them.
     headers : mapping of str to str or Field, optional
         Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the others.
-    kind : str, optional
+    store_type : str, optional
         Where the files do not say: ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or
         ``time-ordered-session``.
     values : {"plain", "timestamped"}, optional
@@ -85,7 +85,7 @@ def state(
     StoreNotFoundError
         If there is no store.
     ValueError
-        If the stores are of several kinds, or a name is misspelt.
+        If the stores are of several types, or a name is misspelt.
     DamagedRowError
         From the reader, if ``errors="raise"``: it names the store, the stored key, and the byte in the stored value.
     ProcessorStateError
@@ -96,7 +96,7 @@ def state(
     Warns
     -----
     UserWarning
-        If the kind of a store is assumed, because the files fit several, or a process has a store open.
+        If the type of a store is assumed, because the files fit several, or a process has a store open.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def state(
     ...     rows.schema.names, rows.read_all().num_rows
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
-    stores = open_stores(Path(directory), store, kind, values, limits)
+    stores = open_stores(Path(directory), store, store_type, values, limits)
     made = StoreColumns(stores, columns, headers, window_size=window_size, errors=errors, limits=limits)
     for remark in remarks(stores):
         warnings.warn(remark, stacklevel=2)

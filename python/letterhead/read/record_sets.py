@@ -136,7 +136,7 @@ class Rows:
         # The offset is read in any case: by it the rows before the first offset and after the last one are left out.
         read = ["offset", *(name for name in columns if name in FIELDS and name != "offset")]
         self._options: dict[str, Any] = {
-            "columns": read, "headers": headers, "errors": errors, "dialect": dialect, "limits": limits
+            "columns": read, "headers": headers, "errors": errors, "_dialect": dialect, "limits": limits
         }  # fmt: skip
         self._names = named
         self._time = TIMES[dialect]

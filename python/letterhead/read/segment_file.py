@@ -224,4 +224,4 @@ class SegmentFile:
         """Make the error that names the file, the offset and the place."""
         of = "" if flaw.of_file else f"the batch at offset {offset}: "
         message = f"{self.segment.path}: {of}{flaw.why}"
-        return DecodeError(message, format="record-batch", code=flaw.code, offset=position)
+        return DecodeError(message, format="record-batch", code=flaw.code, byte_offset=position)

@@ -297,11 +297,11 @@ class Wanted:
         """Make the row that tells of a batch that is not whole."""
         told: dict[str, Any] = {"topic": file.segment.topic, "partition": file.segment.partition}
         if self.errors == "column":
-            told["error"] = [{"code": error.code, "message": error.message, "byte": error.offset}]
+            told["error"] = [{"code": error.code, "message": error.message, "byte_offset": error.byte_offset}]
         return pa.RecordBatch.from_pylist([{name: told.get(name) for name in self.schema.names}], schema=self.schema)
 
 
 def _placed(file: SegmentFile, batch: Batch, error: HeaderError) -> HeaderError:
     """Say where in the file an error in a batch is."""
     message = f"{file.segment.path}: the batch at offset {batch.base_offset}: {error.message}"
-    return replaced(error, message, offset=batch.position + (error.offset or 0), row=None)
+    return replaced(error, message, byte_offset=batch.position + (error.byte_offset or 0), row=None)

@@ -178,7 +178,7 @@ class StoreColumns:
         return made
 
     def _values(self, rows: _Rows) -> dict[str, pa.Array]:
-        if self._headers is None and not self._wanted & _ENVELOPE.keys():
+        if self._headers is None and not self._wanted & _STORED_FIELDS.keys():
             return {}
         cells = pa.array(rows.values, pa.binary())
         if self._kind.values == "plain":
@@ -189,10 +189,10 @@ class StoreColumns:
             return _cut_up(cells, bad, 8, _TIMESTAMPED)
         made = {}
         try:
-            if self._wanted & _ENVELOPE.keys():
-                envelope = lha.decode(cells, self._format, errors=self._errors, limits=self._limits)
-                named = dict(zip(envelope.type.names, envelope.flatten(), strict=True))
-                made = {name: named[field] for name, field in _ENVELOPE.items() if name in self._wanted}
+            if self._wanted & _STORED_FIELDS.keys():
+                messages = lha.decode(cells, self._format, errors=self._errors, limits=self._limits)
+                named = dict(zip(messages.type.names, messages.flatten(), strict=True))
+                made = {name: named[field] for name, field in _STORED_FIELDS.items() if name in self._wanted}
                 # Those of the typed columns have these, and come below.
                 if self._errors == "column" and self._headers is None:
                     rows.add_faults(named["error"])
@@ -208,7 +208,7 @@ class StoreColumns:
 
     def _select(self, cells: pa.Array, errors: OnError) -> pa.Array:
         return lha.select(
-            cells, self._format, self._headers or {}, errors=errors, dialect=self._dialect, limits=self._limits
+            cells, self._format, self._headers or {}, errors=errors, _dialect=self._dialect, limits=self._limits
         )
 
 
@@ -273,8 +273,8 @@ class _Rows:
         for row in pc.indices_nonzero(found.is_valid()).to_pylist():
             moved = self._moved(row)
             for fault in found[row].as_py():
-                byte = None if fault["byte"] is None else fault["byte"] + moved
-                self._faults.setdefault(row, []).append({**fault, "byte": byte})
+                byte = None if fault["byte_offset"] is None else fault["byte_offset"] + moved
+                self._faults.setdefault(row, []).append({**fault, "byte_offset": byte})
 
     def faults(self) -> pa.Array:
         """Give what is wrong with each row, null where it is whole."""
@@ -285,17 +285,17 @@ class _Rows:
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
         """Make the error for a value that a kernel refuses."""
         where = {name: getattr(error, name) for name in ("code", "header", "key", "column")}
-        offset = None if error.offset is None else error.offset + self._moved(row)
+        offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
         # The column and the header, which the error of a kernel knows, come before the reason.
         reason = str(DecodeError(error.message, format=None, **where))
         return DamagedRowError(
-            self._name, self.keys[row], DecodeError(reason, format=error.format, offset=offset, **where)
+            self._name, self.keys[row], DecodeError(reason, format=error.format, byte_offset=offset, **where)
         )
 
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
             raise DamagedRowError(self._name, key, error) from error
-        fault = Fault(error.code, error.message, error.offset)
+        fault = Fault(error.code, error.message, error.byte_offset)
         self._faults.setdefault(row, []).append(fault._asdict())
 
     def _moved(self, row: int) -> int:
@@ -374,5 +374,5 @@ _KEYS: dict[str, dict[str, tuple[int, int]]] = {
 _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
 """Parts of the values of stores with timestamps and without headers."""
 
-_ENVELOPE = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
-"""Columns, and the fields of the envelope that they are."""
+_STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
+"""Columns, and the fields of the message that they are."""

@@ -204,7 +204,7 @@ def _by_rows(store: Found, found: Kind, candidates: list[str]) -> Kind:
 
 def _as_said(store: Found, families: set[str], found: Kind, said: str) -> Kind:
     if said not in KINDS:
-        raise StoreChoiceError(str(unknown_name("kind", said, KINDS)))
+        raise StoreChoiceError(str(unknown_name("store type", said, KINDS)))
     layout = LAYOUTS.get((said, found.values))
     if layout is None or (found.values == "headers" and layout.family not in families):
         own = ", ".join(sorted(families - {OFFSETS}))

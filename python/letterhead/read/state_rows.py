@@ -272,8 +272,8 @@ class Store:
             if len(value) < 8:
                 raise _damaged(f"timestamp takes 8 bytes and {len(value)} are left", 0)
             return _INT64.unpack_from(value)[0], None, value[8:]
-        envelope: Any = lh.decode(value, self.value_format, limits=self.limits)
-        return getattr(envelope, "timestamp", None), envelope.headers, envelope.payload
+        message: Any = lh.decode(value, self.value_format, limits=self.limits)
+        return getattr(message, "timestamp", None), message.headers, message.payload
 
     def versions(self, stored: bytes, value: bytes) -> list[StoredVersion]:
         """Take a row of a versioned store, in the newer form, apart: the newest version first.
@@ -371,7 +371,7 @@ def _tagged(rows: Iterator[tuple[bytes, bytes]], family: str, older: Legacy | No
 
 
 def _damaged(message: str, offset: int | None = None, code: str = "truncated") -> DecodeError:
-    return DecodeError(message, format=None, code=code, offset=offset)
+    return DecodeError(message, format=None, code=code, byte_offset=offset)
 
 
 _INT64 = struct.Struct(">q")

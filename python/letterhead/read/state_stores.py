@@ -52,7 +52,7 @@ def open_stores(
         If one cannot be opened.
     """
     if said is not None and said not in KINDS:
-        raise StoreChoiceError(str(unknown_name("kind", said, KINDS)))
+        raise StoreChoiceError(str(unknown_name("store type", said, KINDS)))
     found = [open_store(each, said, values, limits) for each in find_stores(directory, name)]
     names = {store.found.name for store in found}
     stores = [
@@ -62,7 +62,7 @@ def open_stores(
     if len({(store.kind.keys, store.kind.values) for store in stores}) > 1:
         each = "; ".join(sorted({f"{store.found.name} is {store.kind}" for store in stores}))
         what = "say which by store=" if len(names) > 1 else "give the directory of one task"
-        raise StoreChoiceError(f"the stores in {directory} differ in kind: {each}: {what}")
+        raise StoreChoiceError(f"the stores in {directory} differ in type: {each}: {what}")
     return stores
 
 
@@ -85,5 +85,5 @@ def _newer(kind: Kind, newest: Kind) -> Kind:
 
 def remarks(stores: list[Store]) -> list[str]:
     """Say what a reader should know of the stores: what was assumed, and what is not in the files yet."""
-    assumed = [f"{store.assumption} (kind= and values= say it)" for store in stores if store.kind.assumed]
+    assumed = [f"{store.assumption} (store_type= and values= say it)" for store in stores if store.kind.assumed]
     return assumed + [store.unwritten for store in stores if store.process is not None]

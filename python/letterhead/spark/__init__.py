@@ -27,7 +27,7 @@ from letterhead.spark.scan import scan_headers
 from letterhead.spark.show import show_headers
 from letterhead.spark.sources import register
 from letterhead.spark.topology import run_topology
-from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, messages, select_headers
+from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, explode_batches, select_headers
 
 __all__ = [
     "amqp",
@@ -38,8 +38,8 @@ __all__ = [
     "doctor",
     "edit_headers",
     "encode_headers",
+    "explode_batches",
     "header",
-    "messages",
     "options",
     "profile",
     "register",

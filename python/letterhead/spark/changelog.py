@@ -131,9 +131,9 @@ class ChangelogTable:
         if self.retention is not None and self.store != "versioned":
             rows = self._kept(rows, records)
         rows = rows.where("value is not null").withColumn("headers", F.coalesce("headers", F.expr(_NO_HEADERS)))
-        envelope, fields = _ENVELOPES[self.store]
+        format, fields = _STORED_FIELDS[self.store]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
-        stored = rows.transform(encode_headers("headers", envelope, fields=fields, into="stored", keep=kept))
+        stored = rows.transform(encode_headers("headers", format, fields=fields, into="stored", keep=kept))
         return stored.select(
             "partition",
             *self._key_columns(),
@@ -205,7 +205,7 @@ _COLUMNS = {
 _NO_HEADERS = "cast(array() as array<struct<key:string,value:binary>>)"
 _TIMESTAMPED = ("streams-timestamped", {"timestamp": "ms", "payload": "value"})
 _PLAIN = ("streams", {"payload": "value"})
-_ENVELOPES = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": _PLAIN, "versioned": _PLAIN}
+_STORED_FIELDS = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": _PLAIN, "versioned": _PLAIN}
 
 
 def _tail(start: int, size: int) -> Column:

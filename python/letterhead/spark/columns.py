@@ -101,7 +101,7 @@ def header(
 
     Headers with kinds, and keys that are integers, are read by an expression, too:
 
-    >>> typed = fetched.transform(lhs.messages("cell", "kip82-messages", columns=["headers"], keep=[]))
+    >>> typed = fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["headers"], keep=[]))
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).show(1)
     +---+
     |  n|
@@ -303,7 +303,7 @@ def _by_arrow(
         raise ValueError(f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}: "
                          "use select_headers")  # fmt: skip
     columns = {name: wanted}
-    options: dict[str, Any] = {"columns": columns, "errors": errors, "dialect": "spark", "limits": limits}
+    options: dict[str, Any] = {"columns": columns, "errors": errors, "_dialect": "spark", "limits": limits}
     schema = declared("select", format, **options)
     kernel = ArrowFunction(lha.select, {"format": format, **options}, only=True)
     return F.arrow_udf(kernel.read, schema.spark[0].dataType)(column)

@@ -58,7 +58,7 @@ def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "c
     from letterhead import arrow as lha
     from letterhead.spark.runner import ArrowFunction
 
-    options: dict[str, Any] = {"type": type, "errors": errors, "dialect": "spark"}
+    options: dict[str, Any] = {"type": type, "errors": errors, "_dialect": "spark"}
     made = lha.amqp(pa.array([], pa.binary()), **options).type
     return _udf(ArrowFunction(lha.amqp, options).read, made)(column)
 

@@ -34,7 +34,7 @@ class Runner:
         The first columns of a batch, by their names in the frame. Where rows stay rows they leave as they came, in the
         same buffers.
     inputs : int, or mapping of str to int or pyarrow.DataType
-        Where the column to read is; for an envelope to write, where each of its fields is, or the type of its nulls.
+        Where the column to read is; for a message format to write, where each of its fields is, or the type of its nulls.
     made : pyarrow.DataType
         What the driver declared the kernel to make: a struct of columns, or the type of the only one.
     names : tuple of str
@@ -185,7 +185,7 @@ def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:
         error.message if message is None else message,
         format=error.format,
         code=error.code,
-        offset=error.offset,
+        byte_offset=error.byte_offset,
         header=error.header,
         key=error.key,
         column=error.column,

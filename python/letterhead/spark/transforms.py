@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from letterhead.results import Kinds
     from letterhead.types import Columns
 
-__all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "messages", "select_headers"]
+__all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
 
 
 def decode_headers(
@@ -46,7 +46,7 @@ def decode_headers(
 ) -> Transform:
     """Read a column of bytes into headers.
 
-    A block becomes one column ``headers``; an envelope becomes one column for each of its fields.
+    A block becomes one column ``headers``; a message format becomes one column for each of its fields.
 
     Parameters
     ----------
@@ -91,6 +91,7 @@ def decode_headers(
     """
     options = {
         "errors": errors,
+        "error_column": error_column,
         **_flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys),
         "limits": limits,
     }
@@ -98,7 +99,7 @@ def decode_headers(
     names = [field for field, _ in _fields(format)]
     if into is not None:
         _check_str("into", into)
-        if _is_envelope(format):
+        if _is_message(format):
             raise ValueError(f"into= names the one column of a block, and {format} makes {', '.join(names)}")
         names = [into]
     return Transform(
@@ -108,7 +109,7 @@ def decode_headers(
         inputs=(_bytes_input(column, format),),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed((*names, *(["error"] if errors == "column" else [])), errors, error_column),
+        names=(*names, *([error_column] if errors == "column" else [])),
     )
 
 
@@ -155,7 +156,14 @@ def select_headers(
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
     flags = _flags(lenient=lenient, strict_kinds=strict_kinds)
-    options = {"columns": _mapping("columns", columns), "errors": errors, "dialect": "spark", "limits": limits, **flags}
+    options = {
+        "columns": _mapping("columns", columns),
+        "errors": errors,
+        "error_column": error_column,
+        "_dialect": "spark",
+        "limits": limits,
+        **flags,
+    }
     made = declared("select", format, **options)
     cells = _bytes_input(column, format)
     return Transform(
@@ -165,7 +173,7 @@ def select_headers(
         inputs=(cells._replace(types=(*cells.types, *header_lists(format))),),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed(tuple(field.name for field in made.spark), errors, error_column),
+        names=tuple(field.name for field in made.spark),
     )
 
 
@@ -181,7 +189,7 @@ def encode_headers(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
 ) -> Transform:
-    """Write a column of headers, and for an envelope the columns of its other fields, as bytes.
+    """Write a column of headers, and for a message format the columns of its other fields, as bytes.
 
     Parameters
     ----------
@@ -191,10 +199,10 @@ def encode_headers(
     format : str
         Name of the format.
     fields : mapping of str to str, Column or None, optional
-        Field of the envelope to the column it is in, or to ``None`` where it is null; by default the column of the same
+        Field of the message to the column it is in, or to ``None`` where it is null; by default the column of the same
         name.
     into : str, optional
-        Name of the binary column that is made: by default ``headers`` for a block and ``value`` for an envelope.
+        Name of the binary column that is made: by default ``headers`` for a block and ``value`` for a message format.
     keep : sequence of str, optional
         As in :func:`decode_headers`.
     on_loss : {"raise", "drop", "report"}, default "raise"
@@ -226,9 +234,9 @@ def encode_headers(
         **_flags(canonical=canonical),
     }
     made = declared("encode", format, **options)
-    envelope = _is_envelope(format)
+    has_fields = _is_message(format)
     if into is None:
-        into = "value" if envelope else "headers"
+        into = "value" if has_fields else "headers"
     _check_str("into", into)
     inputs = _field_inputs(column, format, fields)
     return Transform(
@@ -239,7 +247,7 @@ def encode_headers(
         keep=_check_names("keep", keep),
         made=made,
         names=(into, *(field.name for field in made.spark[1:])),
-        fields=_places_of(inputs) if envelope else None,
+        fields=_places_of(inputs) if has_fields else None,
     )
 
 
@@ -267,9 +275,9 @@ def convert_headers(
     column : str or Column
         The binary column, by name or as a Column, beside which all columns of the frame are others.
     format : str
-        Name of its format, a block or an envelope.
+        Name of its format, a block or a message format.
     target : str
-        Name of the format to write, a block or an envelope.
+        Name of the format to write, a block or a message format.
     into : str, optional
         Name of the binary column that is made: by default that of the one that is read.
     on_loss, kinds, null_headers, canonical
@@ -297,6 +305,7 @@ def convert_headers(
         "kinds": _checked_kinds(kinds),
         "null_headers": null_headers,
         "errors": errors,
+        "error_column": error_column,
         "limits": limits,
         **_flags(canonical=canonical, lenient=lenient, strict_kinds=strict_kinds),
     }
@@ -313,11 +322,11 @@ def convert_headers(
         inputs=(cells,),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed((into, *(field.name for field in made.spark[1:])), errors, error_column),
+        names=(into, *(field.name for field in made.spark[1:])),
     )
 
 
-def messages(
+def explode_batches(
     column: str | Column,
     format: str,
     *,
@@ -361,12 +370,12 @@ def messages(
     Examples
     --------
     >>> from letterhead import spark as lhs
-    >>> fetched.transform(lhs.messages("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
+    >>> fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset"], headers={"n": "int8"})).collect()
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
     fields = _check_names("columns", columns)
     flags = _flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)
-    options = {"errors": errors, "dialect": "spark", "limits": limits, **flags}
+    options = {"errors": errors, "error_column": error_column, "_dialect": "spark", "limits": limits, **flags}
     if headers is not None:
         options["headers"] = _mapping("headers", headers)
     if fields is None:
@@ -381,7 +390,7 @@ def messages(
         inputs=(_bytes_input(column, format),),
         keep=_check_names("keep", keep),
         made=made,
-        names=_renamed(tuple(field.name for field in made.spark[1:]), errors, error_column),
+        names=tuple(field.name for field in made.spark[1:]),
     )
 
 
@@ -409,7 +418,7 @@ class Transform:
     names : tuple of str
         Names under which that leaves.
     fields : mapping of str to int or None, optional
-        For an envelope to write: its fields and the places of their columns in ``inputs``, or none where they are null.
+        For a message format to write: its fields and the places of their columns in ``inputs``, or none where they are null.
     """
 
     verb: str
@@ -474,7 +483,7 @@ class Transform:
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
 
     def _places(self, crossing: list[int]) -> Any:
-        """Return where the input is; or each field of an envelope, and the type of those that are null."""
+        """Return where the input is; or each field of a message format, and the type of those that are null."""
         if not self.fields:
             return crossing[0]
         types = {field.name: field.type for field in declared("decode", self.format).arrow}
@@ -487,18 +496,8 @@ def _fields(format: str) -> list[tuple[str, str]]:
     return [(field.name, spelled(field.dataType)) for field in declared("decode", format, errors="column").spark[:-1]]
 
 
-def _is_envelope(format: str) -> bool:
+def _is_message(format: str) -> bool:
     return len(_fields(format)) > 1
-
-
-def _renamed(names: tuple[str, ...], errors: str, error_column: object) -> tuple[str, ...]:
-    """Return the names of the columns that are made, the last of which describes errors if that is asked for."""
-    _check_str("error_column", error_column)
-    if errors == "column":
-        return *names[:-1], str(error_column)
-    if error_column != "error":
-        raise ValueError("error_column= names the column of errors='column'")
-    return names
 
 
 def _places_of(inputs: Mapping[str, Input | None]) -> dict[str, int | None]:

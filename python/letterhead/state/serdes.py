@@ -259,7 +259,7 @@ class ValueAndTimestampSerde(_Wrapping[ValueAndTimestamp[V], V]):
         if data is None:
             return None
         if len(data) < 8:
-            raise DecodeError("the bytes end inside the timestamp", format=None, code="truncated", offset=0)
+            raise DecodeError("the bytes end inside the timestamp", format=None, code="truncated", byte_offset=0)
         return ValueAndTimestamp.make(self.inner.deserialize(topic, headers, data[8:]), _INT64.unpack_from(data)[0])
 
 
@@ -267,7 +267,7 @@ class _WrappingHeaders(_Wrapping[T, V], Generic[T, V]):
     def __init__(self, inner: Serde[V], limits: Limits | None = None) -> None:
         super().__init__(inner)
         self._limits = (limits or Limits()).filled()
-        self._cell_bytes = self._limits.cell_bytes
+        self._message_bytes = self._limits.message_bytes
 
 
 class ValueTimestampHeadersSerde(_WrappingHeaders[ValueTimestampHeaders[V], V]):
@@ -316,7 +316,7 @@ class ValueTimestampHeadersSerde(_WrappingHeaders[ValueTimestampHeaders[V], V]):
 
     def read(self, topic: str, data: bytes, origin: Origin | None = None) -> ValueTimestampHeaders[V] | None:
         """Give the value of a row, which the error for damaged headers will name."""
-        payload, timestamp, start, end = split_value(data, True, self._cell_bytes)
+        payload, timestamp, start, end = split_value(data, True, self._message_bytes)
         if self._is_bytes:
             # The headers come into being when they are asked for. All this runs for every row that is read.
             made: ValueTimestampHeaders[Any] = _new(ValueTimestampHeaders)
@@ -357,7 +357,7 @@ class AggregationWithHeadersSerde(_WrappingHeaders[AggregationWithHeaders[V], V]
 
     def read(self, topic: str, data: bytes, origin: Origin | None = None) -> AggregationWithHeaders[Any]:
         """Give the aggregation of a row, which the error for damaged headers will name."""
-        payload, _, start, end = split_value(data, False, self._cell_bytes)
+        payload, _, start, end = split_value(data, False, self._message_bytes)
         own = LazyHeaders(data, start, end, origin, self._limits)
         return AggregationWithHeaders(self.inner.deserialize(topic, own, payload), own)
 

@@ -252,7 +252,7 @@ class VersionedStore(BytesStore):
         while key is not None:
             if len(key) < 8:
                 reason = f"a stored key of {len(key)} bytes is too short: 8 of it say the segment"
-                error = DecodeError(reason, format=None, code="truncated", offset=len(key))
+                error = DecodeError(reason, format=None, code="truncated", byte_offset=len(key))
                 _log.warning("%s", DamagedRowError(self.name, key, error))
                 key = self._key_from(key + b"\0")
                 continue

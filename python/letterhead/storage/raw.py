@@ -69,7 +69,7 @@ def raw_plain_value(value: bytes | None) -> bytes | None:
     Examples
     --------
     >>> import letterhead as lh
-    >>> value = lh.encode(lh.Envelope(headers={"tenant": b"acme"}, timestamp=5, payload=b"42"), "streams-timestamped")
+    >>> value = lh.encode(lh.Message(headers={"tenant": b"acme"}, timestamp=5, payload=b"42"), "streams-timestamped")
     >>> raw_plain_value(value), timestamp(value)
     (b'42', 5)
     """
@@ -125,5 +125,5 @@ def shifted(error: DecodeError, by: int) -> DecodeError:
     place: dict[str, Any] = {
         name: getattr(error, name) for name in ("format", "code", "row", "header", "key", "column")
     }
-    offset = None if error.offset is None else error.offset + by
-    return DecodeError(error.message, offset=offset, **place)
+    offset = None if error.byte_offset is None else error.byte_offset + by
+    return DecodeError(error.message, byte_offset=offset, **place)

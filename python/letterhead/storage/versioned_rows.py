@@ -252,4 +252,4 @@ _ENTRY = struct.Struct(">qi")
 
 
 def _damaged(message: str, code: str, offset: int) -> DecodeError:
-    return DecodeError(message, format=None, code=code, offset=offset)
+    return DecodeError(message, format=None, code=code, byte_offset=offset)

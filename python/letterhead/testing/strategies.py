@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from letterhead.envelope import Envelope
 from letterhead.errors import check_name
 from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
+from letterhead.message import Message
 from letterhead.operations import encode
 from letterhead.testing import plain
 from letterhead.values import of_message
@@ -100,7 +100,7 @@ def headers(format: str = "kafka") -> st.SearchStrategy[Headers]:
     return plain.headers(format).map(_headers)
 
 
-def messages(format: str) -> st.SearchStrategy[Headers | Envelope]:
+def messages(format: str) -> st.SearchStrategy[Headers | Message]:
     """Draw messages of a format.
 
     Parameters
@@ -110,7 +110,7 @@ def messages(format: str) -> st.SearchStrategy[Headers | Envelope]:
 
     Returns
     -------
-    SearchStrategy of Headers or Envelope
+    SearchStrategy of Headers or Message
         What :func:`letterhead.encode` takes: headers for a block, else the fields of the format. A checksum that the
         format computes is null. One is not read quite as it was: a message of the KIP-82 drafts with neither value nor
         headers has headers that are null.
@@ -122,7 +122,7 @@ def messages(format: str) -> st.SearchStrategy[Headers | Envelope]:
     """
     if _traits(format).fields == ["headers"]:
         return headers(format)
-    return plain.messages(format).map(lambda fields: Envelope(**{**fields, "headers": _headers(fields["headers"])}))
+    return plain.messages(format).map(lambda fields: Message(**{**fields, "headers": _headers(fields["headers"])}))
 
 
 def cells(format: str) -> st.SearchStrategy[bytes | None]:

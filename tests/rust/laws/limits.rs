@@ -37,7 +37,7 @@ proptest! {
             let Ok(messages) = read(*format, &cell, STRICT) else { continue };
             let most = messages.iter().map(|message| message.heads().len()).max().unwrap_or(0);
             let records = messages.len();
-            let at = Limits { cell_bytes: cell.len(), headers: most, records, ..Limits::DEFAULT };
+            let at = Limits { message_bytes: cell.len(), headers: most, records, ..Limits::DEFAULT };
             prop_assert_eq!(read(*format, &cell, with(at)), Ok(messages.clone()), "{:?}", format);
             prop_assert_eq!(faults(*format, &cell, with(at)), vec![]);
             prop_assert_eq!(raised(*format, &cell, with(at)), None);
@@ -60,7 +60,7 @@ proptest! {
                 prop_assert_eq!(raised(*format, &cell, options), found.first().cloned());
             }
             if let Some(less) = cell.len().checked_sub(1) {
-                let options = with(Limits { cell_bytes: less, ..at });
+                let options = with(Limits { message_bytes: less, ..at });
                 let found = faults(*format, &cell, options);
                 prop_assert_eq!(found.len(), 1);
                 prop_assert_eq!((found[0].code, found[0].byte, found[0].header), (Code::LimitExceeded, Some(less), None));
@@ -71,10 +71,10 @@ proptest! {
     }
 
     #[test]
-    fn every_mode_finds_the_same_over_limits(recipe in recipe(), headers in 0usize..4, cell_bytes in 0usize..200) {
+    fn every_mode_finds_the_same_over_limits(recipe in recipe(), headers in 0usize..4, message_bytes in 0usize..200) {
         for format in Format::ALL {
             let cell = recipe.near(*format);
-            let options = with(Limits { headers, cell_bytes, ..Limits::DEFAULT });
+            let options = with(Limits { headers, message_bytes, ..Limits::DEFAULT });
             let found = format.visit(InEveryMode(&cell, options));
             prop_assert!(found.fast.is_none_or(|fast| fast == found.exact.is_empty()), "{:?}", format);
             prop_assert_eq!(found.exact, found.labelled);

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 
 use letterhead::error::Error;
-use letterhead::limits::{CELL_BYTES, DECOMPRESSED_BYTES, HEADERS, Limits, OUTPUT_BYTES, RECORDS};
+use letterhead::limits::{DECOMPRESSED_BYTES, HEADERS, Limits, MESSAGE_BYTES, OUTPUT_BYTES, RECORDS};
 
 #[test]
 fn variables_change_the_defaults_and_say_so_when_they_are_malformed() {
     let with = |name: &str, value: &str| Limits::from_variables(|asked| (asked == name).then(|| OsString::from(value)));
     assert_eq!(Limits::from_variables(|_| None), Ok(Limits::DEFAULT));
-    assert_eq!(with(CELL_BYTES.variable, "0"), Ok(Limits { cell_bytes: 0, ..Limits::DEFAULT }));
+    assert_eq!(with(MESSAGE_BYTES.variable, "0"), Ok(Limits { message_bytes: 0, ..Limits::DEFAULT }));
     assert_eq!(with(HEADERS.variable, "17"), Ok(Limits { headers: 17, ..Limits::DEFAULT }));
     let decompressed = with(DECOMPRESSED_BYTES.variable, &usize::MAX.to_string());
     assert_eq!(decompressed, Ok(Limits { decompressed_bytes: usize::MAX, ..Limits::DEFAULT }));

@@ -37,11 +37,11 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def fault(error: HeaderError) -> dict[str, Any]:
-    return {"code": error.code, "byte": error.offset, "header": error.header}
+    return {"code": error.code, "byte": error.byte_offset, "header": error.header}
 
 
-def told(message: lh.Headers | lh.Envelope) -> dict[str, Any]:
-    fields = message._asdict() if isinstance(message, lh.Envelope) else {"headers": message}
+def told(message: lh.Headers | lh.Message) -> dict[str, Any]:
+    fields = message._asdict() if isinstance(message, lh.Message) else {"headers": message}
     made = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
     if fields["headers"] is not None:
         made["headers"] = [header_told(header) for header in fields["headers"]]
@@ -62,7 +62,7 @@ def given(message: dict[str, Any]) -> Any:
     fields = {n: bytes.fromhex(v) if n in BYTES and v is not None else v for n, v in message.items()}
     if fields["headers"] is not None:
         fields["headers"] = lh.Headers([header_given(header) for header in fields["headers"]])
-    return lh.Envelope(**fields) if len(fields) > 1 else fields["headers"]
+    return lh.Message(**fields) if len(fields) > 1 else fields["headers"]
 
 
 def header_given(header: dict[str, Any]) -> tuple[Any, Any]:

@@ -33,7 +33,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         if verb == "validate":
             return {"faults": [fault(each) for each in ops.validate(data, format, **request)]}
     except HeaderError as error:
-        return {"error": {"code": error.code, "byte": error.offset, "header": error.header}}
+        return {"error": {"code": error.code, "byte": error.byte_offset, "header": error.header}}
     return {"unsupported": True}
 
 
@@ -54,7 +54,7 @@ def number(verb: str, format: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def fault(fault: Fault) -> dict[str, Any]:
-    return {"code": fault.code, "byte": fault.byte, "header": fault.header}
+    return {"code": fault.code, "byte": fault.byte_offset, "header": fault.header}
 
 
 def told(message: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json, MaxCellBytes, MaxHeaders, limits_of
+from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, limits_of
 
 state = typer.Typer(
     name="state",
@@ -32,8 +32,8 @@ Name = Annotated[str | None, typer.Option("--store", "-s", metavar="NAME", help=
 Said = Annotated[
     str | None,
     typer.Option(
-        "--kind",
-        metavar="KIND",
+        "--store-type",
+        metavar="TYPE",
         help="Where the files do not say: key-value, window, session, versioned, time-ordered-window, "
         "time-ordered-session.",
     ),
@@ -51,14 +51,14 @@ Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values
 def ls_command(
     directory: Dir,
     store: Name = None,
-    kind: Said = None,
+    store_type: Said = None,
     quick: Annotated[bool, typer.Option("--quick", help="Estimate the rows, and read none of them.")] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Of several stores too: families, segments, offsets.")
     ] = False,
     json: Json = False,
 ) -> int:
-    """List the stores: kind, rows, bytes, and how many of the bytes are headers.
+    """List the stores: type, rows, bytes, and how many of the bytes are headers.
 
     All rows are read and counted, unless --quick is given. Of one store it also
     shows the column families, segments and their times, whether an upgrade is
@@ -72,7 +72,7 @@ def ls_command(
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(directory, name=store, said=kind, quick=quick, everything=everything, json=json)
+    return run_ls(directory, name=store, said=store_type, quick=quick, everything=everything, json=json)
 
 
 @state.command("get", epilog=EXIT_CODES)
@@ -93,11 +93,11 @@ def get_command(
         str | None,
         typer.Option("--as-of", metavar="TIME", help="Of a versioned store: what was valid then; else the latest."),
     ] = None,
-    kind: Said = None,
+    store_type: Said = None,
     values: Values = None,
     everything: Everything = False,
     json: Json = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
 ) -> int:
     """Show the row of a key: value, timestamp, headers.
@@ -121,9 +121,9 @@ def get_command(
         directory,
         key,
         name=store,
-        said=kind,
+        said=store_type,
         values=values,
-        limits=limits_of(max_cell_bytes, max_headers),
+        limits=limits_of(max_message_bytes, max_headers),
         start=start,
         end=end,
         as_of=as_of,
@@ -149,11 +149,11 @@ def scan_command(
     damaged: Annotated[
         Damaged, typer.Option("--damaged", help="Rows that cannot be read: name them on stderr and go on, or stop.")
     ] = Damaged.report,
-    kind: Said = None,
+    store_type: Said = None,
     values: Values = None,
     everything: Everything = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, a line for each row.")] = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
 ) -> int:
     """Show all rows of a store, or those of some keys, in the order of the store.
@@ -173,9 +173,9 @@ def scan_command(
     return run_scan(
         directory,
         name=store,
-        said=kind,
+        said=store_type,
         values=values,
-        limits=limits_of(max_cell_bytes, max_headers),
+        limits=limits_of(max_message_bytes, max_headers),
         first=first,
         last=last,
         prefix=prefix,
@@ -195,7 +195,7 @@ def upgrade_command(
     to: Annotated[
         str, typer.Option("--to", metavar="VALUES", help="What values are to have: headers, or timestamped.")
     ] = "headers",
-    kind: Said = None,
+    store_type: Said = None,
     values: Values = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be moved, and change nothing.")] = False,
@@ -212,21 +212,23 @@ def upgrade_command(
     Examples:
       letterhead state upgrade 0_0 --dry-run
       letterhead state upgrade 0_0 --store latest --yes
-      letterhead state upgrade 0_0/rocksdb/prices --kind versioned
+      letterhead state upgrade 0_0/rocksdb/prices --store-type versioned
     """
     from letterhead.cli.state.upgrade import run_upgrade
 
-    return run_upgrade(directory, name=store, said=kind, values=values, to=to, yes=yes, dry_run=dry_run, json=json)
+    return run_upgrade(
+        directory, name=store, said=store_type, values=values, to=to, yes=yes, dry_run=dry_run, json=json
+    )
 
 
 @state.command("verify", epilog=EXIT_CODES)
 def verify_command(
     directory: Dir,
     store: Name = None,
-    kind: Said = None,
+    store_type: Said = None,
     values: Values = None,
     json: Json = False,
-    max_cell_bytes: MaxCellBytes = None,
+    max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
 ) -> int:
     """Read every row of every column family strictly, and name each one that is damaged.
@@ -241,5 +243,5 @@ def verify_command(
     """
     from letterhead.cli.state.verify import run_verify
 
-    limits = limits_of(max_cell_bytes, max_headers)
-    return run_verify(directory, name=store, said=kind, values=values, limits=limits, json=json)
+    limits = limits_of(max_message_bytes, max_headers)
+    return run_verify(directory, name=store, said=store_type, values=values, limits=limits, json=json)

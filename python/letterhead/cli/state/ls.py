@@ -202,7 +202,7 @@ def _segment_name(prefix: bytes) -> str:
 def _table(listed: list[Listed], quick: bool) -> Table:
     tasks = any(each.found.task for each in listed)
     sizes = () if quick else ("keys", "values", "headers")
-    view = table(*(("task",) if tasks else ()), "store", "kind", "rows", *sizes, "note", right=("rows", *sizes))
+    view = table(*(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes))
     for each in listed:
         cells = [printable(each.found.task)] if tasks else []
         cells += [printable(each.found.name), "?" if each.store is None else str(each.store.kind)]
@@ -311,7 +311,7 @@ def _document(each: Listed, quick: bool) -> dict[str, Any]:
         return document | {"error": each.error}
     kind = each.store.kind
     document |= {
-        "kind": kind.name,
+        "store_type": kind.name,
         "values": kind.values,
         "assumed": kind.assumed or None,
         "families": each.families,

@@ -93,7 +93,7 @@ def opened(found: Found, said: str | None = None, values: str | None = None, lim
     """
     store = open_store(found, said, values, limits)
     if store.kind.assumed:
-        warn(f"{store.assumption} (--kind and --values say it)")
+        warn(f"{store.assumption} (--store-type and --values say it)")
     if store.process is not None:
         warn(store.unwritten)
     return store

@@ -71,7 +71,7 @@ def run_upgrade(
     with failures():
         found = find_stores(given, name)
         if said is not None and len({store.name for store in found}) > 1:
-            raise Failure("--kind is said of one store: say which with --store")
+            raise Failure("--store-type is said of one store: say which with --store")
         plans = [_plan(opened(store, said, values), to) for store in found]
         work = [plan for plan in plans if sum(plan.rows)]
         if work and not dry_run:
@@ -94,7 +94,7 @@ def _plan(store: Store, to: str) -> Plan:
     if VALUES.index(to) < VALUES.index(kind.values):
         raise Failure(
             f"store {label} is {kind}: it does not become {to} again. Delete {store.found.directory}, and a store of the "
-            "older kind restores itself from the changelog"
+            "older type restores itself from the changelog"
         )
     target = Kind(kind.name, to)
     families, rows = _older_rows(store, layout)
@@ -103,7 +103,7 @@ def _plan(store: Store, to: str) -> Plan:
     if sum(rows) and kind.assumed:
         raise Failure(
             f"store {label}: {kind.assumed}: nothing is changed on an assumption. If it is {kind}, say "
-            f"--kind {kind.name}{f' --values {kind.values}' if kind.name == 'time-ordered-window' else ''}"
+            f"--store-type {kind.name}{f' --values {kind.values}' if kind.name == 'time-ordered-window' else ''}"
         )
     return Plan(store, target, families, rows)
 
@@ -194,7 +194,7 @@ def _show(plans: list[Plan], dry_run: bool) -> None:
 
 
 def _table(plans: list[Plan], *, dry_run: bool) -> Table:
-    view = table("store", "kind", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"))
+    view = table("store", "type", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"))
     for plan in plans:
         view.add_row(
             printable(plan.store.found.label),
@@ -212,7 +212,7 @@ def _document(plan: Plan) -> dict[str, Any]:
         "store": found.name,
         "task": found.task or None,
         "directory": str(found.directory),
-        "kind": plan.target.name,
+        "store_type": plan.target.name,
         "from": plan.families,
         "to": plan.layout.family,
         "older_rows": sum(plan.rows),

@@ -33,7 +33,7 @@ class Fault(NamedTuple):
         Where the row is; empty where it is not one row.
     key : bytes or None
         The key of the row, as it is stored.
-    byte : int or None
+    byte_offset : int or None
         Byte in the value, counted from 0.
     code : str or None
         One of `letterhead.errors.CODES`; None for a file that RocksDB cannot read.
@@ -44,7 +44,7 @@ class Fault(NamedTuple):
     segment: str
     family: str
     key: bytes | None
-    byte: int | None
+    byte_offset: int | None
     code: str | None
     reason: str
 
@@ -54,7 +54,7 @@ class Verified:
 
     def __init__(self, found: Found) -> None:
         self.found = found
-        self.kind = "?"
+        self.store_type = "?"
         self.rows: dict[str, int] = {}
         self.faults: list[Fault] = []
         # Kafka Streams leaves such entries behind: they are no damage.
@@ -90,7 +90,7 @@ def _verify(result: Verified, said: str | None, values: str | None, limits: Limi
     found = result.found
     try:
         store = opened(found, said, values, limits)
-        result.kind = str(store.kind)
+        result.store_type = str(store.kind)
         for index, (segment, families) in enumerate(store.databases()):
             after = found.segments[index + 1].start if index + 1 < len(found.segments) else None
             for family in sorted(families.names):
@@ -119,16 +119,16 @@ def _family(
                     _check_offset(key, value)
                 elif family not in olders:
                     # Only `default`, which every database has, can be there beside those of the store.
-                    raise _wrong(f"a store of this kind has no rows in family {family}")
+                    raise _wrong(f"a store of this type has no rows in family {family}")
                 else:
                     row = Stored(key, value, family, olders[family])
                     _check_time(store, segment, after, row)
                     store.take_apart(segment, row)
                     _check_index(result, store, families, row)
             except DamagedRowError as error:
-                yield Fault(*where, key, error.offset, error.code, error.reason)
+                yield Fault(*where, key, error.byte_offset, error.code, error.reason)
             except DecodeError as error:
-                yield Fault(*where, key, error.offset, error.code, error.message)
+                yield Fault(*where, key, error.byte_offset, error.code, error.message)
 
 
 def _check_offset(key: bytes, value: bytes) -> None:
@@ -175,7 +175,9 @@ def _line(found: Found, fault: Fault) -> Text:
         words.append(f"family {fault.family}")
     if fault.key is not None:
         words.append(f"key {fault.key.hex()}")
-    place = ", ".join(word for word in (fault.code, f"byte {fault.byte}" if fault.byte is not None else None) if word)
+    place = ", ".join(
+        word for word in (fault.code, f"byte {fault.byte_offset}" if fault.byte_offset is not None else None) if word
+    )
     reason = f"{fault.reason} ({place})" if place else fault.reason
     return Text(printable(f"! {', '.join(words)}: {reason}"), style="bold red")
 
@@ -183,7 +185,9 @@ def _line(found: Found, fault: Fault) -> Text:
 def _show(result: Verified) -> None:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
     damaged = counted(len(result.faults), "fault") if result.faults else "no faults"
-    text = Text(f"{printable(result.found.label)}: {result.kind}: {damaged}; rows: {printable(rows)}", style="bold")
+    text = Text(
+        f"{printable(result.found.label)}: {result.store_type}: {damaged}; rows: {printable(rows)}", style="bold"
+    )
     if result.entries_without_row:
         text.append(f"; {counted(result.entries_without_row, 'entry', 'entries')} of the index without a row")
     console().print(text, soft_wrap=True)
@@ -194,7 +198,7 @@ def _document(result: Verified) -> dict[str, Any]:
         "store": result.found.name,
         "task": result.found.task or None,
         "directory": str(result.found.directory),
-        "kind": result.kind,
+        "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
         "faults": [{**fault._asdict(), "key": value_json(fault.key)} for fault in result.faults],

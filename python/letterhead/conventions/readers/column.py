@@ -25,7 +25,7 @@ ERRORS = pa.list_(
     pa.field(
         "element",
         pa.struct([
-            ("code", pa.string()), ("message", pa.string()), ("byte", pa.int64()), ("header", pa.int32()),
+            ("code", pa.string()), ("message", pa.string()), ("byte_offset", pa.int64()), ("header", pa.int32()),
             ("key", pa.string()), ("column", pa.string()),
         ]),
     )

@@ -54,7 +54,7 @@ class Rfc3339Reader(NamedTuple):
         found = re.fullmatch(_FORM.encode(), data)
         if found is None:
             return Fault(
-                "bad_text", "the text does not spell a time with its offset, as in 2026-01-31T09:00:00Z", byte=0
+                "bad_text", "the text does not spell a time with its offset, as in 2026-01-31T09:00:00Z", byte_offset=0
             )
         date, shift = found["date"].decode(), 0
         if date.startswith("0000"):
@@ -63,14 +63,14 @@ class Rfc3339Reader(NamedTuple):
         try:
             moment = datetime.fromisoformat(f"{date}T{found['time'].decode()}").replace(tzinfo=UTC)
         except ValueError:
-            return Fault("bad_text", "the calendar has no such day", byte=0)
+            return Fault("bad_text", "the calendar has no such day", byte_offset=0)
         offset = found["offset"].decode()
         seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) - shift
         if offset not in "Zz":
             seconds -= int(offset[0] + "1") * (int(offset[1:3]) * 3600 + int(offset[4:]) * 60)
         if abs(seconds) < self._furthest:
             return None
-        return Fault("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte=0)
+        return Fault("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte_offset=0)
 
     def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""

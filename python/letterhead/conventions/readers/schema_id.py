@@ -36,14 +36,14 @@ class SchemaIdReader:
     def fault(self, data: bytes) -> Fault | None:
         """Say what is wrong with one value."""
         if not data:
-            return Fault("truncated", "no bytes where an id has at least five", byte=0)
+            return Fault("truncated", "no bytes where an id has at least five", byte_offset=0)
         if data[0] not in _WIDTHS:
-            return Fault("bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte=0)
+            return Fault("bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte_offset=0)
         end = 1 + _WIDTHS[data[0]]
         if len(data) < end:
-            return Fault("truncated", f"{counted(len(data), 'byte')} where the id takes {end}", byte=1)
+            return Fault("truncated", f"{counted(len(data), 'byte')} where the id takes {end}", byte_offset=1)
         found = _indexes(data[end:]) if len(data) > end else None
-        return found._replace(byte=end + (found.byte or 0)) if isinstance(found, Fault) else None
+        return found._replace(byte_offset=end + (found.byte_offset or 0)) if isinstance(found, Fault) else None
 
     def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
@@ -81,7 +81,7 @@ def _indexes(data: bytes) -> list[int] | Fault:
         begin, number, shift = at, 0, 0
         while True:
             if at == len(data):
-                return Fault("truncated", "the bytes end inside a message index", byte=begin)
+                return Fault("truncated", "the bytes end inside a message index", byte_offset=begin)
             byte = data[at]
             at += 1
             number |= (byte & 0x7F) << shift
@@ -89,16 +89,18 @@ def _indexes(data: bytes) -> list[int] | Fault:
             if byte < 0x80:
                 break
             if shift == 35:
-                return Fault("varint_too_long", "a message index goes on after its fifth byte", byte=begin)
+                return Fault("varint_too_long", "a message index goes on after its fifth byte", byte_offset=begin)
         if number >> 32:
-            return Fault("varint_lost_bits", "a message index has more than 32 bits", byte=begin)
+            return Fault("varint_lost_bits", "a message index has more than 32 bits", byte_offset=begin)
         numbers.append(number >> 1 ^ -(number & 1))
         if len(numbers) == numbers[0] + 1:
             break
         if numbers[0] < 0:
-            return Fault("negative_count", f"the number of message indexes is {numbers[0]}", byte=0)
+            return Fault("negative_count", f"the number of message indexes is {numbers[0]}", byte_offset=0)
     if len(numbers) != numbers[0] + 1:
-        return Fault("truncated", f"{numbers[0]} message indexes announced and {len(numbers) - 1} there", byte=at)
+        return Fault(
+            "truncated", f"{numbers[0]} message indexes announced and {len(numbers) - 1} there", byte_offset=at
+        )
     if at < len(data):
-        return Fault("trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte=at)
+        return Fault("trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte_offset=at)
     return numbers[1:] or [0]

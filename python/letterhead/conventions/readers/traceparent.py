@@ -66,4 +66,4 @@ class TraceparentReader:
 
 
 def _bad(message: str, byte: int) -> Fault:
-    return Fault("bad_text", message, byte=byte)
+    return Fault("bad_text", message, byte_offset=byte)

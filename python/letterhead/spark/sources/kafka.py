@@ -96,7 +96,7 @@ class KafkaSource(DataSource):  # type: ignore[misc]
 
     Options, columns and types are those of Spark's source ``kafka``, so that a query moves over by the name of its
     format. Beyond them, ``columns`` says what to build, and ``headerColumns`` gives headers as typed columns;
-    :func:`letterhead.spark.options` writes both. ``errors`` is as in :func:`letterhead.spark.messages`, and ``maxCellBytes``,
+    :func:`letterhead.spark.options` writes both. ``errors`` is as in :func:`letterhead.spark.explode_batches`, and ``maxMessageBytes``,
     ``maxHeaders``, ``maxDecompressedBytes``, ``maxRecords`` and ``maxOutputBytes`` are the limits of
     :class:`letterhead.Limits`.
 
@@ -405,10 +405,17 @@ class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # typ
                 continue
             if not self._job.loss:
                 why = f"the partition ends at {ends[place]}" if place in ends else "there is no such partition any more"
-                raise OffsetsGone(place, start, f"{why}; to go on without what was lost, set failOnDataLoss to false")
+                raise OffsetsGone(place, start, f"{why}; {_REMEDIES}")
             if place in ends:
                 ends[place] = start
         return ends
+
+
+# What loses nothing comes first. Skipping also leaves out what a topic that was made anew holds below the old offsets.
+_REMEDIES = (
+    "check that kafka.bootstrap.servers names the cluster of the checkpoint; to read a topic that was made anew, start "
+    "with a new checkpointLocation and startingOffsets=earliest; failOnDataLoss=false skips the records that are gone"
+)
 
 
 def _as_spark(name: str, column: pa.Array) -> pa.Array:

@@ -13,7 +13,7 @@ from letterhead.types import Columns, field
 __all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
 
 LIMITS = {
-    "maxCellBytes": "cell_bytes",
+    "maxMessageBytes": "message_bytes",
     "maxHeaders": "headers",
     "maxDecompressedBytes": "decompressed_bytes",
     "maxRecords": "records",

@@ -49,7 +49,7 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
     start, end, since, until, isolationLevel, errors
         As ``start``, ``end``, ``since``, ``until``, ``isolation_level`` and ``errors`` of
         :func:`letterhead.read.segments`; times are milliseconds since 1970.
-    maxCellBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
+    maxMessageBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
         The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
 
     Examples

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSource"]
 
-OPTIONS = ("path", "store", "columns", "headerColumns", "kind", "values", "windowSize", "errors", *LIMITS)
+OPTIONS = ("path", "store", "columns", "headerColumns", "storeType", "values", "windowSize", "errors", *LIMITS)
 
 
 class StateSource(DataSource):  # type: ignore[misc]
@@ -43,9 +43,9 @@ class StateSource(DataSource):  # type: ignore[misc]
     headerColumns
         Headers as typed columns: a JSON object of output columns, to a type, or to an object with ``type``, ``key``,
         ``repeat`` and ``required``.
-    kind, values, windowSize, errors
-        As ``kind``, ``values``, ``window_size`` and ``errors`` of :func:`letterhead.read.state`.
-    maxCellBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
+    storeType, values, windowSize, errors
+        As ``store_type``, ``values``, ``window_size`` and ``errors`` of :func:`letterhead.read.state`.
+    maxMessageBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
         The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
 
     Examples
@@ -85,7 +85,7 @@ class StateSource(DataSource):  # type: ignore[misc]
         stores = open_stores(
             Path(options["path"].removeprefix("file:")),
             options.get("store"),
-            options.get("kind"),
+            options.get("storeType"),
             options.get("values"),
         )
         columns = StoreColumns(

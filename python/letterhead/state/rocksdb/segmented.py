@@ -143,7 +143,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
     def _damaged(self, stored: bytes, least: int) -> DamagedRowError:
         """Make the error for a key that is too short to say its time."""
         reason = f"a stored key of {len(stored)} bytes is too short: it has {least} at least"
-        error = DecodeError(reason, format=None, code="truncated", offset=len(stored))
+        error = DecodeError(reason, format=None, code="truncated", byte_offset=len(stored))
         return DamagedRowError(self.name, stored, error)
 
     # What time-ordered stores do another way.

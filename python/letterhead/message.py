@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 from letterhead.errors import EncodeError, unknown_name
 from letterhead.headers import Headers, pairs_of
 
-__all__ = ["Data", "Envelope", "bytes_of", "fields_of"]
+__all__ = ["Data", "Message", "bytes_of", "fields_of"]
 
 Data: TypeAlias = bytes | bytearray | memoryview
 
 
-class Envelope:
+class Message:
     """The fields of one message, by name.
 
     Which fields there are is the format's business: ``streams`` has ``headers`` and ``payload``,
@@ -32,9 +32,9 @@ class Envelope:
     Examples
     --------
     >>> import letterhead as lh
-    >>> e = lh.Envelope(headers={"tenant": b"acme"}, timestamp=1767225600000, payload=b"42")
+    >>> e = lh.Message(headers={"tenant": b"acme"}, timestamp=1767225600000, payload=b"42")
     >>> e
-    Envelope(headers=Headers([('tenant', b'acme')]), timestamp=1767225600000, payload=b'42')
+    Message(headers=Headers([('tenant', b'acme')]), timestamp=1767225600000, payload=b'42')
     >>> e.headers["tenant"], e._fields
     (b'acme', ('headers', 'timestamp', 'payload'))
     >>> e._replace(payload=b"43") == e
@@ -55,12 +55,12 @@ class Envelope:
         """Give the fields as a new dict."""
         return dict(self.__dict__)
 
-    def _replace(self, **fields: Any) -> Envelope:
+    def _replace(self, **fields: Any) -> Message:
         """Give a copy with other values for some fields."""
         for name in fields:
             if name not in self.__dict__:
                 raise unknown_name("field", name, self.__dict__)
-        return Envelope(**{**self.__dict__, **fields})
+        return Message(**{**self.__dict__, **fields})
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__:
@@ -77,19 +77,19 @@ class Envelope:
         raise AttributeError(str(unknown_name("field", name, self.__dict__)))
 
     def __eq__(self, other: object) -> bool:
-        return self.__dict__ == other.__dict__ if isinstance(other, Envelope) else NotImplemented
+        return self.__dict__ == other.__dict__ if isinstance(other, Message) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Envelope({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+        return f"Message({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self._asdict(),)
 
 
-def _rebuild(fields: dict[str, Any]) -> Envelope:
-    return Envelope(**fields)
+def _rebuild(fields: dict[str, Any]) -> Message:
+    return Message(**fields)
 
 
 def bytes_of(data: object, name: str = "data") -> bytes:
@@ -103,12 +103,12 @@ def bytes_of(data: object, name: str = "data") -> bytes:
 
 def fields_of(given: object, format: str, types: dict[str, str]) -> dict[str, Any]:
     """Return all fields of a message as the compiled core takes them, checked by Arrow type; unset fields are null."""
-    if isinstance(given, Envelope):
+    if isinstance(given, Message):
         fields = given._asdict()
     elif isinstance(given, Mapping) and not isinstance(given, Headers):
         fields = dict(given)
     else:
-        takes = "is an envelope and takes an Envelope or a mapping of its fields"
+        takes = "is a message format and takes a Message or a mapping of its fields"
         raise TypeError(f"{format} {takes}, not {type(given).__name__}")
     for name in fields:
         if name not in types:
