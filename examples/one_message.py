@@ -9,7 +9,7 @@ headers = lh.Headers([("tenant", "acme"), ("route", "eu-1"), ("route", "eu-2"), 
 headers.add("retry", lh.Int32(3))
 
 # Keys repeat, order matters, and null is not empty: what is written is what is read.
-block = lh.encode(headers, "kafka", kinds="be")
+block = lh.encode(headers, "kafka", types="be")
 read = lh.decode(block, "kafka")
 print(read.keys(), read.get_all("route"), read["note"])
 

@@ -21,7 +21,7 @@ from letterhead._arrow_types import OnError as OnError
 from letterhead._arrow_types import to_pyarrow
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
 from letterhead.limits import Limits
-from letterhead.results import Kinds, plain_kinds
+from letterhead.results import Types, plain_types
 from letterhead.types import Columns, check_distinct, normalise
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def decode(
     *,
     errors: OnError = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
@@ -68,10 +68,10 @@ def decode(
         What could be read stays, only the fields that failed are null.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another kind.
+        Of a format with typed keys: give text, and refuse keys of another type.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -86,9 +86,9 @@ def decode(
     Returns
     -------
     Arrow array or stream
-        Of a block: ``list<element: struct<key: string, value: binary>>``, with ``kind: string`` before the value where
-        the format has kinds, ``key: int32`` where its keys are integers, and ``key_kind: string, key: binary`` where they
-        are typed. A value with a kind is its bits, most significant byte first. Of an envelope: a struct of its fields. With
+        Of a block: ``list<element: struct<key: string, value: binary>>``, with ``type: string`` before the value where
+        the format has types, ``key: int32`` where its keys are integers, and ``key_type: string, key: binary`` where they
+        are typed. A value with a type is its bits, most significant byte first. Of an envelope: a struct of its fields. With
         ``errors="column"``: always a struct, of a block with the field ``headers``.
 
     Raises
@@ -119,7 +119,7 @@ def decode(
         format,
         errors=errors,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         text_keys=text_keys,
         limits=limits,
         threads=threads,
@@ -133,7 +133,7 @@ def encode(
     format: str,
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     threads: int = 1,
@@ -150,10 +150,10 @@ def encode(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the format cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so in a second field: the result is then ``struct<data: binary, losses: list<struct<code, message, header,
-        key, kind, written>>>``, with null losses where there are none.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out. Where it
-        has kinds: what values without one are, as in :func:`letterhead.convert`.
+        key, type, written>>>``, with null losses where there are none.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        How a typed value is written where the format has no types: big-endian, little-endian, or spelt out. Where it
+        has types: what values without one are, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether a null list is written as no headers or refused.
     canonical : bool, default False
@@ -192,7 +192,7 @@ def encode(
         column,
         format,
         on_loss=on_loss,
-        kinds=plain_kinds(kinds),
+        types=plain_types(types),
         null_headers=null_headers,
         canonical=canonical,
         threads=threads,
@@ -206,12 +206,12 @@ def convert(
     *,
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: OnError = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
 ) -> Any:
@@ -228,8 +228,8 @@ def convert(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so in a field ``losses``.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of kinds, as in :func:`letterhead.convert`.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of types, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
     canonical : bool, default False
@@ -239,8 +239,8 @@ def convert(
         last field ``error`` says why.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the source format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the source format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -258,7 +258,7 @@ def convert(
     DecodeError, EncodeError, ConversionError
         If a cell cannot be read, cannot be written, or would lose something; each names the row.
     TypeError, ValueError
-        If the column does not fit, a name is misspelt, or ``kinds`` makes no sense for the target.
+        If the column does not fit, a name is misspelt, or ``types`` makes no sense for the target.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def convert(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> cells = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None])
-    >>> made = lha.convert(cells, "iggy", target="kafka", kinds="text")
+    >>> made = lha.convert(cells, "iggy", target="kafka", types="text")
     >>> [cell and lh.decode(cell, "kafka") for cell in made.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
@@ -276,12 +276,12 @@ def convert(
         format,
         target=target,
         on_loss=on_loss,
-        kinds=plain_kinds(kinds),
+        types=plain_types(types),
         null_headers=null_headers,
         canonical=canonical,
         errors=errors,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         limits=limits,
         threads=threads,
     )
@@ -296,7 +296,7 @@ def messages(
     headers: Columns | None = None,
     errors: OnError = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
@@ -320,10 +320,10 @@ def messages(
         Where the framing breaks, one row stands for the rest of the cell.
     lenient : bool, default False
         Let a message go that is cut off at the end of a cell, as in what a fetch gives.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another kind.
+        Of a format with typed keys: give text, and refuse keys of another type.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the columns that ``headers`` asks for, as in :func:`select`.
     limits : Limits, optional
@@ -365,7 +365,7 @@ def messages(
         columns=wanted,
         errors=errors,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         text_keys=text_keys,
         dialect=dialect,
         limits=limits,
@@ -380,7 +380,7 @@ def select(
     *,
     errors: OnError = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     dialect: Literal["arrow", "spark"] = "arrow",
     limits: Limits | None = None,
     threads: int = 1,
@@ -403,8 +403,8 @@ def select(
         before a break stays, and a last column ``error`` says what is wrong, null where the row is whole.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     dialect : {"arrow", "spark"}, default "arrow"
         Types of the result. Spark has no unsigned integers, and its times are microseconds.
     limits : Limits, optional
@@ -449,7 +449,7 @@ def select(
         columns=wanted,
         errors=errors,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         dialect=dialect,
         limits=limits,
         threads=threads,
@@ -465,7 +465,7 @@ def scan(
     errors: Literal["count", "raise"] = "count",
     max_keys: int = 1000,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
     """Find out what headers a column of messages carries.
@@ -485,8 +485,8 @@ def scan(
         Of how many keys statistics are kept. Of more, the ones with the most headers stay, and the others are counted.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -526,7 +526,7 @@ def scan(
     from letterhead.scan.column import scan_column
 
     return scan_column(
-        column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_kinds=strict_kinds, limits=limits
+        column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
     )
 
 
@@ -535,7 +535,7 @@ def validate(
     format: str,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
 ) -> Any:
@@ -549,8 +549,8 @@ def validate(
         Name of the format.
     lenient : bool, default False
         Accept what Kafka's Java deserializers accept.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -571,7 +571,7 @@ def validate(
     (None, 'negative_count')
     """
     made = _native.apply(
-        "validate", column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits, threads=threads
+        "validate", column, format, lenient=lenient, strict_types=strict_types, limits=limits, threads=threads
     )
     return _back(column, made)
 

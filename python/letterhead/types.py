@@ -221,12 +221,12 @@ def plain_key(key: GivenKey) -> PlainKey:
         return "binary", key
     if not isinstance(key, Value):
         return key
-    if key.kind == "string":
+    if key.type == "string":
         try:
             return key.bits.decode()
         except UnicodeDecodeError:
             pass
-    return key.kind, key.bits
+    return key.type, key.bits
 
 
 def _check_type(type: object) -> None:

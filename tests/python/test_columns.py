@@ -50,7 +50,7 @@ def test_an_empty_key_is_a_key() -> None:
         (-(2**31), -(2**31)),
         (lh.Int32(7), ("int32", b"\0\0\0\7")),
         (lh.Bool(True), ("bool", b"\1")),
-        (lh.Value("kind-200", b"x"), ("kind-200", b"x")),
+        (lh.Value("type-200", b"x"), ("type-200", b"x")),
         (b"\0", ("binary", b"\0")),
         (lh.Binary(b"\0"), ("binary", b"\0")),
         # One spelling a key: what is text is a str.

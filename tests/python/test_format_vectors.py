@@ -38,8 +38,8 @@ def check(implementation: Implementation, line: Line) -> None:
     format, op = line["format"], line["op"]
     if op == "encode":
         message = plain(line["message"])
-        if implementation.name == "columns" and has_kinds(message) and not carries_kinds(format):
-            return  # A column of this format has no place for a kind.
+        if implementation.name == "columns" and has_types(message) and not carries_types(format):
+            return  # A column of this format has no place for a type.
         # A column of integer keys refuses text before any verb sees it.
         arrow = (pa.ArrowInvalid, pa.ArrowTypeError) if implementation.name == "columns" else ()
         refused = (HeaderError, *arrow)
@@ -63,13 +63,13 @@ def check(implementation: Implementation, line: Line) -> None:
         assert implementation.write(plain(line["message"]), format) == data
 
 
-def has_kinds(message: Any) -> bool:
+def has_types(message: Any) -> bool:
     headers = message["headers"] if isinstance(message, dict) else message
-    return any(kind is not None for _, kind, _ in headers or ())
+    return any(type is not None for _, type, _ in headers or ())
 
 
-def carries_kinds(format: str) -> bool:
-    return next(row["kinds"] for row in _native.formats() if row["name"] == format)
+def carries_types(format: str) -> bool:
+    return next(row["types"] for row in _native.formats() if row["name"] == format)
 
 
 def place(fault: Fault) -> tuple[Any, ...]:
@@ -82,7 +82,7 @@ def plain(message: dict[str, Any]) -> Any:
     fields = {name: b"" if name in BYTES and value == "" else value for name, value in fields.items()}
     if fields["headers"] is not None:
         fields["headers"] = [
-            (header["key"], header["kind"], None if header["value"] is None else bytes.fromhex(header["value"]))
+            (header["key"], header["type"], None if header["value"] is None else bytes.fromhex(header["value"]))
             for header in fields["headers"]
         ]
     return fields if len(fields) > 1 else fields["headers"]

@@ -30,9 +30,9 @@ def again(data: bytes, layout: Layout) -> bytes:
     return record.forward("t").to_bytes(record.offset)
 
 
-def of_block(kind: type[Headers] | type[IntHeaders]) -> Callable[[bytes], bytes]:
+def of_block(cls: type[Headers] | type[IntHeaders]) -> Callable[[bytes], bytes]:
     # Headers made of headers do not have the bytes any more: they are written again.
-    return lambda data: kind(kind(data)).as_bytes()
+    return lambda data: cls(cls(data)).as_bytes()
 
 
 CLASSES: dict[str, Callable[[bytes], bytes]] = {

@@ -123,8 +123,8 @@ def refusal(implementation: Implementation, data: bytes, format: str, *, lenient
 
 def check_varint(implementation: Implementation, line: Line) -> None:
     """A varint of 32 bits is a count that stands alone, or the length of a key."""
-    if line["kind"] != "varint":
-        return  # the other kinds stand in no header: they are checked where they are read and written
+    if line["type"] != "varint":
+        return  # the other types stand in no header: they are checked where they are read and written
     if "hex" in line:
         _check_varint_written(implementation, int(line["value"]), bytes.fromhex(line["hex"]))
         data, value, lost = bytes.fromhex(line["hex"]), int(line["value"]), False
@@ -258,7 +258,7 @@ def count_differences(implementation: Implementation, lines: list[Line]) -> dict
 
 def check_conversion(implementation: Implementation, line: Line) -> None:
     """Older stored values and changelog records become envelopes as Kafka's converters make them."""
-    if line["kind"] == "format":
+    if line["type"] == "format":
         payload = _bytes(line["input"])
         plain = implementation.encode(Decoded([], {"payload": payload}), "streams")
         assert plain == _bytes(line["HeadersBytesStore.convertToHeaderFormat"])

@@ -450,7 +450,7 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
             "no fields but its headers",
         ),
         (lambda: lhs.encode_headers("headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
-        (lambda: lhs.encode_headers("headers", "kafka", kinds="big"), ValueError, "kinds"),
+        (lambda: lhs.encode_headers("headers", "kafka", types="big"), ValueError, "types"),
         (lambda: lhs.encode_headers("headers", "kafka", null_headers="drop"), ValueError, "null_headers"),
     ],
 )

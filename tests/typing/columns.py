@@ -33,7 +33,7 @@ assert len(decoded) == 2
 wanted: columns_module.Columns = {"tenant": "string", "route": lh.All("string"), "n": lh.field("int64", key="retry")}
 assert len(assert_type(lha.select(cells, "kafka", wanted, errors="column"), Any)) == 2
 assert len(assert_type(lha.encode(decoded, "kafka"), Any)) == 2
-assert len(assert_type(lha.convert(cells, "kafka", target="iggy", kinds="binary"), Any)) == 2
+assert len(assert_type(lha.convert(cells, "kafka", target="iggy", types="binary"), Any)) == 2
 assert len(assert_type(lha.validate(cells, "kafka"), Any)) == 2
 assert assert_type(lha.scan(cells, "kafka"), Scan).statistics.rows == 2
 

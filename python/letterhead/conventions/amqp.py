@@ -152,7 +152,7 @@ def decode(data: bytes) -> Primitive:
     Raises
     ------
     DecodeError
-        If the bytes are no primitive: ``truncated``, ``trailing_bytes``, ``unknown_kind`` (described and compound types,
+        If the bytes are no primitive: ``truncated``, ``trailing_bytes``, ``unknown_type`` (described and compound types,
         decimals, codes that AMQP does not have), ``bad_bool``, ``value_not_utf8``, ``out_of_range``.
 
     Examples
@@ -208,9 +208,9 @@ def fault(data: bytes, type: str | None = None) -> Fault | None:
         what = "is of code " + f"0x{code:02x}" + ", which AMQP does not have"
         if code in REFUSED:
             what = f"is {_a(REFUSED[code])}, which is no single value"
-        return Fault("unknown_kind", f"the value {what}", byte=0)
+        return Fault("unknown_type", f"the value {what}", byte=0)
     if type is not None and made.type != "null" and made.type not in READ_AS[type]:
-        return Fault("wrong_kind", f"the value is {made.type} and {type} was asked for", byte=0)
+        return Fault("wrong_type", f"the value is {made.type} and {type} was asked for", byte=0)
     end = 1 + made.width
     if len(data) < end:
         return Fault("truncated", f"the bytes end inside the {'length' if made.length else made.type}", byte=1)

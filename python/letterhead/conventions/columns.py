@@ -49,7 +49,7 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", dialect: Liter
     Raises
     ------
     DecodeError
-        If ``errors="raise"``. Its codes are those of :func:`letterhead.conventions.amqp.decode`, and ``wrong_kind``.
+        If ``errors="raise"``. Its codes are those of :func:`letterhead.conventions.amqp.decode`, and ``wrong_type``.
     TypeError, ValueError
         If the column is not of bytes, or a name is misspelt.
 

@@ -65,8 +65,8 @@ def key_code(key: Key) -> str:
         return literal(key)
     if isinstance(key, int):
         return repr(key)
-    kind, bits = key
-    return repr(bits) if kind == "binary" else f"lh.{of_message(kind, bits)!r}"
+    type, bits = key
+    return repr(bits) if type == "binary" else f"lh.{of_message(type, bits)!r}"
 
 
 def literal(text: str) -> str:
