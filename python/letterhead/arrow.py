@@ -354,7 +354,7 @@ def messages(
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
     fields = None if columns is None else list(columns)
-    wanted = [] if headers is None else normalise(headers)
+    wanted = [] if headers is None else normalise(headers, sql=dialect == "spark")
     # A field that is asked for twice is given twice.
     check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors)
     made = _native.apply(
@@ -437,10 +437,10 @@ def select(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> cells = pa.array([lh.encode([("retry", b"\\x00\\x00\\x00\\x02"), ("route", "a"), ("route", "b")], "kafka")])
-    >>> lha.select(cells, "kafka", {"retry": "int32", "route": lh.All("string"), "tenant": "string"}).to_pylist()
+    >>> lha.select(cells, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    wanted = normalise(columns)
+    wanted = normalise(columns, sql=dialect == "spark")
     check_distinct([name for name, *_ in wanted], errors)
     made = _native.apply(
         "select",

@@ -468,7 +468,7 @@ def select(
     >>> import letterhead as lh
     >>> headers = [("tenant", "acme"), ("retry", lh.Int32(3)), ("route", "a"), ("route", "b")]
     >>> data = lh.encode(headers, "kafka", types="be")
-    >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": lh.All("string")})
+    >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": "array<string>"})
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     values: dict[str, Any] = _native().select(

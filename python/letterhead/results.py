@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from letterhead.errors import Fault
 from letterhead.headers import GivenKey, HeaderKey
-from letterhead.types import PlainKey, plain_key
+from letterhead.types import PlainKey, ValueType, plain_key, type_name
 from letterhead.values import Value
 
 __all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]
 
-Times: TypeAlias = str | list[str] | tuple[str, ...]
+Times: TypeAlias = ValueType | Sequence[ValueType]
 Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, Times]
 
 
@@ -119,13 +119,13 @@ class Inspection(TypedDict):
     faults: list[Fault]
 
 
-def plain_types(types: Types | None) -> str | list[tuple[PlainKey, str | list[str]]] | None:
-    """Return ``types=`` as the compiled core takes it."""
+def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[PlainKey, str | list[str]]] | None:
+    """Return ``types=`` as the compiled core takes it; ``sql`` is as in :func:`letterhead.types.type_name`."""
     if types is None or isinstance(types, str):
         return types
     if not isinstance(types, Mapping):
         raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
-    return [(_plain(key), _times(key, times)) for key, times in types.items()]
+    return [(_plain(key), _times(key, times, sql)) for key, times in types.items()]
 
 
 def _plain(key: GivenKey) -> PlainKey:
@@ -134,9 +134,13 @@ def _plain(key: GivenKey) -> PlainKey:
     return plain_key(key)
 
 
-def _times(key: GivenKey, times: Any) -> str | list[str]:
-    if isinstance(times, str):
-        return times
-    if not isinstance(times, list | tuple) or not all(isinstance(each, str) for each in times):
-        raise TypeError(f"types: key {key!r}: a type such as 'int32', or a list of them, is needed")
-    return list(times)
+def _times(key: GivenKey, times: Any, sql: bool) -> str | list[str]:
+    try:
+        return [_name(each, sql) for each in times] if isinstance(times, list | tuple) else _name(times, sql)
+    except TypeError:
+        raise TypeError(f"types: key {key!r}: a type such as 'int32', or a list of them, is needed") from None
+
+
+def _name(type: Any, sql: bool) -> str:
+    # A code without a name is a type of Iggy's values only, and checked by the core.
+    return type if isinstance(type, str) and type.startswith("type-") else type_name(type, sql=sql)

@@ -105,7 +105,7 @@ class Value:
 
     def __new__(cls, type: str, value: Any) -> Value:
         known = _class_of(type)
-        return _make(type, _bytes(value, type) if known is Value else known._to_bits(value))
+        return _make(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
 
     def __init_subclass__(cls, type: str = "") -> None:
         cls._name = type
@@ -140,9 +140,10 @@ class Value:
         Int16(256)
         """
         known = _class_of(type)
-        bits = _bytes(bits, type)
-        known._check(type, bits)
-        return _make(type, bits)
+        name = known._name or type
+        bits = _bytes(bits, name)
+        known._check(name, bits)
+        return _make(name, bits)
 
     @property
     def type(self) -> str:
@@ -478,14 +479,17 @@ def utf8(text: str) -> bytes:
 
 
 def _class_of(type: str) -> type[Value]:
-    if not isinstance(type, str):
-        raise TypeError(f"type must be str, not {type.__class__.__name__}")
-    known = _CLASSES.get(type)
+    known = _CLASSES.get(type) if isinstance(type, str) else None
     if known is not None:
         return known
     if type in _UNNAMED:
         return Value
-    raise unknown_name("type", type, VALUE_TYPES)
+    from letterhead.types import type_name  # that module imports this one
+
+    known = _CLASSES.get(type_name(type))
+    if known is None:
+        raise unknown_name("type", type, VALUE_TYPES)
+    return known
 
 
 def of_message(type: str, bits: bytes) -> Value:

@@ -21,7 +21,7 @@ from letterhead.storage.database import RocksDBOptions
 HEADERS = int(os.environ.get("LETTERHEAD_LOAD", "50_000_000"))
 """How many headers each job passes through, in all."""
 
-COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 ENVELOPE = "streams-timestamped"
 
 # A cache is there to fill up: a small one is full before anything is measured.

@@ -177,7 +177,7 @@ def test_the_fields_of_an_envelope_come_in_any_order(format: str) -> None:
 
 def test_a_header_is_selected_from_a_list_and_from_bytes_alike() -> None:
     cell = ops.encode(HEADERS["iggy"], "iggy")
-    columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.All("int32", key="a")}
+    columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.field("array<int32>", key="a")}
     column = cells([cell])
     assert lha.select(column, "iggy", columns).equals(lha.select(lha.decode(column, "iggy"), "iggy", columns))
     assert lha.select(column, "iggy", columns).to_pylist() == [{"a": 3, "none": None, "all": [3]}]

@@ -207,7 +207,7 @@ def test_a_null_cell_is_null_for_every_verb(format: str) -> None:
     key = 1 if FORMATS[format].traits.keys == "int" else "a"
     for errors in ERRORS:
         assert lha.decode(column, format, errors=errors).to_pylist() == [None]
-        [row] = lha.select(column, format, {"a": lh.All("string", key=key)}, errors=errors).to_pylist()
+        [row] = lha.select(column, format, {"a": lh.field("array<string>", key=key)}, errors=errors).to_pylist()
         assert set(row.values()) == {None}
         for target in WRITTEN:
             [made] = lha.convert(column, format, target=target, errors=errors).to_pylist()
@@ -239,7 +239,7 @@ def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
 
 def test_a_null_list_gives_empty_lists_and_misses_what_is_required() -> None:
     column = pa.array([None], headers_type())
-    assert lha.select(column, "kafka", {"a": lh.All("string")}).to_pylist() == [{"a": []}]
+    assert lha.select(column, "kafka", {"a": "array<string>"}).to_pylist() == [{"a": []}]
     with pytest.raises(DecodeError) as caught:
         lha.select(column, "kafka", {"a": lh.field("string", required=True)})
     assert (caught.value.code, caught.value.row) == ("missing_key", 0)

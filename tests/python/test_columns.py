@@ -21,8 +21,8 @@ def test_columns_come_in_the_order_asked_for() -> None:
         {
             "b": "int32:le",
             "a": lh.field("uuid:text", key="id", repeat="error", required=True),
-            "route": lh.All("string"),
-            "stop": lh.All("int8", key="stops", required=True),
+            "route": "array<string>",
+            "stop": lh.field("array<int8>", key="stops", required=True),
         }
     )
     assert asked == [
@@ -34,7 +34,7 @@ def test_columns_come_in_the_order_asked_for() -> None:
 
 
 def test_all_is_a_field_that_repeats() -> None:
-    assert lh.All("string", key="k") == lh.field("string", key="k", repeat="all")
+    assert lh.field("array<string>", key="k") == lh.field("string", key="k", repeat="all")
     assert lh.field("string") == lh.Field("string")
 
 
@@ -60,7 +60,7 @@ def test_an_empty_key_is_a_key() -> None:
 )
 def test_a_key_of_every_form_has_one_plain_form(key: Any, plain: Any) -> None:
     assert normalise({"out": lh.field("string", key=key)}) == [("out", plain, "string", "last", False)]
-    assert normalise({"out": lh.All("string", key=key)})[0][1] == plain
+    assert normalise({"out": lh.field("array<string>", key=key)})[0][1] == plain
 
 
 @pytest.mark.parametrize("key", [2**31, -(2**31) - 1])

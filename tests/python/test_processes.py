@@ -40,7 +40,7 @@ from letterhead.values import VALUE_TYPES, of_message
 from log_samples import samples as messages
 
 ENVELOPE = "streams-timestamped"
-COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 METHODS = [name for name in ("fork", "spawn", "forkserver") if name in multiprocessing.get_all_start_methods()]
 
 forking = pytest.mark.skipif("fork" not in METHODS, reason="this system does not fork")
@@ -411,7 +411,7 @@ def sent() -> dict[str, Any]:
         "envelope": lh.Envelope(headers=many, timestamp=5, payload=None),
         "decoded envelope": lh.decode(lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, ENVELOPE), ENVELOPE),
         "field": lh.field("int32:le", key=lh.Int8(1), repeat="error", required=True),
-        "all": lh.All("string", key="route"),
+        "all": lh.field("array<string>", key="route"),
         "columns": dict(COLUMNS),
         "losses": converted.losses,
         "converted": converted,

@@ -376,7 +376,7 @@ ROUTES = block("02610231", "02620232", "02610233", "026101")  # a=1 b=2 a=3 a=nu
         (lh.field("string", key="a", repeat="all"), ["1", "3", None]),
         (lh.field("string", key="b", repeat="error"), "2"),
         (lh.field("string", key="c"), None),
-        (lh.All("string", key="c"), []),
+        (lh.field("array<string>", key="c"), []),
     ],
 )
 def test_a_repeated_key_is_what_was_asked_for(asked: lh.Field, value: Any) -> None:
@@ -400,7 +400,7 @@ def test_only_the_value_asked_for_is_read() -> None:
 
 def test_one_bad_value_makes_a_list_null_and_each_is_told() -> None:
     data = block("026102ff", "02610231", "026102fe")
-    out = ops.select_rows([data], "kafka", {"a": lh.All("string")}, errors="column")
+    out = ops.select_rows([data], "kafka", {"a": "array<string>"}, errors="column")
     assert out["a"] == [None]
     assert places(out["error"][0]) == [("value_not_utf8", 4, 0, "a"), ("value_not_utf8", 12, 2, "a")]
 
@@ -421,7 +421,7 @@ def test_a_required_header_is_not_missed_where_the_block_broke() -> None:
 
 
 def test_a_null_list_is_a_message_without_headers_and_a_null_cell_is_no_message() -> None:
-    columns = {"a": lh.field("string", required=True), "b": lh.All("string")}
+    columns = {"a": lh.field("string", required=True), "b": "array<string>"}
     cell = ops.select_rows([None], "kafka", columns, errors="column")
     assert cell == {"a": [None], "b": [None], "error": [None]}
     column = ops.select_rows([None], "kafka", columns, errors="column", lists=True)
@@ -431,7 +431,12 @@ def test_a_null_list_is_a_message_without_headers_and_a_null_cell_is_no_message(
 
 def test_what_was_read_before_a_break_stays_in_the_column_policy_only() -> None:
     data = block("02610231", "03")
-    columns = {"a": "string", "b": "string", "all": lh.All("string", key="a"), "none": lh.All("string", key="c")}
+    columns = {
+        "a": "string",
+        "b": "string",
+        "all": lh.field("array<string>", key="a"),
+        "none": lh.field("array<string>", key="c"),
+    }
     kept = ops.select_rows([data], "kafka", columns, errors="column")
     # Half of a list would pass for a whole one.
     assert (kept["a"], kept["b"], kept["all"], kept["none"]) == (["1"], [None], [None], [None])

@@ -401,14 +401,14 @@ def test_null_headers_are_none_unless_that_is_refused() -> None:
 
 def test_bits_that_are_no_value_are_a_loss_when_they_were_read() -> None:
     data = bytes.fromhex("0100000061" + "06" + "03000000" + "010203" + "0100000062" + "03" + "01000000" + "02")
-    for target, given, expected in (
+    for target, asked, expected in (
         ("iggy", None, ["wrong_size"]),
         ("kip82-typed", None, ["wrong_size", "bad_bool"]),
         ("kafka", "text", ["wrong_size", "bad_bool"]),
         ("kafka", "be", ["wrong_size", "bad_bool"]),
         ("iggy-2023", None, []),
     ):
-        made = ops.convert(data, "iggy-2023", target=target, types=given, on_loss="report")
+        made = ops.convert(data, "iggy-2023", target=target, types=asked, on_loss="report")
         assert isinstance(made, ops.Converted)
         assert [loss.code for loss in made.losses] == expected
 
@@ -467,11 +467,11 @@ def test_types_handed_back_restore_a_key_that_stands_with_several() -> None:
     headers = [("a", "int32", b"\0\0\0\5"), ("a", None, None), ("a", "char", b"\0x"), ("b", "char", b"\0y")]
     source = ops.encode(headers, "kip82-typed")
     assert source is not None
-    for target, given, expected in (
+    for target, asked, expected in (
         ("kafka", "le", {"a": ["int32:le", "char:le"], "b": "char:le"}),
         ("kafka", "text", {"a": ["int32:text", "char:text"], "b": "char:text"}),
     ):
-        made = ops.convert(source, "kip82-typed", target=target, types=given, on_loss="report")
+        made = ops.convert(source, "kip82-typed", target=target, types=asked, on_loss="report")
         assert isinstance(made, ops.Converted)
         assert made.losses.types == expected
         assert made.data is not None

@@ -21,7 +21,7 @@ from letterhead import arrow as lha
 THREADS = 8
 ROUNDS = 4
 
-COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 ENVELOPE = "streams-timestamped"
 HEADERS = [("tenant", b"acme"), ("route", b"a"), ("note", None), ("route", b"b"), ("señal-📦", b"\x00\x01")]
 

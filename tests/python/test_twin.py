@@ -141,7 +141,7 @@ EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:
 def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
     options: dict[str, Any] = {"errors": "column", "dialect": dialect}
-    columns = {"one": lh.field(type, key="a"), "all": lh.All(type, key="a")}
+    columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), "kafka", columns, **options)))
     assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, **options))
 
@@ -153,7 +153,7 @@ def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, typ
     format = "kip82-typed" if types else "kafka"
     rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
     options: dict[str, Any] = {"errors": "column", "dialect": dialect}
-    columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.All(f"{type}:amqp", key="a")}
+    columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), format, columns, **options)))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, **options))
 
@@ -175,7 +175,7 @@ WANTED = {
     "retry": "int32",
     "amount_cents": "int64",
     "weight_kg": "float64",
-    "route": lh.All("string"),
+    "route": "array<string>",
     "note": "string",
     "blob": "binary",
     "event": lh.field("string", key="ce_type"),

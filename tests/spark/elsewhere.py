@@ -19,7 +19,7 @@ from frames import collected, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 
-COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>"}
 
 
 def session(type: str):

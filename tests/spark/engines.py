@@ -19,7 +19,7 @@ COLUMNS = {
     "tenant": "string",
     "amount_cents": "int64",
     "weight_kg": "float64",
-    "route": lh.All("string"),
+    "route": "array<string>",
     "event": lh.field("string", key="ce_type"),
     "absent": "uuid",
 }

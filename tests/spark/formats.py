@@ -52,7 +52,7 @@ _plain = (
         {"key": "route", "value": b"b"},
         {"key": "note", "value": None},
     ],
-    {"tenant": "string", "route": lh.All("string"), "note": "int32", "absent": "int128"},
+    {"tenant": "string", "route": "array<string>", "note": "int32", "absent": "int128"},
     {"tenant": "acme", "route": ["a", "b"], "note": None, "absent": None},
 )
 _plain_hex = "080c74656e616e740861636d650a726f75746502610a726f7574650262086e6f746501"
@@ -64,7 +64,7 @@ _typed = (
         {"key": "at", "type": "int64", "value": bytes.fromhex("0000019b76daa800")},
         {"key": "raw", "type": "binary", "value": b"\0\1"},
     ],
-    {"tenant": "string", "retry": "int32", "at": "timestamp_ms", "raw": lh.All("binary")},
+    {"tenant": "string", "retry": "int32", "at": "timestamp_ms", "raw": "array<binary>"},
     {"tenant": "acme", "retry": 3, "at": 1767225600000000, "raw": [b"\0\1"]},
 )
 _typed_hex = (

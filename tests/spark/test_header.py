@@ -361,8 +361,8 @@ def test_headers_of_a_real_topic_are_the_kernels(spark, samples):
     import pyarrow.parquet as pq
 
     wanted = {
-        "tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64", "route": lh.All("string"),
-        "note": "string", "blob": "binary", "señal-📦": "binary", "absent": lh.All("uuid"),
+        "tenant": "string", "retry": "int32", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>",
+        "note": "string", "blob": "binary", "señal-📦": "binary", "absent": "array<uuid>",
     }  # fmt: skip
     wanted = {name: one if isinstance(one, lh.Field) else lh.field(one) for name, one in wanted.items()}
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))

@@ -161,7 +161,7 @@ def test_fields_come_in_the_order_asked_for_and_the_row_only_if_it_is(spark):
     assert collected(df.transform(asked)) == {
         "number": [0, 0, 1], "value": [b"v0", b"v1", b"v2"], "row": [0, 0, 1], "offset": [0, 1, 2], "text": ["", "a", "aa"],
     }  # fmt: skip
-    only = lhs.messages("cell", "kip82-messages", columns=[], headers={"n": lh.All("int8")}, keep=[])
+    only = lhs.messages("cell", "kip82-messages", columns=[], headers={"n": "array<int8>"}, keep=[])
     assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
     # As many rows as there are messages, and nothing else.
     assert collected(df.transform(lhs.messages("cell", "kip82-messages", columns=[], keep=["number"]))) == {

@@ -27,7 +27,7 @@ def orders(spark):
 
 def test_headers_are_selected(orders):
     rows = orders.orderBy("offset").collect()
-    columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": lh.All("string")}
+    columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": "array<string>"}
     df = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     assert df.columns == ["offset", *columns]
     found = df.orderBy("offset").collect()

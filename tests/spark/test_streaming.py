@@ -10,7 +10,7 @@ import letterhead as lh
 from frames import collected
 from letterhead import spark as lhs
 
-COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
 
 
 @pytest.fixture

@@ -206,7 +206,7 @@ def _value(given: Any, place: str, *, types: bool = False) -> bytes | Value | No
             raise Failure(f'{place}: "{name}" is a string, not {_name(text)}')
     type = given.get("type")
     if type is not None:
-        _at(place, check_type, type)
+        type = _at(place, check_type, type)
     read = {name: _spelt(name, text, type, place) for name, text in given.items() if name != "type"}
     if len(set(read.values())) > 1:
         raise Failure(f"{place}: {' and '.join(read)} are not the same bytes: change both, or leave one out")

@@ -14,6 +14,7 @@ from letterhead.cli.exits import Failure
 from letterhead.cli.source import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
+from letterhead.types import type_name
 from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
 
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
@@ -45,7 +46,7 @@ def text_of(value: Value) -> str | None:
 
 def of_text(type: str, text: str) -> Value:
     """Read what a value of a type spells; for a type of bytes, their UTF-8."""
-    check_type(type)
+    type = check_type(type)
     try:
         if type == "char":
             return Char(text)
@@ -100,7 +101,14 @@ def as_key(value: Value) -> HeaderKey:
     return lh.Headers([(value, None)])[0].key
 
 
-def check_type(type: str) -> None:
-    """Refuse what is not the name of a type."""
-    if type not in VALUE_TYPES and type not in UNNAMED:
+def check_type(type: str) -> str:
+    """Return the name that a type has here; refuse what is not the name of one."""
+    if type in UNNAMED:
+        return type
+    try:
+        name = type_name(type)
+    except (TypeError, ValueError) as error:
+        raise Failure(str(error)) from None
+    if name not in VALUE_TYPES:
         raise Failure(str(unknown_name("type", type, [*VALUE_TYPES, "type-16", "…", "type-255"])))
+    return name

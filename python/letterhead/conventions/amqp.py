@@ -20,8 +20,9 @@ import struct
 from typing import NamedTuple
 
 from letterhead.errors import DecodeError, Fault, counted, unknown_name
+from letterhead.types import ValueType, type_name
 
-__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "check_type", "decode", "fault"]
+__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "fault"]
 
 FORMAT = "amqp"
 """What errors name as the format."""
@@ -174,15 +175,14 @@ def decode(data: bytes) -> Primitive:
     return Primitive(made.type, _value(made, data))
 
 
-def check_type(type: object) -> None:
-    """Raise what fits for a type that AMQP has no primitive for."""
-    if not isinstance(type, str):
-        raise TypeError(f"type must be str, not {type.__class__.__name__}")
-    name, colon, _ = type.partition(":")
+def checked_type(type: ValueType, *, sql: bool = False) -> str:
+    """Return our name of a type; raise an error for one that AMQP has no primitive for."""
+    name, colon, _ = type_name(type, sql=sql).partition(":")
     if colon and name in READ_AS:
         raise ValueError(f"type {type!r}: AMQP says how its numbers are written, so {name!r} takes no suffix")
     if name not in READ_AS:
         raise unknown_name("type", type, READ_AS)
+    return name
 
 
 def fault(data: bytes, type: str | None = None) -> Fault | None:

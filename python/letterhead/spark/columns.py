@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead.errors import DecodeError, check_name
-from letterhead.types import Field, field, normalise, plain_key
+from letterhead.types import Field, ValueType, field, field_of, normalise, plain_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -23,7 +23,7 @@ _ENGINES = ("spark", "arrow")
 def header(
     column: str | Column,
     key: GivenKey,
-    type: str,
+    type: ValueType,
     *,
     repeat: Repeat = "last",
     required: bool = False,
@@ -47,7 +47,7 @@ def header(
     key : str, int, bytes or Value
         Key of the header, and the name of the column that is made. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
-    type : str
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
         What the value is read as: ``name[:be|le|text|amqp]``, see :func:`letterhead.field`. Where the headers have types,
         the type decides: a value of another one than the type's is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
@@ -110,7 +110,7 @@ def header(
     +---+
     only showing top 1 row
     """
-    wanted = field(type, key=key, repeat=repeat, required=required)
+    wanted = field_of(type, key, repeat, required, sql=True)
     _check_errors(errors)
     if engine is not None:
         check_name("engine", engine, _ENGINES)

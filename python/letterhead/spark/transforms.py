@@ -150,7 +150,7 @@ def select_headers(
     --------
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
-    >>> columns = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+    >>> columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
@@ -538,7 +538,7 @@ def _field_inputs(
 
 
 def _checked_types(types: Types | None) -> Any:
-    plain_types(types)
+    plain_types(types, sql=True)
     return dict(types) if isinstance(types, Mapping) else types
 
 
