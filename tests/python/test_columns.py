@@ -122,7 +122,7 @@ def test_a_misspelt_repeat_gets_a_suggestion() -> None:
         ({1: "string"}, "the name of a column must be str"),
         ({"a": None}, "column 'a': a type such as 'int64'"),
         ({"a": int}, "column 'a': a type such as 'int64'"),
-        ({"a": lh.Field(1)}, "column 'a': type must be str, not int"),  # type: ignore[arg-type]
+        ({"a": lh.Field(1)}, "column 'a': a type such as 'int64', 'bigint'"),  # type: ignore[arg-type]
         ({"a": lh.Field("string", key=1.0)}, "column 'a': key must be str, int, bytes or a Value, not float"),  # type: ignore[arg-type]
         ({"a": lh.Field("string", key=True)}, "column 'a': key must be str, int, bytes or a Value, not bool"),
         ({"a": lh.Field("string", required=1)}, "column 'a': required must be bool"),  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import Fault, HeaderError
 from reference import ops
-from vector_checks import DRAFTS, IGGY_CELLS, Line, listed_lines, read_lines
+from vector_checks import DRAFTS, IGGY_CELLS, Line, in_our_words, listed_lines, read_lines
 
 BYTES = {"key", "value", "payload", "id"}
 
@@ -46,12 +46,15 @@ def check(implementation: Implementation, line: Line) -> None:
         with pytest.raises(refused) as raised:
             implementation.write(message, format)
         if isinstance(raised.value, HeaderError):
-            assert (raised.value.code, raised.value.header) == (line["error"]["code"], line["error"]["header"])
+            assert (raised.value.code, raised.value.header) == (
+                in_our_words(line["error"])["code"],
+                line["error"]["header"],
+            )
         return
     data, lenient = bytes.fromhex(line["bytes"]), bool(line.get("lenient"))
     expected = line.get("errors") or ([line["error"]] if line.get("error") else [])
     faults = implementation.validate(data, format, lenient=lenient)
-    assert [place(fault) for fault in faults] == [place(Fault(**fault)) for fault in expected]
+    assert [place(fault) for fault in faults] == [place(Fault(**in_our_words(fault))) for fault in expected]
     if expected:
         return
     if op == "messages":
@@ -82,7 +85,11 @@ def plain(message: dict[str, Any]) -> Any:
     fields = {name: b"" if name in BYTES and value == "" else value for name, value in fields.items()}
     if fields["headers"] is not None:
         fields["headers"] = [
-            (header["key"], header["type"], None if header["value"] is None else bytes.fromhex(header["value"]))
+            (
+                header["key"],
+                (header["kind"] or "").replace("kind-", "type-") or None,
+                None if header["value"] is None else bytes.fromhex(header["value"]),
+            )
             for header in fields["headers"]
         ]
     return fields if len(fields) > 1 else fields["headers"]

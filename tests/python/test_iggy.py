@@ -343,7 +343,7 @@ def test_kinds_without_a_name_pass_unless_they_are_refused() -> None:
     headers = HeaderMap.from_bytes(block)
     assert headers == {HeaderKey.from_kind_bytes(200, b"a"): HeaderValue(201, b"b")}
     assert headers.to_bytes("tlv") == block
-    with pytest.raises(DecodeError, match="key kind code 200 is unknown") as raised:
+    with pytest.raises(DecodeError, match="key type code 200 is unknown") as raised:
         HeaderMap.from_bytes(block, strict_types=True)
     assert iggy_code(raised.value, "tlv") == 4040
     # JSON has names for the fifteen only: the whole block goes as base64, as a server sends what it cannot read.

@@ -206,7 +206,7 @@ def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
         SendMessages.from_bytes(bytes(body))
     error = raised.value
     assert (error.code, error.offset, error.header, error.format) == ("unknown_type", kind, 0, "iggy-2023")
-    assert error.message == "message 1: value kind code 99 is unknown"
+    assert error.message == "message 1: value type code 99 is unknown"
     assert iggy_code(error) == 3
 
 
@@ -420,7 +420,7 @@ def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
     with pytest.raises(DecodeError) as raised:
         PolledMessages.from_bytes(bytes(body), validate=validate)
     assert raised.value.offset == body.index(b"key 1") + 5
-    assert raised.value.message == "message 0: value kind code 99 is unknown"
+    assert raised.value.message == "message 0: value type code 99 is unknown"
 
 
 def test_a_checksum_that_is_not_given_is_made() -> None:

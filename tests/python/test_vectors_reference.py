@@ -41,9 +41,9 @@ def test_every_number_is_spelled_as_java_spells_it(vectors: Path) -> None:
     lines = [line for line in read_lines(vectors, "varints") if "hex" in line]
     assert len(lines) == 2 * 352 + 2 * 429
     for line in lines:
-        width = 64 if line["type"].endswith("varlong") else 32
+        width = 64 if line["kind"].endswith("varlong") else 32
         number = int(line["value"])
-        unsigned = line["type"].startswith("unsigned")
+        unsigned = line["kind"].startswith("unsigned")
         written = varint.write_unsigned(number) if unsigned else varint.write(number, width)
         assert written == bytes.fromhex(line["hex"]), line
         assert len(written) == line["size"], line
@@ -57,15 +57,15 @@ def test_every_spelling_is_read_as_java_reads_it(vectors: Path) -> None:
     assert len(lines) == 183
     lost = 0
     for line in lines:
-        width = 64 if line["type"].endswith("varlong") else 32
+        width = 64 if line["kind"].endswith("varlong") else 32
         data = bytes.fromhex(line["decode_hex"])
         if "error" in line:
             with pytest.raises(varint.TooLong if line["error"]["message"] else varint.Truncated):
                 varint.read_unsigned(data, width)
             continue
         read = varint.read_unsigned(data, width)
-        value = read.bits if line["type"].startswith("unsigned") else varint.unzigzag(read.bits)
-        signed = value - (1 << 32) if line["type"] == "unsigned_varint" and value >= 1 << 31 else value
+        value = read.bits if line["kind"].startswith("unsigned") else varint.unzigzag(read.bits)
+        signed = value - (1 << 32) if line["kind"] == "unsigned_varint" and value >= 1 << 31 else value
         assert signed == int(line["value"]) or value == int(line["value"]), line
         assert read.size == line["consumed"], line
         lost += read.lost
