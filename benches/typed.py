@@ -1,4 +1,4 @@
-"""Messages with five typed headers, made with a fixed seed, in formats whose values have kinds or whose keys are ids.
+"""Messages with five typed headers, made with a fixed seed, in formats whose values have types or whose keys are ids.
 
 The five: a tenant (string), a retry count (int32), an amount (int64), a W3C `traceparent` (string of 55 bytes) and a
 flag (bool). They stand in the order of their keys, which is how `iggy` since 0.10 writes them, the same in every
@@ -51,7 +51,7 @@ class Header(NamedTuple):
     """A header with its value in the two byte orders."""
 
     key: str
-    kind: str
+    type: str
     big: bytes
     little: bytes
 
@@ -122,14 +122,14 @@ def write_iggy(header: Header) -> bytes:
 
 def write_iggy_2023(header: Header) -> bytes:
     """Write a header as the first releases of Iggy did."""
-    key, kind, value = header.key.encode(), IGGY_CODES[header.kind], header.little
-    return struct.pack("<I", len(key)) + key + struct.pack("<BI", kind, len(value)) + value
+    key, type, value = header.key.encode(), IGGY_CODES[header.type], header.little
+    return struct.pack("<I", len(key)) + key + struct.pack("<BI", type, len(value)) + value
 
 
 def write_kip82_typed(header: Header) -> bytes:
     """Write a header as the draft with typed values has it."""
-    key, kind, value = header.key.encode(), KIP82_CODES[header.kind], header.big
-    return struct.pack(">i", len(key)) + key + struct.pack(">iB", len(value) + 1, kind) + value
+    key, type, value = header.key.encode(), KIP82_CODES[header.type], header.big
+    return struct.pack(">i", len(key)) + key + struct.pack(">iB", len(value) + 1, type) + value
 
 
 def write_kip82_int(header: Header) -> bytes:
@@ -149,12 +149,12 @@ WRITERS = {
 def headers(corpus: str, rows: int) -> pa.Array:
     """Give what decoding `blocks(corpus, rows)` must give: a list column."""
     flat = [header for row in rows_of(corpus, rows) for header in row]
-    keys, kinds, values = ([header[place] for header in flat] for place in range(3))
-    key_kinds = pa.array(["string"] * len(flat))
+    keys, types, values = ([header[place] for header in flat] for place in range(3))
+    key_types = pa.array(["string"] * len(flat))
     columns: dict[str, pa.Array] = {
-        "iggy": {"key_kind": key_kinds, "key": pa.array(keys, pa.utf8()).cast(pa.binary()), "kind": pa.array(kinds)},
+        "iggy": {"key_type": key_types, "key": pa.array(keys, pa.utf8()).cast(pa.binary()), "type": pa.array(types)},
         "kip82-int": {"key": pa.array([IDS[key] for key in keys], pa.int32())},
-    }.get(format_of(corpus), {"key": pa.array(keys), "kind": pa.array(kinds)})
+    }.get(format_of(corpus), {"key": pa.array(keys), "type": pa.array(types)})
     columns = {**columns, "value": pa.array(values, pa.binary())}
     structs = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
     offsets = pa.array(range(0, len(flat) + 1, HEADERS_A_ROW), pa.int32())
@@ -169,16 +169,16 @@ def selected(rows: int) -> pa.RecordBatch:
 
 
 def triples(corpus: str, rows: int) -> list[list[tuple[Any, str | None, bytes]]]:
-    """Give the headers as the reference has them: key, kind, and the value with its most significant byte first."""
+    """Give the headers as the reference has them: key, type, and the value with its most significant byte first."""
     if format_of(corpus) == "kip82-int":
         return [[(IDS[header.key], None, header.big) for header in row] for row in rows_of(corpus, rows)]
-    return [[(header.key, header.kind, header.big) for header in row] for row in rows_of(corpus, rows)]
+    return [[(header.key, header.type, header.big) for header in row] for row in rows_of(corpus, rows)]
 
 
 def checksum(rows: Iterable[list[Header]]) -> int:
-    """Add up keys, kinds and values of Iggy headers, whatever their order in a message; 64 bits."""
+    """Add up keys, types and values of Iggy headers, whatever their order in a message; 64 bits."""
     total = 0
     for number, row in enumerate(rows, 1):
-        for key, kind, _, little in row:
-            total += number * zlib.crc32(key.encode() + bytes((IGGY_CODES[kind],)) + little)
+        for key, type, _, little in row:
+            total += number * zlib.crc32(key.encode() + bytes((IGGY_CODES[type],)) + little)
     return total % (1 << 64)

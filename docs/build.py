@@ -3,7 +3,7 @@
 * `<!-- codes -->`: the table of error codes, from `letterhead.errors.CODES`;
 * `<!-- formats -->`: the table of formats, from the native module, each with a link to the page whose title names it;
   `<!-- carries -->`: what each of them carries;
-* `<!-- kinds -->`: the table of kinds and their codes, from the native module;
+* `<!-- types -->`: the table of types and their codes, from the native module;
 * `<!-- profiles -->`: the headers of every convention, from `letterhead.conventions`;
 * `<!-- contributing -->`: `CONTRIBUTING.md`, which stands where contributors look for it, without its title;
 * `<!-- run: letterhead … -->`: the command and what it prints. `<!-- run, exit 1: … -->` where it has to fail.
@@ -35,7 +35,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         "codes": codes,
         "formats": formats,
         "carries": carries,
-        "kinds": kinds,
+        "types": types,
         "profiles": profiles,
         "contributing": contributing,
     }
@@ -95,7 +95,7 @@ def carries() -> str:
     """Make the table of what formats carry: those that hold one message, and are not read only."""
     from letterhead import _native
 
-    keys = {"text": "text", "int": "int32", "typed": "any kind"}
+    keys = {"text": "text", "int": "int32", "typed": "any type"}
     rows = []
     for row in _native.formats():
         if row["is_target"]:
@@ -103,28 +103,28 @@ def carries() -> str:
             lengths = "any" if (least, most) == (0, 2**31 - 1) else f"{least} to {most} bytes"
             has = [
                 each["name"]
-                for each in _native.kinds()
+                for each in _native.types()
                 if each["iggy" if "iggy" in row["name"] else "kip82"] is not None
             ]
-            kinds = f"{len(has)}" if row["kinds"] else "–"
+            types = f"{len(has)}" if row["types"] else "–"
             fields = ", ".join(f"`{name}`" for name, _ in row["fields"] if name != "headers") or "–"
             rows.append(
-                [f"`{row['name']}`", keys[row["keys"]], kinds, "yes" if row["nulls"] else "no", lengths, fields]
+                [f"`{row['name']}`", keys[row["keys"]], types, "yes" if row["nulls"] else "no", lengths, fields]
             )
     return table(
-        ["format", "keys", "kinds", "null values", "length of a key or value", "fields beside the headers"], rows
+        ["format", "keys", "types", "null values", "length of a key or value", "fields beside the headers"], rows
     )
 
 
-def kinds() -> str:
-    """Make the table of kinds."""
+def types() -> str:
+    """Make the table of types."""
     from letterhead import _native
 
     def code(number: int | None) -> str:
         return "–" if number is None else str(number)
 
     return table(
-        ["kind", "KIP-82", "Iggy", "bytes", "Arrow", "Spark"],
+        ["type", "KIP-82", "Iggy", "bytes", "Arrow", "Spark"],
         [
             [
                 f"`{row['name']}`",
@@ -134,7 +134,7 @@ def kinds() -> str:
                 row["arrow"],
                 row["spark"],
             ]
-            for row in _native.kinds()
+            for row in _native.types()
         ],
     )
 

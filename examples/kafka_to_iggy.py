@@ -1,4 +1,4 @@
-"""Headers from Kafka to Apache Iggy and back: what kinds are, what cannot be carried, and that the rest is the same.
+"""Headers from Kafka to Apache Iggy and back: what types are, what cannot be carried, and that the rest is the same.
 
 Needs pyarrow: pip install 'letterhead[arrow]'. Run from a clone: python examples/kafka_to_iggy.py
 """
@@ -14,7 +14,7 @@ from letterhead import arrow as lha
 SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
 
 # A topic as Spark's Kafka source gives it: lists of headers. Kafka does not know what the values are, so it is said here.
-kinds = {
+types = {
     **dict.fromkeys(["ce_id", "ce_source", "ce_specversion", "ce_type", "note", "route", "señal-📦"], "string"),
     **dict.fromkeys(["tenant", "traceparent", "tracestate"], "string"),
     **dict.fromkeys(["__value_schema_id", "blob"], "binary"),
@@ -26,14 +26,14 @@ headers = pq.read_table(SAMPLES / "orders-0.parquet")["headers"].combine_chunks(
 blocks = lha.encode(headers, "kafka")
 
 # Iggy has no null and no empty values, and none of more than 255 bytes. Each one is reported, and left out.
-converted = lha.convert(blocks, "kafka", target="iggy", kinds=kinds, on_loss="report")
+converted = lha.convert(blocks, "kafka", target="iggy", types=types, on_loss="report")
 losses = converted.field("losses").flatten().to_pylist()
 print(Counter((loss["key"], loss["code"]) for loss in losses))
 
 # Everything else is there, with its type, and comes back byte for byte.
 iggy = converted.field("data")
 print(lha.select(iggy, "iggy", {"tenant": "string", "amount_cents": "int64"})[0].as_py())
-back = lha.convert(iggy, "iggy", target="kafka", kinds="be")
+back = lha.convert(iggy, "iggy", target="kafka", types="be")
 whole = pc.is_null(converted.field("losses"))
 print(
     pc.sum(whole).as_py(), "messages without a loss, the same again:", back.filter(whole).equals(blocks.filter(whole))

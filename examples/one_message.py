@@ -9,12 +9,12 @@ headers = lh.Headers([("tenant", "acme"), ("route", "eu-1"), ("route", "eu-2"), 
 headers.add("retry", lh.Int32(3))
 
 # Keys repeat, order matters, and null is not empty: what is written is what is read.
-block = lh.encode(headers, "kafka", kinds="be")
+block = lh.encode(headers, "kafka", types="be")
 read = lh.decode(block, "kafka")
 print(read.keys(), read.get_all("route"), read["note"])
 
 # A typed view of some of them, with the same words as for columns and for Spark.
-print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": lh.All("string")}))
+print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": "array<string>"}))
 
 # The value of a Kafka Streams store (KIP-1271): headers, timestamp and payload in one cell.
 cell = lh.encode(lh.Message(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")

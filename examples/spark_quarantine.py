@@ -9,7 +9,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-import letterhead as lh
 from letterhead import spark as lhs
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
@@ -23,7 +22,7 @@ store = store.withColumn(
     "value", sf.when(number % 100 == 0, sf.expr("substring(value, 1, 40)")).otherwise(sf.col("value"))
 )
 
-columns = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
 typed = store.transform(
     lhs.select_headers("value", "streams-timestamped", columns, keep=["key", "value"], errors="column")
 ).cache()

@@ -1,4 +1,4 @@
-"""Move a topic to Apache Iggy: a segment of Kafka becomes the requests of an Iggy client, headers with their kinds.
+"""Move a topic to Apache Iggy: a segment of Kafka becomes the requests of an Iggy client, headers with their types.
 
 Kafka does not know what the bytes of a header are, so `lha.scan` looks at the topic first, and what it is sure of is used. What
 Iggy cannot carry (a null, an empty value, more than 255 bytes) is left out, counted header by header. Iggy has no keys of
@@ -25,13 +25,13 @@ topic = topic.set_column(
 headers = topic["headers"].combine_chunks()
 
 # What are the values? A guess is used where it is strong and leaves no choice; all others go as bytes, which lose nothing.
-kinds = {}
+types = {}
 for key in lha.scan(headers, "kafka").keys:
     best = key.guesses[0]
-    kinds[key.key] = best.type if best.confidence == "strong" else "binary"
-print({name: kind for name, kind in kinds.items() if kind not in ("string", "binary")})
+    types[key.key] = best.type if best.confidence == "strong" else "binary"
+print({name: type for name, type in types.items() if type not in ("string", "binary")})
 
-converted = lha.convert(lha.encode(headers, "kafka"), "kafka", target="iggy", kinds=kinds, on_loss="report")
+converted = lha.convert(lha.encode(headers, "kafka"), "kafka", target="iggy", types=types, on_loss="report")
 losses = Counter((loss["key"], loss["code"]) for row in converted.field("losses").to_pylist() for loss in row or [])
 print("left out:", dict(sorted(losses.items())))
 

@@ -43,7 +43,7 @@ def check(data: bytes) -> None:
     if len(data) < 2:
         return
     shape, target, cell = data[0], TARGETS[data[1] % len(TARGETS)], data[2:]
-    options = {"lenient": bool(shape & 1), "strict_kinds": bool(shape & 2)}
+    options = {"lenient": bool(shape & 1), "strict_types": bool(shape & 2)}
     if shape & 4:
         cell = sealed(cell)
     native = [fault_of(error) for error in lh.validate(cell, format, **options)]
@@ -54,8 +54,8 @@ def check(data: bytes) -> None:
         return
     ours = outcome(lambda: plain(lh.decode(cell, format, **options)))
     assert ours == outcome(lambda: ops.decode(cell, format, **options))
-    kinds = kinds_between(format, target, shape >> 3 & 3)
-    losses = {"target": target, "on_loss": ["raise", "drop"][shape >> 5 & 1], "kinds": kinds}
+    types = types_between(format, target, shape >> 3 & 3)
+    losses = {"target": target, "on_loss": ["raise", "drop"][shape >> 5 & 1], "types": types}
     ours = outcome(lambda: lh.convert(cell, format, **losses, **options))
     assert ours == outcome(lambda: ops.convert(cell, format, **losses, **options))
 
@@ -68,9 +68,9 @@ def outcome(call: Any) -> Any:
         return type(error).__name__, place(fault_of(error))
 
 
-def kinds_between(source: str, target: str, choice: int) -> str | None:
-    """Say how values get or lose their kinds, where that has to be said."""
-    has = [FORMATS[name].traits.kinds is not None for name in (source, target)]
+def types_between(source: str, target: str, choice: int) -> str | None:
+    """Say how values get or lose their types, where that has to be said."""
+    has = [FORMATS[name].traits.types is not None for name in (source, target)]
     return {(True, False): [None, "be", "le", "text"][choice], (False, True): [None, "binary"][choice & 1]}.get(
         (has[0], has[1])
     )

@@ -157,13 +157,13 @@ fn unopened(scalar: Scalar, bytes: &[u8]) -> Box<Misfit> {
         return misfit(Code::Truncated, || "no bytes where AMQP has at least the code of a type".into());
     };
     let Some(made) = &CONSTRUCTORS[usize::from(code)] else {
-        return misfit(Code::UnknownKind, || match refused(code) {
+        return misfit(Code::UnknownType, || match refused(code) {
             Some(name) => format!("the value is {name}, which is no single value"),
             None => format!("the value is of code {code:#04x}, which AMQP does not have"),
         });
     };
     if made.scalar.is_some_and(|found| found != scalar) {
-        return misfit(Code::WrongKind, || format!("the value is {} and {} was asked for", made.name, scalar.name()));
+        return misfit(Code::WrongType, || format!("the value is {} and {} was asked for", made.name, scalar.name()));
     }
     wrong_end(made, rest)
 }

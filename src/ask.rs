@@ -37,7 +37,7 @@ pub struct Spelled {
 }
 
 impl Spelled {
-    /// Reads `name[:be|le|text]` or `kind-200`.
+    /// Reads `name[:be|le|text]` or `type-200`.
     pub fn parse(text: &str) -> Result<Spelled, Error> {
         if let Some(kind @ Kind::Unnamed(_)) = Kind::parse(text) {
             return Ok(Spelled { kind, spelling: Spelling::Bytes(ByteOrder::Big) });
@@ -45,10 +45,10 @@ impl Spelled {
         let of = Type::parse(text)?;
         if !of.scalar.is_kind() {
             let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
-            return Err(unknown_name("kind", of.scalar.name(), kinds));
+            return Err(unknown_name("type", of.scalar.name(), kinds));
         }
         let Coding::Spelled(spelling) = of.coding else {
-            return Err(Error::Value(format!("kind '{text}': values are read as AMQP, and not converted from it")));
+            return Err(Error::Value(format!("type '{text}': values are read as AMQP, and not converted from it")));
         };
         Ok(Spelled { kind: Kind::Named(of.scalar), spelling })
     }
@@ -69,12 +69,12 @@ impl Asked {
     pub fn check(&self, target: &str, kinds: Kinds) -> Result<(), Error> {
         match (self, kinds.are_carried()) {
             (Asked::Spelled(_), true) => Err(Error::Value(format!(
-                "kinds=\"be\", \"le\" and \"text\" write values without their kinds, and {target} has kinds: give \
-                 kinds={{key: kind}} or kinds=\"binary\""
+                "types=\"be\", \"le\" and \"text\" write values without their types, and {target} has types: give \
+                 types={{key: type}} or types=\"binary\""
             ))),
             (Asked::Binary | Asked::Each(_), false) => Err(Error::Value(format!(
-                "kinds={{key: kind}} and kinds=\"binary\" give values a kind, and {target} carries none: give \
-                 kinds=\"be\", \"le\" or \"text\""
+                "types={{key: type}} and types=\"binary\" give values a type, and {target} carries none: give \
+                 types=\"be\", \"le\" or \"text\""
             ))),
             _ => Ok(()),
         }

@@ -79,13 +79,13 @@ pub enum Kind {
     Unnamed(u8),
 }
 
-const UNNAMED: &str = "kind-";
+const UNNAMED: &str = "type-";
 
 /// The last code that has a name, in the format where codes without one pass.
 const LAST_NAMED: u8 = 15;
 
 impl Kind {
-    /// `int32`, or `kind-200` for a code without a name.
+    /// `int32`, or `type-200` for a code without a name.
     pub fn name(self) -> Cow<'static, str> {
         match self {
             Kind::Named(scalar) => Cow::Borrowed(scalar.name()),
@@ -132,14 +132,14 @@ impl Kind {
     fn parse_unnamed(name: &str) -> Option<Kind> {
         if let Some(code) = name.strip_prefix(UNNAMED) {
             let kind = Kind::Unnamed(code.parse().ok().filter(|code| *code > LAST_NAMED)?);
-            // One spelling a kind: neither `kind-016` nor a number for what has a name.
+            // One spelling a kind: neither `type-016` nor a number for what has a name.
             return (kind.name() == name).then_some(kind);
         }
         None
     }
 }
 
-/// The longest name of a kind: `kind-200`.
+/// The longest name of a kind: `type-200`.
 pub const MAX_NAME_LEN: usize = 8;
 
 const PADDED: [([u8; MAX_NAME_LEN], usize); Scalar::ALL.len()] = {
@@ -177,7 +177,7 @@ const BY_NAME: [Option<Scalar>; 32] = {
         if scalar.is_kind() {
             let (bytes, _) = PADDED[place];
             let slot = &mut table[place_of(u64::from_le_bytes(bytes))];
-            assert!(slot.is_none(), "two kinds have the same place");
+            assert!(slot.is_none(), "two types have the same place");
             *slot = Some(scalar);
         }
         place += 1;

@@ -25,7 +25,7 @@ pub struct ReadOptions {
     /// Read what Kafka's Java deserializers read, even where that loses data.
     pub lenient: bool,
     /// Refuse kind codes that have no name where the format lets them pass.
-    pub strict_kinds: bool,
+    pub strict_types: bool,
     /// Refuse keys that are no text where the format has typed ones.
     pub text_keys: bool,
     /// The most to read.

@@ -28,7 +28,7 @@ PAYLOAD = b"x"
 
 
 def ours(message: typed.Message) -> dict[str, Any]:
-    """Say of what kinds the values are, in our words."""
+    """Say of what types the values are, in our words."""
     return {
         "amount": lh.Int64(message.amount),
         "flag": lh.Bool(message.flag),
@@ -106,9 +106,9 @@ def test_apache_iggy_from_python(measure: Callable[..., None], sizes: Sizes) -> 
 
 
 def test_apache_iggy_from_plain_python(measure: Callable[..., None], sizes: Sizes) -> None:
-    """Less than the job: the package chooses the narrowest kind for each number, so kinds change row by row."""
+    """Less than the job: the package chooses the narrowest type for each number, so types change row by row."""
     messages = typed.messages(sizes.plain)
-    side = f"{THEIRS} SendMessage, kinds guessed"
+    side = f"{THEIRS} SendMessage, types guessed"
     send_each(
         measure, FROM_PYTHON, side, sizes, messages, lambda message: SendMessage(PAYLOAD, dict(message._asdict()))
     )

@@ -1,4 +1,4 @@
-"""The formats whose values have kinds or whose keys are ids, column by column: five typed headers a message.
+"""The formats whose values have types or whose keys are ids, column by column: five typed headers a message.
 
 The whole corpus, in batches of the usual size; a plain Python side reads its first rows. The crates of Apache Iggy read
 the same blocks (benches/iggy), and stand in the same groups of the table.

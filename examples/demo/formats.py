@@ -32,7 +32,7 @@ def every_format(topic: Path, report: Report) -> None:
     headers = messages.field("headers")
     keys = set(headers.flatten().field("key").to_pylist())
     types = {key: NUMBERS.get(key, "binary" if key in BINARY else "string") for key in keys}
-    cells = {HEADERS: lha.encode(headers, HEADERS, kinds=types), MESSAGE: lha.encode(messages, MESSAGE, kinds=types)}
+    cells = {HEADERS: lha.encode(headers, HEADERS, types=types), MESSAGE: lha.encode(messages, MESSAGE, types=types)}
     rows, wrong = [], []
     for source, targets in TARGETS.items():
         before = lha.decode(cells[source], source, errors="column")
@@ -68,11 +68,11 @@ def _messages(table: pa.Table) -> pa.StructArray:
 
 def _converted(cells: Any, source: str, target: str) -> tuple[Any, Any, Any]:
     """Convert there and back; the losses have the types that the target does not carry."""
-    how = {} if target in TARGETS or target.startswith("iggy") else {"kinds": "be"}  # the others carry no types
+    how = {} if target in TARGETS or target.startswith("iggy") else {"types": "be"}  # the others carry no types
     data, losses = lha.convert(cells, source, target=target, on_loss="report", **how).flatten()
-    lost = pa.table({name: losses.flatten().field(name) for name in ("key", "kind")})
-    types = {each["key"]: each["kind"] for each in lost.drop_null().group_by(["key", "kind"]).aggregate([]).to_pylist()}
-    return data, losses, lha.convert(data, target, target=source, kinds=types or None, on_loss="report").field("data")
+    lost = pa.table({name: losses.flatten().field(name) for name in ("key", "type")})
+    types = {each["key"]: each["type"] for each in lost.drop_null().group_by(["key", "type"]).aggregate([]).to_pylist()}
+    return data, losses, lha.convert(data, target, target=source, types=types or None, on_loss="report").field("data")
 
 
 def _changed(before: Any, after: Any, data: Any, losses: Any) -> list[str]:

@@ -12,12 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from report import Report
 
-import letterhead as lh
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 
 COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "traceparent": "string"}
-COLUMNS |= {"route": lh.All("string")}
+COLUMNS |= {"route": "array<string>"}
 
 
 class Steps:

@@ -23,7 +23,7 @@ from letterhead.limits import Limits
 from letterhead.message import Message
 from letterhead.operations import batch, convert, decode, encode, inspect, messages, select, validate
 from letterhead.results import Converted, Loss, Losses
-from letterhead.types import All, Field, field
+from letterhead.types import Field, field
 from letterhead.values import (
     Binary,
     Bool,
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from letterhead import testing as testing
 
 __all__ = [
-    "All",
     "Binary",
     "Bool",
     "Char",

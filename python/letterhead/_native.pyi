@@ -32,7 +32,7 @@ __all__ = [
     "split_value",
     "codes",
     "formats",
-    "kinds",
+    "types",
     "limits",
     "select_types",
     "xxh3_64",
@@ -51,7 +51,7 @@ _Fault: TypeAlias = tuple[str, str, int | None, int | None, str | None, str | No
 _Loss: TypeAlias = tuple[str, str, int | None, str | None, str | None, str | None]
 _OnError: TypeAlias = Literal["raise", "null", "column"]
 _OnLoss: TypeAlias = Literal["raise", "drop", "report"]
-_Kinds: TypeAlias = str | list[tuple[_Key, str | list[str]]]
+_Types: TypeAlias = str | list[tuple[_Key, str | list[str]]]
 _NullHeaders: TypeAlias = Literal["empty", "raise"]
 _Dialect: TypeAlias = Literal["arrow", "spark"]
 _Operation: TypeAlias = Literal["decode", "encode", "convert", "messages", "select", "validate"]
@@ -96,7 +96,7 @@ class Schema:
     def __arrow_c_schema__(self) -> object: ...
 
 def formats() -> list[dict[str, Any]]: ...
-def kinds() -> list[dict[str, Any]]: ...
+def types() -> list[dict[str, Any]]: ...
 def codes() -> list[tuple[str, str]]: ...
 def limits(limits: Limits | None = None) -> list[int]: ...
 def select_types() -> list[str]: ...
@@ -108,11 +108,11 @@ class _Options(TypedDict, total=False):
     errors: _OnError
     error_column: str
     lenient: bool
-    strict_kinds: bool
+    strict_types: bool
     text_keys: bool
     limits: Limits | None
     on_loss: _OnLoss
-    kinds: _Kinds | None
+    types: _Types | None
     null_headers: _NullHeaders
     canonical: bool
     dialect: _Dialect
@@ -127,14 +127,14 @@ def schema(operation: _Operation, format: str, **options: Unpack[_Options]) -> S
 def apply(operation: _Operation, column: object, format: str, **options: Unpack[_Options]) -> Column | Stream: ...
 def amqp_column(column: object, of: str, **options: Unpack[_Options]) -> Column | Stream: ...
 def decode(
-    data: bytes, format: str, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: bytes, format: str, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | dict[str, Any]: ...
 def messages(
     data: bytes,
     format: str,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
     parse_headers: bool = True,
 ) -> tuple[list[dict[str, Any]], Exception | None]: ...
@@ -142,7 +142,7 @@ def encode(
     message: Sequence[_Header] | Sequence[_Pair] | dict[Any, Any] | None,
     format: str,
     on_loss: _OnLoss = "raise",
-    kinds: _Kinds | None = None,
+    types: _Types | None = None,
     null_headers: _NullHeaders = "empty",
     canonical: bool = False,
 ) -> bytes | None: ...
@@ -152,11 +152,11 @@ def convert(
     target: str,
     *,
     on_loss: _OnLoss = "raise",
-    kinds: _Kinds | None = None,
+    types: _Types | None = None,
     null_headers: _NullHeaders = "empty",
     canonical: bool = False,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> tuple[bytes | None, list[_Loss], list[tuple[_Key, str, bool]]]: ...
 def select(
@@ -165,14 +165,14 @@ def select(
     columns: list[_Spec],
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> dict[str, Any]: ...
 def validate(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[_Fault]: ...
 def inspect(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> dict[str, Any]: ...
 def join_value(headers: Sequence[_Pair], timestamp: int | None, payload: bytes, /) -> bytes: ...
 @overload
@@ -189,7 +189,7 @@ def batch(
     codec: str,
     *,
     on_loss: _OnLoss = "raise",
-    kinds: _Kinds | None = None,
+    types: _Types | None = None,
     null_headers: _NullHeaders = "empty",
 ) -> bytes: ...
 def record_batches(

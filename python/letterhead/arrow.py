@@ -21,7 +21,7 @@ from letterhead._arrow_types import OnError as OnError
 from letterhead._arrow_types import to_pyarrow
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
 from letterhead.limits import Limits
-from letterhead.results import Kinds, plain_kinds
+from letterhead.results import Types, plain_types
 from letterhead.types import Columns, check_distinct, normalise
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def decode(
     errors: OnError = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
@@ -71,10 +71,10 @@ def decode(
         Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another kind.
+        Of a format with typed keys: give text, and refuse keys of another type.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -89,9 +89,9 @@ def decode(
     Returns
     -------
     Arrow array or stream
-        Of a block: ``list<element: struct<key: string, value: binary>>``, with ``kind: string`` before the value where
-        the format has kinds, ``key: int32`` where its keys are integers, and ``key_kind: string, key: binary`` where they
-        are typed. A value with a kind is its bits, most significant byte first. Of a message format: a struct of its fields. With
+        Of a block: ``list<element: struct<key: string, value: binary>>``, with ``type: string`` before the value where
+        the format has types, ``key: int32`` where its keys are integers, and ``key_type: string, key: binary`` where they
+        are typed. A value with a type is its bits, most significant byte first. Of a message format: a struct of its fields. With
         ``errors="column"``: always a struct, of a block with the field ``headers``.
 
     Raises
@@ -123,7 +123,7 @@ def decode(
         errors=errors,
         error_column=error_column,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         text_keys=text_keys,
         limits=limits,
         threads=threads,
@@ -137,7 +137,7 @@ def encode(
     format: str,
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     threads: int = 1,
@@ -154,10 +154,10 @@ def encode(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the format cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so in a second field: the result is then ``struct<data: binary, losses: list<struct<code, message, header,
-        key, kind, written>>>``, with null losses where there are none.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out. Where it
-        has kinds: what values without one are, as in :func:`letterhead.convert`.
+        key, type, written>>>``, with null losses where there are none.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        How a typed value is written where the format has no types: big-endian, little-endian, or spelt out. Where it
+        has types: what values without one are, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether a null list is written as no headers or refused.
     canonical : bool, default False
@@ -196,7 +196,7 @@ def encode(
         column,
         format,
         on_loss=on_loss,
-        kinds=plain_kinds(kinds),
+        types=plain_types(types),
         null_headers=null_headers,
         canonical=canonical,
         threads=threads,
@@ -210,13 +210,13 @@ def convert(
     *,
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: OnError = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
 ) -> Any:
@@ -233,8 +233,8 @@ def convert(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so in a field ``losses``.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of kinds, as in :func:`letterhead.convert`.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of types, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
     canonical : bool, default False
@@ -246,8 +246,8 @@ def convert(
         Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the source format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the source format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -265,7 +265,7 @@ def convert(
     DecodeError, EncodeError, ConversionError
         If a cell cannot be read, cannot be written, or would lose something; each names the row.
     TypeError, ValueError
-        If the column does not fit, a name is misspelt, or ``kinds`` makes no sense for the target.
+        If the column does not fit, a name is misspelt, or ``types`` makes no sense for the target.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def convert(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> cells = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None])
-    >>> made = lha.convert(cells, "iggy", target="kafka", kinds="text")
+    >>> made = lha.convert(cells, "iggy", target="kafka", types="text")
     >>> [cell and lh.decode(cell, "kafka") for cell in made.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
@@ -283,13 +283,13 @@ def convert(
         format,
         target=target,
         on_loss=on_loss,
-        kinds=plain_kinds(kinds),
+        types=plain_types(types),
         null_headers=null_headers,
         canonical=canonical,
         errors=errors,
         error_column=error_column,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         limits=limits,
         threads=threads,
     )
@@ -305,7 +305,7 @@ def messages(
     errors: OnError = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
     _dialect: Literal["arrow", "spark"] = "arrow",
@@ -331,10 +331,10 @@ def messages(
         Name of that last field.
     lenient : bool, default False
         Let a message go that is cut off at the end of a cell, as in what a fetch gives.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another kind.
+        Of a format with typed keys: give text, and refuse keys of another type.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -363,7 +363,7 @@ def messages(
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
     fields = None if columns is None else list(columns)
-    wanted = [] if headers is None else normalise(headers)
+    wanted = [] if headers is None else normalise(headers, sql=dialect == "spark")
     # A field that is asked for twice is given twice.
     check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors, error_column)
     made = _native.apply(
@@ -375,7 +375,7 @@ def messages(
         errors=errors,
         error_column=error_column,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         text_keys=text_keys,
         dialect=_dialect,
         limits=limits,
@@ -391,7 +391,7 @@ def select(
     errors: OnError = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
@@ -416,8 +416,8 @@ def select(
         Name of that last field.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -448,10 +448,10 @@ def select(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> cells = pa.array([lh.encode([("retry", b"\\x00\\x00\\x00\\x02"), ("route", "a"), ("route", "b")], "kafka")])
-    >>> lha.select(cells, "kafka", {"retry": "int32", "route": lh.All("string"), "tenant": "string"}).to_pylist()
+    >>> lha.select(cells, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    wanted = normalise(columns)
+    wanted = normalise(columns, sql=dialect == "spark")
     check_distinct([name for name, *_ in wanted], errors, error_column)
     made = _native.apply(
         "select",
@@ -461,7 +461,7 @@ def select(
         errors=errors,
         error_column=error_column,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         dialect=_dialect,
         limits=limits,
         threads=threads,
@@ -477,7 +477,7 @@ def scan(
     errors: Literal["count", "raise"] = "count",
     max_keys: int = 1000,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
     """Find out what headers a column of messages carries.
@@ -497,8 +497,8 @@ def scan(
         Of how many keys statistics are kept. Of more, the ones with the most headers stay, and the others are counted.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -538,7 +538,7 @@ def scan(
     from letterhead.scan.column import scan_column
 
     return scan_column(
-        column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_kinds=strict_kinds, limits=limits
+        column, format, errors=errors, max_keys=max_keys, lenient=lenient, strict_types=strict_types, limits=limits
     )
 
 
@@ -547,7 +547,7 @@ def validate(
     format: str,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
 ) -> Any:
@@ -561,8 +561,8 @@ def validate(
         Name of the format.
     lenient : bool, default False
         Accept what Kafka's Java deserializers accept.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
     threads : int, default 1
@@ -583,7 +583,7 @@ def validate(
     (None, 'negative_count')
     """
     made = _native.apply(
-        "validate", column, format, lenient=lenient, strict_kinds=strict_kinds, limits=limits, threads=threads
+        "validate", column, format, lenient=lenient, strict_types=strict_types, limits=limits, threads=threads
     )
     return _back(column, made)
 

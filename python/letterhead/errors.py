@@ -60,8 +60,8 @@ CODES: dict[str, str] = {
     "empty_value": "a value has no bytes where the format wants at least one",
     "too_long": "a key or value is longer than the format allows",
     "too_large": "the headers of a message, or a column, are larger than the format or Arrow can carry",
-    "unknown_kind": "a kind code that the format does not define",
-    "wrong_kind": "a value is of another kind than the one asked for",
+    "unknown_type": "a type code that the format does not define",
+    "wrong_type": "a value is of another type than the one asked for",
     "wrong_size": "a value has another number of bytes than its type",
     "bad_bool": "a boolean is neither 0 nor 1",
     "bad_text": "a value does not spell what its type needs",
@@ -73,14 +73,14 @@ CODES: dict[str, str] = {
     "bad_compression": "compressed data cannot be read",
     "decompressed_too_large": "decompressed data would pass the limit",
     "repeated_key": "a key stands more than once where one was asked for",
-    "kind_not_carried": "the target carries no kinds, and how to write the value was not said",
+    "type_not_carried": "the target carries no types, and how to write the value was not said",
     "null_not_carried": "the target has no way to write this null",
     "limit_exceeded": "a limit that can be set is passed",
     "not_in_order": "keys or offsets that should be in order are not",
     "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",
     "null_field": "a field of the message is null and the format has no null for it",
-    "key_not_carried": "the target's keys are of another kind",
+    "key_not_carried": "the target's keys are of another type",
     "field_not_carried": "the target has no place for a field",
 }
 """Every code an error can have, and what it means. The list is closed."""
@@ -389,7 +389,7 @@ class PrefixError(StateStoreError, IndexError):
 
 
 class UnsupportedOperationError(StateStoreError, NotImplementedError):
-    """A store of this kind does not have the operation."""
+    """A store of this type does not have the operation."""
 
 
 class SerdeError(StateStoreError, TypeError):
@@ -422,7 +422,7 @@ class ProcessorStateError(StateStoreError):
 
 
 class UnexpectedColumnFamilyError(ProcessorStateError):
-    """A database holds data of a store of another kind: a newer one, as a rule.
+    """A database holds data of a store of another type: a newer one, as a rule.
 
     Parameters
     ----------

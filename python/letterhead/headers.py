@@ -30,7 +30,7 @@ class Header(NamedTuple):
     Attributes
     ----------
     key : str, int or Value
-        The key: text, a number in formats with integer keys, a value in Iggy's where it is of another kind than text.
+        The key: text, a number in formats with integer keys, a value in Iggy's where it is of another type than text.
     value : bytes, Value or None
         The value; ``None`` is null, which is not the same as empty.
     """
@@ -50,7 +50,7 @@ class Headers(Sequence[Header]):
 
     Positions give headers, keys give values; where a key stands more than once, asking by key takes the last. An
     integer in brackets is a position: look integer keys up with :meth:`get` and :meth:`get_all`. Two
-    objects are equal when their headers are, in order, by key, kind and bits.
+    objects are equal when their headers are, in order, by key, type and bits.
 
     Parameters
     ----------
@@ -427,8 +427,8 @@ def _value(value: Any) -> HeaderValue:
         return utf8(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
-    kind = type(value).__name__
-    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {kind}")
+    given = type(value).__name__
+    raise TypeError(f"the value of a header must be bytes, str, None or a Value such as Int64(3), not {given}")
 
 
 def _pair(pair: Any) -> tuple[Any, Any]:
@@ -443,7 +443,7 @@ def _key(key: Any) -> HeaderKey:
     if isinstance(key, bytes | bytearray | memoryview):
         return Binary(key)
     if isinstance(key, Value):
-        # One spelling a key: what is text is a str, whether its format has other kinds of keys or not.
+        # One spelling a key: what is text is a str, whether its format has other types of keys or not.
         return key.value if isinstance(key, String) and _is_utf8(key.bits) else key
     if isinstance(key, bool) or not isinstance(key, int):
         raise TypeError(f"the key of a header must be str, int, bytes or a Value, not {type(key).__name__}")

@@ -10,7 +10,7 @@ from letterhead.errors import DecodeError, Fault, check_name
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.message import Data, Message, bytes_of, fields_of
-from letterhead.results import Converted, Inspection, Kinds, Label, Loss, Losses, plain_kinds
+from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, plain_types
 from letterhead.types import BlockName, Columns, MessageName, PlainKey, normalise
 from letterhead.values import of_message
 
@@ -19,18 +19,18 @@ __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "selec
 
 @overload
 def decode(
-    data: Data, format: BlockName, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: BlockName, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers: ...
 @overload
 def decode(
-    data: Data, format: MessageName, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: MessageName, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Message: ...
 @overload
 def decode(
-    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | Message: ...
 def decode(
-    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | Message:
     """Read one message.
 
@@ -42,8 +42,8 @@ def decode(
         Name of the format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -72,13 +72,13 @@ def decode(
     letterhead.errors.DecodeError: kafka: header 0: key length -1 is negative (byte 1)
     """
     read = (_loaded or _native()).decode(
-        data if type(data) is bytes else bytes_of(data), format, lenient, strict_kinds, limits
+        data if type(data) is bytes else bytes_of(data), format, lenient, strict_types, limits
     )
     return Message(**read) if type(read) is dict else read
 
 
 def messages(
-    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Iterator[Message]:
     """Read the messages of a batch, one by one.
 
@@ -90,8 +90,8 @@ def messages(
         Name of the format.
     lenient : bool, default False
         Let a message go that is cut off at the end, as in what a fetch gives.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -117,7 +117,7 @@ def messages(
     >>> [(message.offset, message.headers["n"]) for message in lh.messages(data, "kip82-messages")]
     [(0, Int8(0)), (1, Int8(1))]
     """
-    read, error = _native().messages(bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+    read, error = _native().messages(bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits)
     return _each(read, error)
 
 
@@ -127,7 +127,7 @@ def batch(
     *,
     codec: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none",
     on_loss: Literal["raise", "drop"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
 ) -> bytes:
     """Write messages as one batch, which :func:`messages` reads back.
@@ -147,7 +147,7 @@ def batch(
         carries the offset of the last one.
     on_loss : {"raise", "drop"}, default "raise"
         What to do with a header that the format cannot carry: refuse the batch, or write what is nearest.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
         How a typed value is written, or which type an untyped one gets, as in :func:`encode`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
@@ -183,12 +183,12 @@ def batch(
     row = _format(native, format)
     if row["is_"] != "batch":
         raise ValueError(f"{format} is no batch but {_A[row['is_']]}: write it with encode")
-    types = dict(row["fields"])
+    field_types = dict(row["fields"])
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
-    given = [fields_of(message, format, types) for message in messages]
+    given = [fields_of(message, format, field_types) for message in messages]
     written: bytes = native.batch(
-        given, format, codec, on_loss=on_loss, kinds=plain_kinds(kinds), null_headers=null_headers
+        given, format, codec, on_loss=on_loss, types=plain_types(types), null_headers=null_headers
     )
     return written
 
@@ -203,11 +203,11 @@ def convert(
     *,
     target: BlockName,
     on_loss: Literal["raise", "drop"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> bytes: ...
 @overload
@@ -217,11 +217,11 @@ def convert(
     *,
     target: str,
     on_loss: Literal["raise", "drop"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> bytes | None: ...
 @overload
@@ -231,11 +231,11 @@ def convert(
     *,
     target: str,
     on_loss: Literal["report"],
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Converted: ...
 def convert(
@@ -244,17 +244,17 @@ def convert(
     *,
     target: str,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> bytes | Converted | None:
     """Turn one message of a format into the bytes of another.
 
     Headers are carried by value: a typed number is written in the target's byte order, under the target's code for its
-    kind. Fields find their counterparts by what they mean; one that the source format does not have is written as the
+    type. Fields find their counterparts by what they mean; one that the source format does not have is written as the
     target's own none. What the target cannot carry is a loss.
 
     Parameters
@@ -268,18 +268,18 @@ def convert(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
         say so.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        For a target without kinds: how a typed value is written, big-endian, little-endian, or spelt out. For one with
-        kinds: what values without a kind are, ``"binary"`` or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
-        list where a key stands more than once. ``losses.kinds`` of a conversion can be handed back here.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        For a target without types: how a typed value is written, big-endian, little-endian, or spelt out. For one with
+        types: what values without a type are, ``"binary"`` or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
+        list where a key stands more than once. ``losses.types`` of a conversion can be handed back here.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the source format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the source format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -298,17 +298,17 @@ def convert(
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     ValueError
-        If a name is misspelt, or ``kinds`` makes no sense for the target.
+        If a name is misspelt, or ``types`` makes no sense for the target.
 
     Examples
     --------
     >>> import letterhead as lh
     >>> data = lh.encode([("tenant", "acme"), ("retry", "3")], "kafka")
-    >>> there = lh.convert(data, "kafka", target="iggy", kinds={"tenant": "string", "retry": "int32:text"})
+    >>> there = lh.convert(data, "kafka", target="iggy", types={"tenant": "string", "retry": "int32:text"})
     >>> lh.decode(there, "iggy")
     Headers([('tenant', String('acme')), ('retry', Int32(3))])
-    >>> back = lh.convert(there, "iggy", target="kafka", kinds="text", on_loss="report")
-    >>> back.data == data, back.losses.kinds
+    >>> back = lh.convert(there, "iggy", target="kafka", types="text", on_loss="report")
+    >>> back.data == data, back.losses.types
     (True, {'tenant': 'string', 'retry': 'int32:text'})
     """
     made: bytes | None
@@ -317,16 +317,16 @@ def convert(
         format,
         target,
         on_loss=on_loss,
-        kinds=plain_kinds(kinds),
+        types=plain_types(types),
         null_headers=null_headers,
         canonical=canonical,
         lenient=lenient,
-        strict_kinds=strict_kinds,
+        strict_types=strict_types,
         limits=limits,
     )
     if on_loss != "report":
         return made
-    return Converted(made, Losses((Loss(*loss) for loss in losses), _kinds(backs)))
+    return Converted(made, Losses((Loss(*loss) for loss in losses), _types(backs)))
 
 
 @overload
@@ -334,7 +334,7 @@ def encode(
     headers: GivenHeaders | None,
     format: BlockName,
     *,
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
@@ -344,7 +344,7 @@ def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str,
     *,
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
@@ -353,7 +353,7 @@ def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str,
     *,
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
@@ -367,9 +367,9 @@ def encode(
         of its fields, for a message format.
     format : str
         Name of the format.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How a typed value is written where the format has no kinds: big-endian, little-endian, or spelt out. Where it
-        has kinds: what values without one are, as in :func:`convert`.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        How a typed value is written where the format has no types: big-endian, little-endian, or spelt out. Where it
+        has types: what values without one are, as in :func:`convert`.
     on_loss : {"raise", "drop"}, default "raise"
         What to do with what the format cannot carry: refuse it, or write what is nearest or leave it out.
     null_headers : {"empty", "raise"}, default "empty"
@@ -396,7 +396,7 @@ def encode(
     >>> import letterhead as lh
     >>> lh.encode([("tenant", "acme")], "kafka").hex()
     '020c74656e616e740861636d65'
-    >>> lh.encode(lh.Headers().add("retry", lh.Int32(3)), "kafka", kinds="text").hex()
+    >>> lh.encode(lh.Headers().add("retry", lh.Int32(3)), "kafka", types="text").hex()
     '020a72657472790233'
     >>> lh.encode(lh.Message(headers=[], timestamp=1767225600000, payload=b"42"), "streams-timestamped").hex()
     '000000019b76daa8003432'
@@ -419,7 +419,7 @@ def encode(
     else:
         raise ValueError(f"{format} is a batch: its messages are written one by one")
     written: bytes | None = native.encode(
-        given, format, on_loss, None if kinds is None else plain_kinds(kinds), null_headers, canonical
+        given, format, on_loss, None if types is None else plain_types(types), null_headers, canonical
     )
     return written
 
@@ -430,7 +430,7 @@ def select(
     columns: Columns,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Read some headers of one message as typed values.
@@ -445,8 +445,8 @@ def select(
         Output name to a type, or to what :func:`~letterhead.field` or :func:`~letterhead.All` gave.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -467,18 +467,18 @@ def select(
     --------
     >>> import letterhead as lh
     >>> headers = [("tenant", "acme"), ("retry", lh.Int32(3)), ("route", "a"), ("route", "b")]
-    >>> data = lh.encode(headers, "kafka", kinds="be")
-    >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": lh.All("string")})
+    >>> data = lh.encode(headers, "kafka", types="be")
+    >>> lh.select(data, "kafka", {"tenant": "string", "n": lh.field("int32", key="retry"), "route": "array<string>"})
     {'tenant': 'acme', 'n': 3, 'route': ['a', 'b']}
     """
     values: dict[str, Any] = _native().select(
-        bytes_of(data), format, normalise(columns), lenient=lenient, strict_kinds=strict_kinds, limits=limits
+        bytes_of(data), format, normalise(columns), lenient=lenient, strict_types=strict_types, limits=limits
     )
     return values
 
 
 def validate(
-    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[DecodeError]:
     """Find everything that is wrong with one message.
 
@@ -490,8 +490,8 @@ def validate(
         Name of the format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -516,13 +516,13 @@ def validate(
     return [
         Fault(*fault).as_error(DecodeError, format)
         for fault in _native().validate(
-            bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits
+            bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits
         )
     ]
 
 
 def inspect(
-    data: Data, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Inspection:
     """Describe every byte of one message, and list all its errors.
 
@@ -534,8 +534,8 @@ def inspect(
         Name of the format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -558,7 +558,7 @@ def inspect(
     >>> b"".join(data[label.start : label.end] for label in seen["labels"]) == data, seen["faults"]
     (True, [])
     """
-    seen = _native().inspect(bytes_of(data), format, lenient=lenient, strict_kinds=strict_kinds, limits=limits)
+    seen = _native().inspect(bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits)
     return {
         "labels": [Label(*label) for label in seen["labels"]],
         "faults": [Fault(*fault) for fault in seen["faults"]],
@@ -596,14 +596,14 @@ def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Messa
         raise error
 
 
-def _kinds(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
-    """Give, for every key of which some value lost its kind, the kinds of all its values."""
+def _types(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
+    """Give, for every key of which some value lost its type, the types of all its values."""
     lost = {key for key, _, was_lost in backs if was_lost}
-    kinds: dict[HeaderKey, list[str]] = {}
-    for key, kind, _ in backs:
+    types: dict[HeaderKey, list[str]] = {}
+    for key, type, _ in backs:
         if key in lost:
-            kinds.setdefault(_key(key), []).append(kind)
-    return {key: each if len(set(each)) > 1 else each[0] for key, each in kinds.items()}
+            types.setdefault(_key(key), []).append(type)
+    return {key: each if len(set(each)) > 1 else each[0] for key, each in types.items()}
 
 
 def _key(key: PlainKey) -> HeaderKey:

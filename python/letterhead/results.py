@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from letterhead.errors import Fault
 from letterhead.headers import GivenKey, HeaderKey
-from letterhead.types import PlainKey, plain_key
+from letterhead.types import PlainKey, ValueType, plain_key, type_name
 from letterhead.values import Value
 
-__all__ = ["Converted", "Inspection", "Kinds", "Label", "Loss", "Losses", "plain_kinds"]
+__all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]
 
-Times: TypeAlias = str | list[str] | tuple[str, ...]
-Kinds: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, Times]
+Times: TypeAlias = ValueType | Sequence[ValueType]
+Types: TypeAlias = Literal["be", "le", "text", "binary"] | Mapping[Any, Times]
 
 
 class Loss(NamedTuple):
@@ -29,8 +29,8 @@ class Loss(NamedTuple):
         Header in the message, counted from 0; ``None`` for a field of the message.
     key : str or None
         Key of that header, as text.
-    kind : str or None
-        What gives the value its kind again, for ``kinds=``.
+    type : str or None
+        What gives the value its type again, for ``types=``.
     written : str or None
         What was written instead; ``None`` if the header or field was left out.
     """
@@ -39,7 +39,7 @@ class Loss(NamedTuple):
     message: str
     header: int | None = None
     key: str | None = None
-    kind: str | None = None
+    type: str | None = None
     written: str | None = None
 
 
@@ -48,31 +48,31 @@ class Losses(tuple[Loss, ...]):
 
     Attributes
     ----------
-    kinds : dict
-        The kinds that were lost, by key: handed back as ``kinds=``, they make the way back equal. A list where a key
-        stands more than once with kinds that differ.
+    types : dict
+        The types that were lost, by key: handed back as ``types=``, they make the way back equal. A list where a key
+        stands more than once with types that differ.
 
     Examples
     --------
     >>> import letterhead as lh
     >>> data = lh.encode([("retry", lh.Int32(3)), ("note", lh.String("x"))], "kip82-typed")
-    >>> losses = lh.convert(data, "kip82-typed", target="kafka", kinds="le", on_loss="report").losses
+    >>> losses = lh.convert(data, "kip82-typed", target="kafka", types="le", on_loss="report").losses
     >>> losses[0].message, losses[0].written
-    ('the kind int32 is not carried', 'little-endian')
-    >>> losses.kinds
+    ('the type int32 is not carried', 'little-endian')
+    >>> losses.types
     {'retry': 'int32:le', 'note': 'string'}
     """
 
-    kinds: dict[HeaderKey, str | list[str]]
+    types: dict[HeaderKey, str | list[str]]
 
-    def __new__(cls, losses: Iterable[Loss] = (), kinds: Mapping[HeaderKey, str | list[str]] | None = None) -> Losses:
-        """Make one of losses, and of what gives their values their kinds again."""
+    def __new__(cls, losses: Iterable[Loss] = (), types: Mapping[HeaderKey, str | list[str]] | None = None) -> Losses:
+        """Make one of losses, and of what gives their values their types again."""
         made = super().__new__(cls, losses)
-        made.kinds = dict(kinds or {})
+        made.types = dict(types or {})
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (tuple(self), self.kinds)
+        return type(self), (tuple(self), self.types)
 
 
 class Converted(NamedTuple):
@@ -119,24 +119,28 @@ class Inspection(TypedDict):
     faults: list[Fault]
 
 
-def plain_kinds(kinds: Kinds | None) -> str | list[tuple[PlainKey, str | list[str]]] | None:
-    """Return ``kinds=`` as the compiled core takes it."""
-    if kinds is None or isinstance(kinds, str):
-        return kinds
-    if not isinstance(kinds, Mapping):
-        raise TypeError(f"kinds must be a word or a mapping of key to type, not {type(kinds).__name__}")
-    return [(_plain(key), _times(key, times)) for key, times in kinds.items()]
+def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[PlainKey, str | list[str]]] | None:
+    """Return ``types=`` as the compiled core takes it; ``sql`` is as in :func:`letterhead.types.type_name`."""
+    if types is None or isinstance(types, str):
+        return types
+    if not isinstance(types, Mapping):
+        raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
+    return [(_plain(key), _times(key, times, sql)) for key, times in types.items()]
 
 
 def _plain(key: GivenKey) -> PlainKey:
     if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
-        raise TypeError(f"a key of kinds must be str, int, bytes or a Value, not {type(key).__name__}")
+        raise TypeError(f"a key of types must be str, int, bytes or a Value, not {type(key).__name__}")
     return plain_key(key)
 
 
-def _times(key: GivenKey, times: Any) -> str | list[str]:
-    if isinstance(times, str):
-        return times
-    if not isinstance(times, list | tuple) or not all(isinstance(each, str) for each in times):
-        raise TypeError(f"kinds: key {key!r}: a type such as 'int32', or a list of them, is needed")
-    return list(times)
+def _times(key: GivenKey, times: Any, sql: bool) -> str | list[str]:
+    try:
+        return [_name(each, sql) for each in times] if isinstance(times, list | tuple) else _name(times, sql)
+    except TypeError:
+        raise TypeError(f"types: key {key!r}: a type such as 'int32', or a list of them, is needed") from None
+
+
+def _name(type: Any, sql: bool) -> str:
+    # A code without a name is a type of Iggy's values only, and checked by the core.
+    return type if isinstance(type, str) and type.startswith("type-") else type_name(type, sql=sql)

@@ -1,9 +1,15 @@
-"""Types as users name them: formats by their names, and the columns that ``select`` reads, with their keys and types."""
+"""Types as users name them: formats by their names, value types, and the columns that ``select`` reads.
+
+:func:`type_name` turns whatever names a value type (our names, Spark SQL's, ``pyspark.sql.types`` and ``pyarrow`` objects)
+into the name that the compiled core takes.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.headers import GivenKey
@@ -14,16 +20,19 @@ __all__ = [
     "REPEATS",
     "SELECT_TYPES",
     "SUFFIXES",
-    "All",
     "BatchName",
     "BlockName",
+    "ArrowType",
     "ColumnSpec",
     "Columns",
     "MessageName",
     "Field",
+    "SparkType",
+    "ValueType",
     "check_distinct",
     "field",
     "normalise",
+    "type_name",
 ]
 
 # Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
@@ -76,16 +85,69 @@ SUFFIXES: tuple[str, ...] = (*ORDERS, "amqp")
 REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
 """What to do with a key that stands more than once."""
 
+_SPARK_NAMES = {
+    "string": "string",
+    "binary": "binary",
+    "boolean": "bool",
+    "tinyint": "int8",
+    "smallint": "int16",
+    "int": "int32",
+    "bigint": "int64",
+    "float": "float32",
+    "double": "float64",
+    "timestamp": "timestamp_ms",
+}
+
+_SPARK_SYNONYMS = {"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "real": "float32"}
+
+_ARROW_NAMES = {
+    "large_string": "string",
+    "string_view": "string",
+    "large_binary": "binary",
+    "binary_view": "binary",
+    "timestamp[ms, tz=UTC]": "timestamp_ms",
+}
+"""What ``str`` of a ``pyarrow`` type is, where it is neither our name nor Spark's."""
+
+_ARRAY = re.compile(r"array<(.*)>", re.IGNORECASE | re.DOTALL)
+
+_ARROW_LIST = re.compile(r"(?:large_)?list(?:_view)?<[^:]*: (.*?)(?: not null)?>")
+
+_WIDTH = re.compile(r"(int|uint|float)([0-9]+)")
+
 _WITHOUT_ORDER = ("string", "binary")
 
 _WITHOUT_AMQP = ("int128", "uint128")
 
+_Class = type  # parameters here are called `type`
+
 PlainKey: TypeAlias = str | int | tuple[str, bytes]
+
+
+class SparkType(Protocol):
+    """A type of ``pyspark.sql.types``, such as ``LongType()``."""
+
+    def simpleString(self) -> str:
+        """Return the type's name in Spark SQL."""
+
+
+class ArrowType(Protocol):
+    """A type of ``pyarrow``, such as ``pa.int64()``."""
+
+    @property
+    def num_fields(self) -> int:
+        """The number of child fields."""
+
+    def to_pandas_dtype(self) -> Any:
+        """Return the type's counterpart in NumPy."""
+
+
+ValueType: TypeAlias = str | SparkType | ArrowType
 ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
 
 
 class Field(NamedTuple):
-    """One output column; made by :func:`field` and :func:`All`.
+    """One output column; made by :func:`field`.
 
     Attributes
     ----------
@@ -105,24 +167,26 @@ class Field(NamedTuple):
     required: bool = False
 
 
-Columns: TypeAlias = Mapping[str, str | Field]
+Columns: TypeAlias = Mapping[str, ValueType | Field]
 
 
-def field(type: str, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
+def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
     """Describe an output column of ``select`` where a type alone does not say enough.
 
     Parameters
     ----------
-    type : str
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
         ``name[:be|le|text|amqp]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
         uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers are big-endian where no suffix is
         given. ``amqp`` is an AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of any type but the integers
-        of 128 bits; it is the only suffix that ``string`` and ``binary`` take.
+        of 128 bits; it is the only suffix that ``string`` and ``binary`` take. ``array<type>`` lists every value of the
+        key, in order. Spark SQL's names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``,
+        ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` mean the same as ours.
     key : str, int, bytes or Value, optional
         Key of the header; the name of the column by default. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
     repeat : {"last", "first", "all", "error"}, default "last"
-        What to do with a key that stands more than once; ``"all"`` gives a list.
+        What to do with a key that stands more than once; ``"all"`` is what ``array<type>`` means.
     required : bool, default False
         Whether a message without the header is an error (``missing_key``). A null value is a header all the same.
 
@@ -141,53 +205,66 @@ def field(type: str, *, key: GivenKey | None = None, repeat: Repeat = "last", re
     >>> import letterhead as lh
     >>> lh.field("int32:le", key="retry", required=True)
     Field(type='int32:le', key='retry', repeat='last', required=True)
+    >>> lh.field("array<string>", key="route")
+    Field(type='string', key='route', repeat='all', required=False)
     """
-    _check_type(type)
+    return field_of(type, key, repeat, required)
+
+
+def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool, *, sql: bool = False) -> Field:
+    """Make a field; with ``sql``, an unknown type is explained in the names of Spark SQL."""
+    name, is_array = _parse(type, sql)
     if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value | None):
         raise TypeError(f"key must be str, int, bytes or a Value, not {_name_of(key)}")
     if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
         raise ValueError(f"an integer key has 32 bits, and {key} does not fit them")
     check_name("repeat", repeat, REPEATS)
+    if is_array and repeat not in ("last", "all"):
+        raise ValueError(f"type 'array<{name}>' lists every value: leave out repeat={repeat!r}, or ask for '{name}'")
     if not isinstance(required, bool):
         raise TypeError(f"required must be bool, not {_name_of(required)}")
-    return Field(type, key, repeat, required)
+    return Field(name, key, "all" if is_array else repeat, required)
 
 
-def All(type: str, *, key: GivenKey | None = None, required: bool = False) -> Field:
-    """Describe an output column that lists every value of its key, in order.
-
-    Short for ``field(type, repeat="all")``. A message without the header gives an empty list.
+def type_name(type: ValueType, *, sql: bool = False) -> str:
+    """Return the name that the compiled core has for the type of one value.
 
     Parameters
     ----------
-    type : str
-        What each value is read as.
-    key : str, int, bytes or Value, optional
-        Key of the headers; the name of the column by default.
-    required : bool, default False
-        Whether a message without the header is an error.
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+        What names the type, with a suffix such as ``:le`` if it is a str.
+    sql : bool, default False
+        Whether the error for an unknown type lists the names of Spark SQL, whatever the type looks like.
 
     Returns
     -------
-    Field
-        The description.
+    str
+        One of :data:`SELECT_TYPES`, and the suffix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it names no type, or an array.
 
     Examples
     --------
-    >>> import letterhead as lh
-    >>> lh.All("string")
-    Field(type='string', key=None, repeat='all', required=False)
+    >>> from letterhead.types import type_name
+    >>> type_name("bigint"), type_name("long:le"), type_name("string")
+    ('int64', 'int64:le', 'string')
     """
-    return field(type, key=key, repeat="all", required=required)
+    name, is_array = _parse(type, sql)
+    if is_array:
+        raise ValueError(f"type 'array<{name}>' is a list, and one value is meant: pass '{name}'")
+    return name
 
 
-def normalise(columns: Columns) -> list[ColumnSpec]:
-    """Return the requested columns as the compiled core takes them."""
+def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
+    """Return the requested columns as the compiled core takes them; ``sql`` is as in :func:`type_name`."""
     if not isinstance(columns, Mapping):
         raise TypeError(f"columns must be a mapping of output column to type, not {_name_of(columns)}")
     if not columns:
         raise ValueError("no columns were asked for")
-    return [_spec(name, wanted) for name, wanted in columns.items()]
+    return [_spec(name, wanted, sql) for name, wanted in columns.items()]
 
 
 def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
@@ -199,17 +276,13 @@ def check_distinct(names: Sequence[str], errors: str = "raise", error_column: st
             raise ValueError(f"two columns {name!r} would be made: rename one of them")
 
 
-def _spec(name: object, wanted: object) -> ColumnSpec:
+def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {_name_of(name)}")
-    if not isinstance(wanted, str | Field):
-        raise TypeError(f"column {name!r}: a type such as 'int64', field(...) or All(...) is needed, "
-                        f"not {_name_of(wanted)}")  # fmt: skip
     try:
         # A Field can be made without `field`, so it is checked here too.
-        made = field(wanted) if isinstance(wanted, str) else field(
-            wanted.type, key=wanted.key, repeat=wanted.repeat, required=wanted.required
-        )  # fmt: skip
+        given = wanted if isinstance(wanted, Field) else (wanted, None, "last", False)
+        made = field_of(*given, sql=sql)
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
     return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
@@ -221,28 +294,101 @@ def plain_key(key: GivenKey) -> PlainKey:
         return "binary", key
     if not isinstance(key, Value):
         return key
-    if key.kind == "string":
+    if key.type == "string":
         try:
             return key.bits.decode()
         except UnicodeDecodeError:
             pass
-    return key.kind, key.bits
+    return key.type, key.bits
 
 
-def _check_type(type: object) -> None:
-    if not isinstance(type, str):
-        raise TypeError(f"type must be str, not {_name_of(type)}")
-    name, colon, order = type.partition(":")
-    if name not in SELECT_TYPES:
-        raise unknown_name("type", name, SELECT_TYPES)
-    if order == "amqp":
+def _parse(type: object, sql: bool) -> tuple[str, bool]:
+    """Return our name of a type, and whether an array of it is meant."""
+    if isinstance(type, str):
+        return _parse_text(type, sql)
+    if type.__class__.__module__.partition(".")[0] == "pyarrow":
+        text = str(type)
+        element = _ARROW_LIST.fullmatch(text)
+        return _parse_text(f"array<{element[1]}>" if element else text, False)
+    if callable(getattr(type, "simpleString", None)) and not isinstance(type, _Class):
+        return _parse_text(type.simpleString(), True)  # type: ignore[attr-defined]
+    raise TypeError(f"a type such as 'int64', 'bigint', LongType() or pa.int64() is needed, not {_name_of(type)}")
+
+
+@lru_cache(maxsize=1024)
+def _parse_text(text: str, sql: bool) -> tuple[str, bool]:
+    array = _ARRAY.fullmatch(text)
+    if array:
+        name, is_nested = _parse_text(array[1], sql)
+        if is_nested:
+            raise ValueError(f"type {text!r}: a column is a list of values, and no list of lists")
+        return name, True
+    given, colon, suffix = text.partition(":")
+    name = _canonical(given, sql)
+    if suffix == "amqp":
         if name in _WITHOUT_AMQP:
-            raise ValueError(f"type '{type}': AMQP has no {name}")
-        return
-    if colon and name in _WITHOUT_ORDER:
+            raise ValueError(f"type '{text}': AMQP has no {name}")
+    elif colon and name in _WITHOUT_ORDER:
         raise ValueError(f"type '{name}' takes no suffix but amqp")
-    if colon and order not in SUFFIXES:
-        raise unknown_name("suffix", order, SUFFIXES)
+    elif colon and suffix not in SUFFIXES:
+        raise unknown_name("suffix", suffix, SUFFIXES)
+    return name + colon + suffix, False
+
+
+def _canonical(name: str, sql: bool) -> str:
+    if name in SELECT_TYPES:
+        return name
+    lower = name.lower()  # SQL does not distinguish capitals
+    found = _SPARK_NAMES.get(lower) or _SPARK_SYNONYMS.get(lower) or _ARROW_NAMES.get(name)
+    if found is None:
+        raise _unknown_type(name, sql)
+    return found
+
+
+def _unknown_type(name: str, sql: bool) -> ValueError:
+    """Return the error for an unknown type, in the words of whoever named it: ours, or Spark SQL's."""
+    of_sql = (*_SPARK_NAMES, *_SPARK_SYNONYMS)
+    near = _nearest(name, (*SELECT_TYPES, *of_sql))
+    looks_like_sql = name.isupper() or "(" in name or (near in of_sql and near not in SELECT_TYPES)
+    others = (each for each in SELECT_TYPES if each not in _SPARK_NAMES.values())
+    names = (*_SPARK_NAMES, *others) if sql or looks_like_sql else SELECT_TYPES
+    hint = f": did you mean '{near}'?" if near else ""
+    return ValueError(f"unknown type {name!r}{hint} (types: {', '.join(names)}, array<...>)")
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that is most like a misspelt one; among those that are nearly as like it, the widest number."""
+    from difflib import SequenceMatcher  # only a mistake needs it
+
+    lower = name.lower()
+    # Digits are seldom forgotten or added: what has some is one of our names.
+    has_digits = any(letter.isdigit() for letter in lower)
+    likeness = {
+        each: SequenceMatcher(None, each, lower).ratio() for each in names if not _WIDTH.fullmatch(each) or has_digits
+    }
+    best = max(likeness, key=lambda each: likeness[each])
+    if likeness[best] < 0.6:
+        return None
+    family = _family(best)
+    if family is None:
+        return best
+    close = [each for each, like in likeness.items() if like >= likeness[best] - 0.15 and _family(each) == family]
+    return max(close, key=lambda each: (_bits(each), likeness[each]))
+
+
+def _ours(name: str) -> str:
+    return _SPARK_NAMES.get(name) or _SPARK_SYNONYMS.get(name) or name
+
+
+def _family(name: str) -> str | None:
+    """Return what kind of number a type is, signed or not."""
+    number = _WIDTH.fullmatch(_ours(name))
+    return None if number is None else number[1].removeprefix("u")
+
+
+def _bits(name: str) -> int:
+    number = _WIDTH.fullmatch(_ours(name))
+    return int(number[2]) if number else 0
 
 
 def _name_of(thing: object) -> str:

@@ -1,7 +1,7 @@
-"""Values that carry their kind: ``lh.Int32(3)`` and its sisters.
+"""Values that carry their type: ``lh.Int32(3)`` and its sisters.
 
-A value is a kind and bits, never a byte order: the format it is written into decides how the bits lie. The bits are
-kept big-endian, which makes two values equal exactly when their kinds and their bits are, NaN payloads and negative
+A value is a type and bits, never a byte order: the format it is written into decides how the bits lie. The bits are
+kept big-endian, which makes two values equal exactly when their types and their bits are, NaN payloads and negative
 zero included.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 from letterhead.errors import DecodeError, EncodeError, unknown_name
 
 __all__ = [
-    "KINDS",
+    "VALUE_TYPES",
     "Binary",
     "Bool",
     "Char",
@@ -36,7 +36,7 @@ __all__ = [
     "Value",
 ]
 
-KINDS: dict[str, int | None] = {
+VALUE_TYPES: dict[str, int | None] = {
     "bool": 1,
     "int8": 1,
     "int16": 2,
@@ -54,36 +54,36 @@ KINDS: dict[str, int | None] = {
     "string": None,
     "binary": None,
 }
-"""Every named kind and the number of bytes of its values; ``None`` where that varies."""
+"""Every named type and the number of bytes of its values; ``None`` where that varies."""
 
 _Sister = TypeVar("_Sister", bound="Value")
 
 PythonValue: TypeAlias = bool | int | float | str | bytes
 
 _CLASSES: dict[str, type[Value]] = {}
-_UNNAMED = {f"kind-{code}" for code in range(16, 256)}
+_UNNAMED = {f"type-{code}" for code in range(16, 256)}
 
 
 class Value:
-    """A value with its kind.
+    """A value with its type.
 
     ``Value("int32", 3)`` and ``Int32(3)`` are the same thing. Values are immutable and hashable.
 
     Parameters
     ----------
-    kind : str
-        One of :data:`KINDS`, or ``kind-16`` to ``kind-255`` for a code that has no name.
+    type : str
+        One of :data:`VALUE_TYPES`, or ``type-16`` to ``type-255`` for a code that has no name.
     value : bool, int, float, str or bytes
-        What the kind takes; bytes for a kind without a name.
+        What the type takes; bytes for a type without a name.
 
     Raises
     ------
     TypeError
-        If the value is not of the Python type that the kind takes.
+        If the value is not of the Python type that the type takes.
     ValueError
-        If there is no such kind.
+        If there is no such type.
     EncodeError
-        If the value does not fit its kind (``out_of_range``, ``wrong_size``, ``value_not_utf8``).
+        If the value does not fit its type (``out_of_range``, ``wrong_size``, ``value_not_utf8``).
 
     Examples
     --------
@@ -94,44 +94,44 @@ class Value:
     b'\\x00\\x00\\x00\\x03'
     >>> lh.Value("int32", 3) == lh.Int32(3), lh.Int32(3) == lh.Int64(3)
     (True, False)
-    >>> lh.Value("kind-200", b"raw")
-    Value('kind-200', b'raw')
+    >>> lh.Value("type-200", b"raw")
+    Value('type-200', b'raw')
     """
 
-    __slots__ = ("_bits", "_kind")
-    _kind: str
+    __slots__ = ("_bits", "_type")
+    _type: str
     _bits: bytes
     _name: ClassVar[str] = ""
 
-    def __new__(cls, kind: str, value: Any) -> Value:
-        known = _class_of(kind)
-        return _make(kind, _bytes(value, kind) if known is Value else known._to_bits(value))
+    def __new__(cls, type: str, value: Any) -> Value:
+        known = _class_of(type)
+        return _make(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
 
-    def __init_subclass__(cls, kind: str = "") -> None:
-        cls._name = kind
-        if kind:
-            _CLASSES[kind] = cls
+    def __init_subclass__(cls, type: str = "") -> None:
+        cls._name = type
+        if type:
+            _CLASSES[type] = cls
 
     @classmethod
-    def from_bits(cls, kind: str, bits: bytes | bytearray | memoryview) -> Value:
+    def from_bits(cls, type: str, bits: bytes | bytearray | memoryview) -> Value:
         """Make a value of its bits.
 
         Parameters
         ----------
-        kind : str
-            Name of the kind.
+        type : str
+            Name of the type.
         bits : bytes-like
             The bits, most significant byte first.
 
         Returns
         -------
         Value
-            The value; any bits a kind can have are kept as they are.
+            The value; any bits a type can have are kept as they are.
 
         Raises
         ------
         EncodeError
-            If the bits are not some value of the kind (``wrong_size``, ``bad_bool``, ``value_not_utf8``).
+            If the bits are not some value of the type (``wrong_size``, ``bad_bool``, ``value_not_utf8``).
 
         Examples
         --------
@@ -139,15 +139,16 @@ class Value:
         >>> lh.Value.from_bits("int16", b"\\x01\\x00")
         Int16(256)
         """
-        known = _class_of(kind)
-        bits = _bytes(bits, kind)
-        known._check(kind, bits)
-        return _make(kind, bits)
+        known = _class_of(type)
+        name = known._name or type
+        bits = _bytes(bits, name)
+        known._check(name, bits)
+        return _make(name, bits)
 
     @property
-    def kind(self) -> str:
-        """Name of the kind."""
-        return self._kind
+    def type(self) -> str:
+        """Name of the type."""
+        return self._type
 
     @property
     def bits(self) -> bytes:
@@ -161,7 +162,7 @@ class Value:
         Raises
         ------
         DecodeError
-            If the bits, as they came in a message, are no value of the kind (``wrong_size``, ``bad_bool``,
+            If the bits, as they came in a message, are no value of the type (``wrong_size``, ``bad_bool``,
             ``value_not_utf8``).
         """
         return self._read()
@@ -169,26 +170,26 @@ class Value:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Value):
             return NotImplemented
-        return self._kind == other._kind and self._bits == other._bits
+        return self._type == other._type and self._bits == other._bits
 
     def __hash__(self) -> int:
-        return hash((self._kind, self._bits))
+        return hash((self._type, self._bits))
 
     def __repr__(self) -> str:
         try:
             shown = repr(self.value)
         except DecodeError:
             shown = f"<bits {self._bits.hex()}>"
-        return f"{type(self).__name__}({shown})" if type(self) is not Value else f"Value({self._kind!r}, {shown})"
+        return f"{type(self).__name__}({shown})" if type(self) is not Value else f"Value({self._type!r}, {shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By bits: a NaN keeps its payload where going through a Python float might not.
-        return _make, (self._kind, self._bits)
+        return _make, (self._type, self._bits)
 
     def _read(self) -> bytes:
-        """Give the bits if they are a value of the kind; those that came in a message may be anything."""
+        """Give the bits if they are a value of the type; those that came in a message may be anything."""
         try:
-            self._check(self._kind, self._bits)
+            self._check(self._type, self._bits)
         except EncodeError as error:
             raise DecodeError(error.message, format=None, code=error.code) from None
         return self._bits
@@ -198,26 +199,26 @@ class Value:
         raise NotImplementedError
 
     @classmethod
-    def _check(cls, kind: str, bits: bytes) -> None:
-        """Refuse bits that are no value of the kind."""
-        width = KINDS.get(kind)
+    def _check(cls, type: str, bits: bytes) -> None:
+        """Refuse bits that are no value of the type."""
+        width = VALUE_TYPES.get(type)
         if width is not None and len(bits) != width:
-            _refuse("wrong_size", f"{_count(len(bits))} where {kind} takes {width}")
+            _refuse("wrong_size", f"{_count(len(bits))} where {type} takes {width}")
         cls._check_bits(bits)
 
     @classmethod
     def _check_bits(cls, bits: bytes) -> None:
-        """Refuse bits of the right size that are no value; most kinds have none."""
+        """Refuse bits of the right size that are no value; most types have none."""
 
 
-class Bool(Value, kind="bool"):
+class Bool(Value, type="bool"):
     """True or false, one byte."""
 
     __slots__ = ()
 
     def __new__(cls, value: bool) -> Self:
         made = _new(cls)
-        made._kind = cls._name
+        made._type = cls._name
         made._bits = b"\1" if value is True else cls._to_bits(value)
         return made
 
@@ -258,10 +259,10 @@ class _Number(Value):
     _pack: ClassVar[Callable[[Any], bytes]]
     """Give the bits of a value of the exact Python type."""
 
-    def __init_subclass__(cls, kind: str = "") -> None:
-        super().__init_subclass__(kind=kind)
-        if kind:
-            cls._pack = struct.Struct(">" + _CODES[kind]).pack if kind in _CODES else cls._to_bits
+    def __init_subclass__(cls, type: str = "") -> None:
+        super().__init_subclass__(type=type)
+        if type:
+            cls._pack = struct.Struct(">" + _CODES[type]).pack if type in _CODES else cls._to_bits
 
 
 class _Integer(_Number):
@@ -269,7 +270,7 @@ class _Integer(_Number):
 
     def __new__(cls, value: int) -> Self:
         made = _new(cls)
-        made._kind = cls._name
+        made._type = cls._name
         try:
             made._bits = cls._pack(value) if type(value) is int else cls._to_bits(value)
         except struct.error:
@@ -290,7 +291,7 @@ class _Integer(_Number):
         # True is an int to Python; here it is much more likely a mistake than a one.
         if isinstance(value, bool) or not hasattr(type(value), "__index__"):
             _wrong_type(cls, "an int", value)
-        width = KINDS[cls._name] or 0
+        width = VALUE_TYPES[cls._name] or 0
         try:
             return operator.index(value).to_bytes(width, "big", signed=cls._signed())
         except OverflowError:
@@ -298,61 +299,61 @@ class _Integer(_Number):
             _refuse("out_of_range", f"a number outside {cls._name} ({low} to {low + (1 << 8 * width) - 1})")
 
 
-class Int8(_Integer, kind="int8"):
+class Int8(_Integer, type="int8"):
     """A signed integer of 8 bits."""
 
     __slots__ = ()
 
 
-class Int16(_Integer, kind="int16"):
+class Int16(_Integer, type="int16"):
     """A signed integer of 16 bits."""
 
     __slots__ = ()
 
 
-class Int32(_Integer, kind="int32"):
+class Int32(_Integer, type="int32"):
     """A signed integer of 32 bits."""
 
     __slots__ = ()
 
 
-class Int64(_Integer, kind="int64"):
+class Int64(_Integer, type="int64"):
     """A signed integer of 64 bits."""
 
     __slots__ = ()
 
 
-class Int128(_Integer, kind="int128"):
+class Int128(_Integer, type="int128"):
     """A signed integer of 128 bits."""
 
     __slots__ = ()
 
 
-class UInt8(_Integer, kind="uint8"):
+class UInt8(_Integer, type="uint8"):
     """An unsigned integer of 8 bits."""
 
     __slots__ = ()
 
 
-class UInt16(_Integer, kind="uint16"):
+class UInt16(_Integer, type="uint16"):
     """An unsigned integer of 16 bits."""
 
     __slots__ = ()
 
 
-class UInt32(_Integer, kind="uint32"):
+class UInt32(_Integer, type="uint32"):
     """An unsigned integer of 32 bits."""
 
     __slots__ = ()
 
 
-class UInt64(_Integer, kind="uint64"):
+class UInt64(_Integer, type="uint64"):
     """An unsigned integer of 64 bits."""
 
     __slots__ = ()
 
 
-class UInt128(_Integer, kind="uint128"):
+class UInt128(_Integer, type="uint128"):
     """An unsigned integer of 128 bits."""
 
     __slots__ = ()
@@ -363,7 +364,7 @@ class _Float(_Number):
 
     def __new__(cls, value: float) -> Self:
         made = _new(cls)
-        made._kind = cls._name
+        made._type = cls._name
         try:
             made._bits = cls._pack(value) if type(value) is float else cls._to_bits(value)
         except OverflowError:
@@ -385,19 +386,19 @@ class _Float(_Number):
             _refuse("out_of_range", f"a number too large for {cls._name}")
 
 
-class Float32(_Float, kind="float32"):
+class Float32(_Float, type="float32"):
     """An IEEE 754 number of 32 bits; a Python float is rounded to the nearest one."""
 
     __slots__ = ()
 
 
-class Float64(_Float, kind="float64"):
+class Float64(_Float, type="float64"):
     """An IEEE 754 number of 64 bits."""
 
     __slots__ = ()
 
 
-class Char(Value, kind="char"):
+class Char(Value, type="char"):
     """One UTF-16 unit, as a ``char`` of Java: a character up to U+FFFF, or half of a surrogate pair."""
 
     __slots__ = ()
@@ -421,14 +422,14 @@ class Char(Value, kind="char"):
         return ord(value).to_bytes(2, "big")
 
 
-class String(Value, kind="string"):
+class String(Value, type="string"):
     """Text, as UTF-8."""
 
     __slots__ = ()
 
     def __new__(cls, value: str) -> Self:
         made = _new(cls)
-        made._kind = cls._name
+        made._type = cls._name
         made._bits = utf8(value) if type(value) is str else cls._to_bits(value)
         return made
 
@@ -451,7 +452,7 @@ class String(Value, kind="string"):
             _refuse("value_not_utf8", "a string is not UTF-8")
 
 
-class Binary(Value, kind="binary"):
+class Binary(Value, type="binary"):
     """Bytes without a meaning of their own."""
 
     __slots__ = ()
@@ -477,25 +478,28 @@ def utf8(text: str) -> bytes:
         _refuse("value_not_utf8", "a string with half of a surrogate pair has no UTF-8 form")
 
 
-def _class_of(kind: str) -> type[Value]:
-    if not isinstance(kind, str):
-        raise TypeError(f"kind must be str, not {type(kind).__name__}")
-    known = _CLASSES.get(kind)
+def _class_of(type: str) -> type[Value]:
+    known = _CLASSES.get(type) if isinstance(type, str) else None
     if known is not None:
         return known
-    if kind in _UNNAMED:
+    if type in _UNNAMED:
         return Value
-    raise unknown_name("kind", kind, KINDS)
+    from letterhead.types import type_name  # that module imports this one
+
+    known = _CLASSES.get(type_name(type))
+    if known is None:
+        raise unknown_name("type", type, VALUE_TYPES)
+    return known
 
 
-def of_message(kind: str, bits: bytes) -> Value:
-    """Make a value of bits from a message; reading it raises if they are no value of their kind."""
-    return _make(kind, bits)
+def of_message(type: str, bits: bytes) -> Value:
+    """Make a value of bits from a message; reading it raises if they are no value of their type."""
+    return _make(type, bits)
 
 
-def _make(kind: str, bits: bytes) -> Value:
-    made: Value = object.__new__(_CLASSES.get(kind, Value))
-    made._kind = kind
+def _make(type: str, bits: bytes) -> Value:
+    made: Value = object.__new__(_CLASSES.get(type, Value))
+    made._type = type
     made._bits = bits
     return made
 
@@ -505,16 +509,16 @@ _new = object.__new__
 
 def _of(cls: type[_Sister], value: Any) -> _Sister:
     made = _new(cls)
-    made._kind = cls._name
+    made._type = cls._name
     made._bits = cls._to_bits(value)
     return made
 
 
-def _bytes(value: Any, kind: str) -> bytes:
+def _bytes(value: Any, name: str) -> bytes:
     if type(value) is bytes:
         return value
     if not isinstance(value, bytes | bytearray | memoryview):
-        raise TypeError(f"{kind} takes bytes, not {type(value).__name__}")
+        raise TypeError(f"{name} takes bytes, not {type(value).__name__}")
     return bytes(value)
 
 

@@ -269,7 +269,7 @@ impl<E: Envelope> ListSink<E> {
                 }
                 (None, None) => {
                     let refused = || format!("the key is {} and text keys were asked for", typed.kind.name());
-                    mode.soft(Code::WrongKind, None, refused)?;
+                    mode.soft(Code::WrongType, None, refused)?;
                     return Ok(false);
                 }
             },

@@ -221,7 +221,7 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
     ) -> Result<bool, Stop> {
         let options = &self.verb.options;
         // The kernels pass types without a name.
-        let is_strict = options.strict_kinds && Frame::<B>::TYPED;
+        let is_strict = options.strict_types && Frame::<B>::TYPED;
         let is_plain = Frame::<B>::READS && !options.lenient && !is_strict && mode.faults.is_empty();
         let Some((headers, span)) = block.filter(|_| is_plain).and_then(|headers| Some((headers, headers.span()?)))
         else {

@@ -100,7 +100,7 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
         seen: Seen,
         sink: &mut S,
     ) -> (usize, usize) {
-        let is_strict = self.options.strict_kinds && <E::Block as Block>::Frame::TYPED;
+        let is_strict = self.options.strict_types && <E::Block as Block>::Frame::TYPED;
         if !<E::Block as Block>::Frame::READS || self.options.lenient || is_strict {
             return (0, 0);
         }
@@ -228,7 +228,7 @@ impl<'a> Keys<'a> {
     /// Finds keys that a format with keys of this form can have; text also does where they are typed.
     fn of(elements: &'a StructArray, form: KeyForm) -> Option<Self> {
         let key = elements.column_by_name("key")?;
-        match (form, elements.column_by_name("key_kind")) {
+        match (form, elements.column_by_name("key_type")) {
             (KeyForm::Text | KeyForm::Typed, None) => Texts::of(key).map(Keys::Text),
             (KeyForm::Int, None) => key.as_primitive_opt().map(Keys::Int),
             (KeyForm::Typed, Some(kinds)) => Some(Keys::Typed { kinds: Texts::of(kinds)?, bits: Bytes::of(key)? }),
@@ -293,13 +293,13 @@ impl<'a, F: Frame> ListRows<'a, F> {
         let misfit = || schema::misfit(wanted, array.data_type());
         let lists = Lists::of(array).ok_or_else(misfit)?;
         let elements = lists.elements().ok_or_else(misfit)?;
-        let known = ["key_kind", "key", "kind", "value"];
+        let known = ["key_type", "key", "type", "value"];
         if elements.column_names().iter().any(|name| !known.contains(name)) {
             return Err(misfit());
         }
         let keys = Keys::of(elements, keys).ok_or_else(misfit)?;
         let values = elements.column_by_name("value").and_then(|column| Bytes::of(column)).ok_or_else(misfit)?;
-        let kinds = match elements.column_by_name("kind") {
+        let kinds = match elements.column_by_name("type") {
             Some(column) => Some(Texts::of(column).ok_or_else(misfit)?),
             None => None,
         };
@@ -332,7 +332,7 @@ impl<'a, F: Frame> ListRows<'a, F> {
                 Some(name) => match Kind::parse(name) {
                     Some(kind) => Some(kind),
                     None => {
-                        unknown_kind(name, mode)?;
+                        unknown_type(name, mode)?;
                         continue;
                     }
                 },
@@ -350,8 +350,8 @@ fn null_key<M: Mode>(mode: &mut M) -> Result<(), Stop> {
 }
 
 #[cold]
-fn unknown_kind<M: Mode>(name: &str, mode: &mut M) -> Result<(), Stop> {
-    mode.soft(Code::UnknownKind, None, || format!("unknown kind '{name}'"))
+fn unknown_type<M: Mode>(name: &str, mode: &mut M) -> Result<(), Stop> {
+    mode.soft(Code::UnknownType, None, || format!("unknown type '{name}'"))
 }
 
 /// A key, or that there is none.
@@ -413,7 +413,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
                     };
                     match Kind::parse(name) {
                         Some(kind) => Ok(Some((kind, bits))),
-                        None => unknown_kind(name, mode).map(|()| None),
+                        None => unknown_type(name, mode).map(|()| None),
                     }
                 };
                 let key = |(kind, bits)| Key::Typed(TypedKey::new(kind, bits, ByteOrder::Big));

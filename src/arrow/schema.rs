@@ -28,12 +28,12 @@ pub fn header_fields<B: Block>(text_keys: bool) -> Fields {
         KeyForm::Text => fields.push(nullable("key", DataType::Utf8)),
         KeyForm::Int => fields.push(nullable("key", DataType::Int32)),
         KeyForm::Typed => {
-            fields.push(nullable("key_kind", DataType::Utf8));
+            fields.push(nullable("key_type", DataType::Utf8));
             fields.push(nullable("key", DataType::Binary));
         }
     }
     if B::KINDS.are_carried() {
-        fields.push(nullable("kind", DataType::Utf8));
+        fields.push(nullable("type", DataType::Utf8));
     }
     fields.push(nullable("value", DataType::Binary));
     fields.into()
@@ -111,7 +111,7 @@ pub fn loss_fields() -> Fields {
         nullable("message", DataType::Utf8),
         nullable("header", DataType::Int32),
         nullable("key", DataType::Utf8),
-        nullable("kind", DataType::Utf8),
+        nullable("type", DataType::Utf8),
         nullable("written", DataType::Utf8),
     ]
     .into()

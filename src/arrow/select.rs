@@ -436,7 +436,7 @@ impl<'a> Slot<'a> {
             Some(kind) if self.want.of.accepts(kind) => self.want.of.under(kind, order),
             Some(kind) => {
                 let message = format!("the value is {} and {} was asked for", kind.name(), self.want.of.scalar.name());
-                mode.column(|| self.fault(Code::WrongKind, message, Some(found.index), found.at))?;
+                mode.column(|| self.fault(Code::WrongType, message, Some(found.index), found.at))?;
                 return Ok(None);
             }
         };

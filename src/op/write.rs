@@ -156,9 +156,9 @@ impl<'a, E: Envelope> Writer<'a, E> {
         if !E::Block::KINDS.are_carried() {
             let Some(kind) = header.kind.take() else { return Ok(Some(bits)) };
             let Asked::Spelled(spelling) = self.options.kinds else {
-                let how = "pass kinds=\"be\", \"le\" or \"text\" (--kinds be)";
-                let what = || format!("{} carries no kinds: {how} to write {} values", E::NAME, kind.name());
-                return mode.loss(false, || lost(Code::KindNotCarried, what())).map(|()| None);
+                let how = "pass types=\"be\", \"le\" or \"text\" (--types be)";
+                let what = || format!("{} carries no types: {how} to write {} values", E::NAME, kind.name());
+                return mode.loss(false, || lost(Code::TypeNotCarried, what())).map(|()| None);
             };
             // A kind that is lost can only be given back to bits that are a value of it.
             let is_value = Checks::Value.check(kind, &bits);
@@ -172,7 +172,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
             mode.loss(true, || Loss {
                 kind: comes_back.then(back),
                 written: Some(spelled_as(kind, spelling)),
-                ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
+                ..lost(Code::TypeNotCarried, format!("the type {} is not carried", kind.name()))
             })?;
             if E::Block::CARRIES.fits(written.len()) {
                 self.remember(&key, back, true);
@@ -191,14 +191,14 @@ impl<'a, E: Envelope> Writer<'a, E> {
             }
             (Some(asked), Some(kind)) if kind != asked.kind => {
                 let what = || format!("the value is {} and {} was asked for", kind.name(), asked.kind.name());
-                return mode.loss(false, || lost(Code::WrongKind, what())).map(|()| None);
+                return mode.loss(false, || lost(Code::WrongType, what())).map(|()| None);
             }
             (_, Some(kind)) => (kind, bits),
             (_, None) if self.options.kinds == Asked::Binary => (Kind::Named(Scalar::Binary), bits),
             (_, None) => {
-                let how = "pass kinds={\"retry\": \"int32\"} (--kind retry=int32) or kinds=\"binary\" (--kinds binary)";
-                let what = || format!("{} values need a kind: {how}", E::NAME);
-                return mode.loss(false, || lost(Code::UnknownKind, what())).map(|()| None);
+                let how = "pass types={\"retry\": \"int32\"} (--type retry=int32) or types=\"binary\" (--types binary)";
+                let what = || format!("{} values need a type: {how}", E::NAME);
+                return mode.loss(false, || lost(Code::UnknownType, what())).map(|()| None);
             }
         };
         let (kind, bits, back) = match E::Block::KINDS.code(kind) {
@@ -214,7 +214,7 @@ impl<'a, E: Envelope> Writer<'a, E> {
                 mode.loss(false, || Loss {
                     kind: Some(back.clone()),
                     written: Some(scalar.name()),
-                    ..lost(Code::KindNotCarried, format!("the kind {} is not carried", kind.name()))
+                    ..lost(Code::TypeNotCarried, format!("the type {} is not carried", kind.name()))
                 })?;
                 (Kind::Named(scalar), bits, Some(back))
             }

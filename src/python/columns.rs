@@ -58,8 +58,8 @@ pub struct Options {
 
 impl Options {
     fn of(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let (mut lenient, mut strict_kinds, mut text_keys, mut limits) = (false, false, false, None);
-        let (mut on_loss, mut kinds, mut null_headers, mut canonical) =
+        let (mut lenient, mut strict_types, mut text_keys, mut limits) = (false, false, false, None);
+        let (mut on_loss, mut types, mut null_headers, mut canonical) =
             ("raise".to_owned(), None, "empty".to_owned(), false);
         let mut options = Options {
             read: ReadOptions::default(),
@@ -83,11 +83,11 @@ impl Options {
                     options.error_column = (name != ERROR_COLUMN).then(|| name.to_owned());
                 }
                 "lenient" => lenient = argument::lenient(&value)?,
-                "strict_kinds" => strict_kinds = argument::strict_kinds(&value)?,
+                "strict_types" => strict_types = argument::strict_types(&value)?,
                 "text_keys" => text_keys = argument::text_keys(&value)?,
                 "limits" => limits = Some(value).filter(|limits| !limits.is_none()),
                 "on_loss" => on_loss = argument::on_loss(&value)?.to_owned(),
-                "kinds" => kinds = value.extract::<Option<GivenKinds>>()?,
+                "types" => types = value.extract::<Option<GivenKinds>>()?,
                 "null_headers" => null_headers = argument::null_headers(&value)?.to_owned(),
                 "canonical" => canonical = argument::canonical(&value)?,
                 "dialect" => options.dialect = raised(py, dialect_named(argument::dialect(&value)?))?,
@@ -103,8 +103,8 @@ impl Options {
         if options.error_column.is_some() && options.on_error != OnError::Column {
             return Err(PyValueError::new_err("error_column= names the column of errors='column'"));
         }
-        options.read = ReadOptions { lenient, strict_kinds, text_keys, limits: given_limits(py, limits.as_ref())? };
-        options.write = raised(py, write_options(&on_loss, kinds, &null_headers, canonical))?;
+        options.read = ReadOptions { lenient, strict_types, text_keys, limits: given_limits(py, limits.as_ref())? };
+        options.write = raised(py, write_options(&on_loss, types, &null_headers, canonical))?;
         Ok(options)
     }
 

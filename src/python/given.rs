@@ -50,7 +50,7 @@ impl GivenKey {
 /// Finds a kind by its name.
 fn kind_named(name: &str) -> Result<Kind, Error> {
     let kinds = Scalar::ALL.iter().filter(|scalar| scalar.is_kind()).map(|scalar| scalar.name());
-    Kind::parse(name).ok_or_else(|| unknown_name("kind", name, kinds))
+    Kind::parse(name).ok_or_else(|| unknown_name("type", name, kinds))
 }
 
 /// `(key, kind, value)`
@@ -180,7 +180,7 @@ fn given_pair(pair: &Bound<'_, PyTuple>, index: usize, format: &'static str) -> 
 /// The kind and the bits of a `letterhead.Value`.
 fn given_typed(value: &Bound<'_, PyAny>) -> PyResult<(PyBackedStr, PyBackedBytes)> {
     let py = value.py();
-    Ok((value.getattr(intern!(py, "_kind"))?.extract()?, value.getattr(intern!(py, "_bits"))?.extract()?))
+    Ok((value.getattr(intern!(py, "_type"))?.extract()?, value.getattr(intern!(py, "_bits"))?.extract()?))
 }
 
 #[cold]
@@ -215,7 +215,7 @@ impl GivenKinds {
         match self {
             GivenKinds::Word(word) => match words.iter().find(|(known, _)| *known == word) {
                 Some((_, asked)) => Ok(asked.clone()),
-                None => Err(unknown_name("kinds value", &word, words.iter().map(|(known, _)| *known))),
+                None => Err(unknown_name("types value", &word, words.iter().map(|(known, _)| *known))),
             },
             GivenKinds::Each(pairs) => {
                 let pair = |(key, times): (GivenKey, GivenTimes)| Ok((key.wanted()?, times.times()?));
@@ -259,7 +259,7 @@ pub mod argument {
         dialect: text -> &'a str
         codec: text -> &'a str
         lenient: flag -> bool
-        strict_kinds: flag -> bool
+        strict_types: flag -> bool
         text_keys: flag -> bool
         canonical: flag -> bool
         views: flag -> bool
@@ -292,11 +292,11 @@ pub fn named<T: Copy>(option: &str, name: &str, known: &[(&str, T)]) -> Result<T
 pub fn read_options(
     py: Python<'_>,
     lenient: bool,
-    strict_kinds: bool,
+    strict_types: bool,
     text_keys: bool,
     limits: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<ReadOptions> {
-    Ok(ReadOptions { lenient, strict_kinds, text_keys, limits: given_limits(py, limits)? })
+    Ok(ReadOptions { lenient, strict_types, text_keys, limits: given_limits(py, limits)? })
 }
 
 /// Limits as Python has them, each that is not said being that of the process.

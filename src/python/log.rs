@@ -40,19 +40,19 @@ pub fn record_batches(data: PyBuffer<u8>, start: usize, most: Option<usize>) -> 
 
 /// Writes dicts of the fields of messages as one batch.
 #[pyfunction]
-#[pyo3(signature = (messages, format, codec, *, on_loss="raise", kinds=None, null_headers="empty"))]
+#[pyo3(signature = (messages, format, codec, *, on_loss="raise", types=None, null_headers="empty"))]
 pub fn batch<'py>(
     py: Python<'py>,
     messages: Vec<Bound<'py, PyAny>>,
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::codec)] codec: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    kinds: Option<GivenKinds>,
+    types: Option<GivenKinds>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let or_raise = |error| to_exception(py, error);
     let codec = named("codec", codec, &Codec::ALL.map(|codec| (codec.name(), codec))).map_err(or_raise)?;
-    let options = write_options(on_loss, kinds, null_headers, false).map_err(or_raise)?;
+    let options = write_options(on_loss, types, null_headers, false).map_err(or_raise)?;
     let format = Format::named(format).map_err(or_raise)?;
     let info = format.info();
     let of_dict = |dict: &Bound<'py, PyAny>| GivenMessage::of_envelope(dict, info);

@@ -31,17 +31,17 @@ fn named(py: Python<'_>, format: &str) -> PyResult<Format> {
 
 /// A block to its `letterhead.Headers`, which stay in their bytes until they are asked for; an envelope to its fields.
 #[pyfunction]
-#[pyo3(signature = (data, format, lenient=false, strict_kinds=false, limits=None))]
+#[pyo3(signature = (data, format, lenient=false, strict_types=false, limits=None))]
 pub fn decode<'py>(
     py: Python<'py>,
     data: Bound<'py, PyBytes>,
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let format = named(py, format)?;
-    let options = read_options(py, lenient, strict_kinds, false, limits)?;
+    let options = read_options(py, lenient, strict_types, false, limits)?;
     let info = format.info();
     let cell = data.as_bytes();
     if info.is == Is::Block {
@@ -57,13 +57,13 @@ pub fn decode<'py>(
 /// The messages of a batch as dicts of their fields, and the error that ended it, if any. With `parse_headers=False` the
 /// headers are the bytes of their block, which are not validated.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None, parse_headers=true))]
+#[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None, parse_headers=true))]
 pub fn messages<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
     parse_headers: bool,
 ) -> PyResult<(Bound<'py, PyList>, Option<PyErr>)> {
@@ -102,7 +102,7 @@ pub fn messages<'py>(
     }
 
     let format = named(py, format)?;
-    let options = read_options(py, lenient, strict_kinds, false, limits)?;
+    let options = read_options(py, lenient, strict_types, false, limits)?;
     let mut take = Dicts { list: PyList::empty(py), info: format.info(), parse_headers, failed: None };
     // Objects are made as messages are read, so the GIL stays.
     let done = held(|| format.visit(ReadMessages { cell: data, options, take: &mut take }));
@@ -117,18 +117,18 @@ pub fn messages<'py>(
 
 /// Headers, or a dict of an envelope's fields, to bytes; None where the format has no cell for it.
 #[pyfunction]
-#[pyo3(signature = (message, format, on_loss="raise", kinds=None, null_headers="empty", canonical=false))]
+#[pyo3(signature = (message, format, on_loss="raise", types=None, null_headers="empty", canonical=false))]
 pub fn encode<'py>(
     py: Python<'py>,
     message: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    kinds: Option<GivenKinds>,
+    types: Option<GivenKinds>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
     let format = named(py, format)?;
-    let options = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
+    let options = write_options(on_loss, types, null_headers, canonical).map_err(|error| to_exception(py, error))?;
     let info = format.info();
     let text_headers = if info.is == Is::Block { TextHeaders::of(message)? } else { None };
     if let Some(headers) = text_headers.as_ref().and_then(TextHeaders::headers) {
@@ -148,12 +148,12 @@ pub fn encode<'py>(
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
 }
 
-/// A message of one format to bytes of another, what was lost, and what gives values their kinds again; None where the
+/// A message of one format to bytes of another, what was lost, and what gives values their types again; None where the
 /// target has no cell for it.
 #[pyfunction]
 #[pyo3(signature = (
-    data, format, target, *, on_loss="raise", kinds=None, null_headers="empty", canonical=false, lenient=false,
-    strict_kinds=false, limits=None
+    data, format, target, *, on_loss="raise", types=None, null_headers="empty", canonical=false, lenient=false,
+    strict_types=false, limits=None
 ))]
 #[allow(clippy::too_many_arguments)] // The signature of a Python function: its options go by name.
 pub fn convert<'py>(
@@ -162,16 +162,16 @@ pub fn convert<'py>(
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::target)] target: &str,
     #[pyo3(from_py_with = argument::on_loss)] on_loss: &str,
-    kinds: Option<GivenKinds>,
+    types: Option<GivenKinds>,
     #[pyo3(from_py_with = argument::null_headers)] null_headers: &str,
     #[pyo3(from_py_with = argument::canonical)] canonical: bool,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<ConvertedTuple<'py>> {
     let (format, target) = (named(py, format)?, named(py, target)?);
-    let write = write_options(on_loss, kinds, null_headers, canonical).map_err(|error| to_exception(py, error))?;
-    let read = read_options(py, lenient, strict_kinds, false, limits)?;
+    let write = write_options(on_loss, types, null_headers, canonical).map_err(|error| to_exception(py, error))?;
+    let read = read_options(py, lenient, strict_types, false, limits)?;
     let made = released(py, || convert_message(data, format, target, read, write))?;
     let losses = made.losses.into_iter().map(loss_tuple).collect();
     let back = |back: Back| Ok((wanted_object(py, &back.key)?, back.kind, back.lost));
@@ -182,24 +182,24 @@ pub fn convert<'py>(
 /// What gives a value its kind again: `(key, kind, lost)`.
 type BackTuple<'py> = (Bound<'py, PyAny>, String, bool);
 
-/// `(data, losses, kinds)`
+/// `(data, losses, types)`
 type ConvertedTuple<'py> = (Option<Bound<'py, PyBytes>>, Vec<LossTuple>, Vec<BackTuple<'py>>);
 
 /// Some headers of a message as a dict of Python values.
 #[pyfunction]
-#[pyo3(signature = (data, format, columns, *, lenient=false, strict_kinds=false, limits=None))]
+#[pyo3(signature = (data, format, columns, *, lenient=false, strict_types=false, limits=None))]
 pub fn select<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: &str,
     columns: Vec<Spec>,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let format = named(py, format)?;
     let wants = wants(columns).map_err(|error| to_exception(py, error))?;
-    let options = read_options(py, lenient, strict_kinds, false, limits)?;
+    let options = read_options(py, lenient, strict_types, false, limits)?;
     let verb = Select { wants, dialect: Dialect::Arrow, options, ..Select::default() };
     if let Some(fault) = options.limits.refusal_of_cell(data.len()) {
         // Before it is copied.
@@ -229,31 +229,31 @@ fn without_row(error: Error) -> Error {
 
 /// Everything that is wrong with a message.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None))]
+#[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None))]
 pub fn validate<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Vec<FaultTuple>> {
-    let found = take_apart(py, data, format, read_options(py, lenient, strict_kinds, false, limits)?)?;
+    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, false, limits)?)?;
     Ok(found.faults.into_iter().map(fault_tuple).collect())
 }
 
 /// Every byte of a message with the field it belongs to, and everything that is wrong.
 #[pyfunction]
-#[pyo3(signature = (data, format, *, lenient=false, strict_kinds=false, limits=None))]
+#[pyo3(signature = (data, format, *, lenient=false, strict_types=false, limits=None))]
 pub fn inspect<'py>(
     py: Python<'py>,
     data: &[u8],
     #[pyo3(from_py_with = argument::format)] format: &str,
     #[pyo3(from_py_with = argument::lenient)] lenient: bool,
-    #[pyo3(from_py_with = argument::strict_kinds)] strict_kinds: bool,
+    #[pyo3(from_py_with = argument::strict_types)] strict_types: bool,
     limits: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let found = take_apart(py, data, format, read_options(py, lenient, strict_kinds, false, limits)?)?;
+    let found = take_apart(py, data, format, read_options(py, lenient, strict_types, false, limits)?)?;
     let labels: Vec<_> =
         found.labels.into_iter().map(|label| (label.start, label.end, label.field, label.header, label.text)).collect();
     let parts = PyDict::new(py);

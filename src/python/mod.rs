@@ -32,7 +32,7 @@ mod _native {
     #[pymodule_export]
     use super::state::{join_value, split_value};
     #[pymodule_export]
-    use super::tables::{codes, formats, kinds, limits, select_types, xxh3_64};
+    use super::tables::{codes, formats, limits, select_types, types, xxh3_64};
 
     use super::*;
 

@@ -13,7 +13,7 @@ use crate::limits::Limits;
 use crate::walk::{Batch, Envelope};
 
 /// Each format: `name`, `is_`, `source`, `layout`, `fields` as `(name, Arrow type)`, and what its block carries: `keys`,
-/// `kinds`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
+/// `types`, `nulls`, `part_len` (fewest and most bytes of a key and of a value), `is_target`.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     struct Fields;
@@ -38,7 +38,7 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
         row.set_item("layout", info.layout)?;
         row.set_item("fields", format.visit(Fields))?;
         row.set_item("keys", info.keys.name())?;
-        row.set_item("kinds", info.kinds.are_carried())?;
+        row.set_item("types", info.kinds.are_carried())?;
         row.set_item("nulls", info.carries.nulls)?;
         row.set_item("part_len", info.carries.part_len)?;
         row.set_item("is_target", info.is_target)?;
@@ -49,7 +49,7 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
 
 /// Each kind: `name`, `kip82`, `iggy`, `width`, `arrow`, `spark`.
 #[pyfunction]
-pub fn kinds(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+pub fn types(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let row = |scalar: &Scalar| {
         let row = PyDict::new(py);
         row.set_item("name", scalar.name())?;

@@ -96,7 +96,7 @@ def test_options_of_sparks_own_source_without_a_meaning_here_are_taken():
 def test_columns_are_written_as_options_and_read_back():
     written = lhs.options(
         columns=["offset", "timestampType"],
-        headers={"tenant": "string", "route": lh.All("string"), "n": lh.field("int32:le", key="retry", required=True)},
+        headers={"tenant": "string", "route": "array<string>", "n": lh.field("int32:le", key="retry", required=True)},
     )
     assert written == {
         "columns": '["offset", "timestampType"]',
@@ -182,12 +182,12 @@ def test_times_are_those_of_sparks_own_source(broker, spark):
 @pytest.mark.full
 def test_headers_become_columns_without_the_rest_being_built(broker, written, spark):
     options = lhs.options(
-        columns=["partition", "offset"], headers={"tenant": "string", "retry": "int32", "route": lh.All("string")}
+        columns=["partition", "offset"], headers={"tenant": "string", "retry": "int32", "route": "array<string>"}
     )
     where = {"kafka.bootstrap.servers": broker, "subscribe": f"{written}codecs"}
     ours = spark.read.format(OURS).options(**where, **options).load()
     own = spark.read.format(OWN).options(**where, includeHeaders="true").load()
-    columns = {"tenant": "string", "retry": "int32", "route": lh.All("string")}
+    columns = {"tenant": "string", "retry": "int32", "route": "array<string>"}
     expected = own.transform(lhs.select_headers("headers", "kafka", columns, keep=["partition", "offset"]))
     order = lambda row: (row.partition, row.offset)  # noqa: E731
     rows = sorted(ours.collect(), key=order)

@@ -282,7 +282,7 @@ def test_only_what_is_asked_for_is_built(broker, written):
         f"{written}codecs",
         bootstrap_servers=broker,
         columns=["value"],
-        headers={"tenant": "string", "number": lh.field("int32", key="retry"), "route": lh.All("string")},
+        headers={"tenant": "string", "number": lh.field("int32", key="retry"), "route": "array<string>"},
         partitions=[4],
         start={4: 3},
         end={4: 6},

@@ -21,7 +21,7 @@ from letterhead.storage.database import RocksDBOptions
 HEADERS = int(os.environ.get("LETTERHEAD_LOAD", "50_000_000"))
 """How many headers each job passes through, in all."""
 
-COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 ENVELOPE = "streams-timestamped"
 
 # A cache is there to fill up: a small one is full before anything is measured.
@@ -70,7 +70,7 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
     of_envelopes = len(lha.decode(envelopes, ENVELOPE).field("headers").flatten())
     selected = lha.select(blocks, "kafka", COLUMNS)
     amounts = selected.field("amount_cents").drop_null().to_numpy().sum()
-    converted = lha.convert(blocks, "kafka", target="kip82-typed", kinds="binary")
+    converted = lha.convert(blocks, "kafka", target="kip82-typed", types="binary")
     streams = lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop")
     rows = {"segments": len(blocks), "state": len({key for key, _ in messages}) * times}
 
@@ -85,7 +85,7 @@ def jobs(samples: Path, scratch: Path, times: int = 10) -> list[Job]:
         assert lha.encode(lists, "kafka").equals(blocks)
 
     def convert() -> None:
-        assert lha.convert(blocks, "kafka", target="kip82-typed", kinds="binary").equals(converted)
+        assert lha.convert(blocks, "kafka", target="kip82-typed", types="binary").equals(converted)
 
     def convert_envelopes() -> None:
         assert lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop").equals(streams)

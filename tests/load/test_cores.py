@@ -68,7 +68,7 @@ def test_two_threads_are_faster_than_one(
         "select": lambda batch: lha.select(batch, "kafka", COLUMNS),
         "validate": lambda batch: lha.validate(batch, "kafka"),
         "encode": lambda batch: lha.encode(batch, "kafka"),
-        "convert": lambda batch: lha.convert(batch, "kafka", target="kip82-typed", kinds="binary"),
+        "convert": lambda batch: lha.convert(batch, "kafka", target="kip82-typed", types="binary"),
     }
     given = [lha.decode(batch, "kafka") for batch in batches] if name == "encode" else batches
     verb = verbs[name]

@@ -217,7 +217,7 @@ def verbs(samples: Path) -> dict[str, tuple[Any, Callable[[Any], Any]]]:
         "select of lists": (lists, lambda column: lha.select(column, "kafka", COLUMNS)),
         "validate": (bad, lambda column: lha.validate(column, "kafka")),
         "encode": (lists, lambda column: lha.encode(column, "kafka")),
-        "convert": (blocks, lambda column: lha.convert(column, "kafka", target="kip82-typed", kinds="binary")),
+        "convert": (blocks, lambda column: lha.convert(column, "kafka", target="kip82-typed", types="binary")),
         "messages": (log, lambda column: lha.messages(column, "record-batch")),
     }
 

@@ -38,7 +38,7 @@ class Implementation(Protocol):
     def validate(self, data: bytes, format: str, *, lenient: bool = False) -> list[Fault]: ...
 
     def read(self, data: bytes, format: str, *, lenient: bool = False) -> Any:
-        """Decode to plain values: ``(key, kind, bits)`` for a header, a dict of the fields for a message format."""
+        """Decode to plain values: ``(key, type, bits)`` for a header, a dict of the fields for a message format."""
 
     def write(self, message: Any, format: str, **options: Any) -> bytes | None:
         """Encode what `read` gives."""
@@ -234,23 +234,23 @@ def _field(name: str, value: Any) -> Any:
 
 def _triple(header: dict[str, Any]) -> tuple[Any, str | None, bytes | None]:
     key = header["key"]
-    if "key_kind" in header:
-        key = _typed(header["key_kind"], key)
-    return key, header.get("kind"), header["value"]
+    if "key_type" in header:
+        key = _typed(header["key_type"], key)
+    return key, header.get("type"), header["value"]
 
 
-def _typed(kind: str, bits: bytes) -> Any:
+def _typed(type: str, bits: bytes) -> Any:
     try:
-        return bits.decode() if kind == "string" else (kind, bits)
+        return bits.decode() if type == "string" else (type, bits)
     except UnicodeDecodeError:
-        return kind, bits
+        return type, bits
 
 
 def _struct(header: tuple[Any, ...], names: list[str]) -> dict[str, Any]:
-    key, kind, value = header if len(header) == 3 else (header[0], None, header[1])
-    parts = {"key": key, "kind": kind, "value": value}
-    if "key_kind" in names:
-        parts["key_kind"], parts["key"] = key if isinstance(key, tuple) else ("string", key.encode())
+    key, type, value = header if len(header) == 3 else (header[0], None, header[1])
+    parts = {"key": key, "type": type, "value": value}
+    if "key_type" in names:
+        parts["key_type"], parts["key"] = key if isinstance(key, tuple) else ("string", key.encode())
     return {name: parts[name] for name in names}
 
 
@@ -270,11 +270,11 @@ def plain(read: Any) -> Any:
 
 def plain_key(key: Any) -> Any:
     """Turn a key into its plain form."""
-    return (key.kind, key.bits) if isinstance(key, lh.Value) else key
+    return (key.type, key.bits) if isinstance(key, lh.Value) else key
 
 
 def _plain_value(value: Any) -> tuple[str | None, bytes | None]:
-    return (value.kind, value.bits) if isinstance(value, lh.Value) else (None, value)
+    return (value.type, value.bits) if isinstance(value, lh.Value) else (None, value)
 
 
 def values(message: Any) -> Any:
@@ -284,18 +284,18 @@ def values(message: Any) -> Any:
     return message and [
         (
             of_message(*key) if isinstance(key, tuple) else key,
-            value if kind is None or value is None else of_message(kind, value),
+            value if type is None or value is None else of_message(type, value),
         )
-        for key, kind, value in message
+        for key, type, value in message
     ]
 
 
-def headers_type(*, kinds: bool = False) -> Any:
+def headers_type(*, types: bool = False) -> Any:
     """Give the Arrow type of a list of headers."""
     import pyarrow as pa
 
-    kind = [("kind", pa.utf8())] if kinds else []
-    return pa.list_(pa.field("element", pa.struct([("key", pa.utf8()), *kind, ("value", pa.binary())])))
+    type = [("type", pa.utf8())] if types else []
+    return pa.list_(pa.field("element", pa.struct([("key", pa.utf8()), *type, ("value", pa.binary())])))
 
 
 def columns_of(table: Any) -> dict[str, list[Any]]:

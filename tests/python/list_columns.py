@@ -11,32 +11,32 @@ import strategies
 from letterhead.testing import plain
 from reference.formats import FORMATS
 
-any_kind = st.none() | st.sampled_from([*strategies.ALL_KINDS, "kind-3", "kind-016", "nonsense"])
+any_type = st.none() | st.sampled_from([*strategies.ALL_TYPES, "type-3", "type-016", "nonsense"])
 
-typed_keys = st.fixed_dictionaries({"key_kind": any_kind, "key": st.none() | plain.data}) | strategies.loose_bits.map(
-    lambda key: {"key_kind": key[0], "key": key[1]}
+typed_keys = st.fixed_dictionaries({"key_type": any_type, "key": st.none() | plain.data}) | strategies.loose_bits.map(
+    lambda key: {"key_type": key[0], "key": key[1]}
 )
-"""A key and its kind, of which one may be null, and whose bits may be none of its values."""
+"""A key and its type, of which one may be null, and whose bits may be none of its values."""
 
 
 @st.composite
 def list_rows(draw: st.DrawFn, format: str, *, typed: bool) -> list[Any]:
     """Draw lists of headers as structs of a format's keys, good and bad."""
     form = FORMATS[format].traits.keys
-    values = {"value": strategies.values | strategies.long_data, **({"kind": any_kind} if typed else {})}
+    values = {"value": strategies.values | strategies.long_data, **({"type": any_type} if typed else {})}
     keys = typed_keys if form == "typed" else st.fixed_dictionaries({"key": st.none() | strategies.keys(form)})
     header = st.none() | st.tuples(keys, st.fixed_dictionaries(values)).map(lambda parts: parts[0] | parts[1])
     return draw(st.lists(st.none() | st.lists(header, max_size=5), max_size=4))
 
 
 def list_type(format: str, *, typed: bool) -> pa.DataType:
-    """Give the type of such a column, with kinds of values or without."""
+    """Give the type of such a column, with types of values or without."""
     keys: dict[str, Any] = {
         "text": [("key", pa.utf8())],
         "int": [("key", pa.int32())],
-        "typed": [("key_kind", pa.utf8()), ("key", pa.binary())],
+        "typed": [("key_type", pa.utf8()), ("key", pa.binary())],
     }
-    fields = [*keys[FORMATS[format].traits.keys], *([("kind", pa.utf8())] if typed else []), ("value", pa.binary())]
+    fields = [*keys[FORMATS[format].traits.keys], *([("type", pa.utf8())] if typed else []), ("value", pa.binary())]
     return pa.list_(pa.field("element", pa.struct(fields)))
 
 

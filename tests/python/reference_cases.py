@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from letterhead.errors import Fault, HeaderError
 from reference import keys, ops
 from reference.formats import FORMATS
-from reference.kinds import KINDS
+from reference.value_types import VALUE_TYPES
 
 Line = dict[str, Any]
 
@@ -53,28 +53,28 @@ def kip82(offset: int, **fields: Any) -> bytes:
 def headers_for(format: str) -> st.SearchStrategy[list[Any]]:
     """Draw headers that a format carries without a loss."""
     traits = FORMATS[format].traits
-    kinds = [] if traits.kinds is None else sorted(set(traits.kinds.values()))
-    widths = {row.name: row.width for row in KINDS}
+    types = [] if traits.types is None else sorted(set(traits.types.values()))
+    widths = {row.name: row.width for row in VALUE_TYPES}
 
-    def bits(kind: str) -> st.SearchStrategy[bytes]:
-        if kind == "bool":
+    def bits(type: str) -> st.SearchStrategy[bytes]:
+        if type == "bool":
             return st.sampled_from([b"\0", b"\1"])
-        if kind == "string":
+        if type == "string":
             return st.text(min_size=0 if traits.nulls else 1, max_size=4).map(str.encode)
-        width = widths.get(kind)
+        width = widths.get(type)
         least = 0 if traits.nulls else 1
         return st.binary(min_size=least, max_size=5) if width is None else st.binary(min_size=width, max_size=width)
 
     text = st.text(min_size=traits.lengths[0], max_size=4)
-    typed = st.sampled_from(kinds or ["string"]).flatmap(
-        lambda kind: st.tuples(st.just(kind), bits(kind).filter(bool)).map(lambda key: keys.plain(*key))
+    typed = st.sampled_from(types or ["string"]).flatmap(
+        lambda type: st.tuples(st.just(type), bits(type).filter(bool)).map(lambda key: keys.plain(*key))
     )
     int32s = st.integers(-(2**31), 2**31 - 1)
     key = {"text": text, "int": int32s, "typed": text | typed}[traits.keys]
     plain = st.tuples(st.just(None), st.none() | st.binary(max_size=5))
-    kinded_values = st.sampled_from(kinds or ["string"]).flatmap(lambda kind: st.tuples(st.just(kind), bits(kind)))
-    values = plain if traits.kinds is None else kinded_values
-    if traits.kinds is not None and traits.nulls:
+    typed_values = st.sampled_from(types or ["string"]).flatmap(lambda type: st.tuples(st.just(type), bits(type)))
+    values = plain if traits.types is None else typed_values
+    if traits.types is not None and traits.nulls:
         values = values | st.just((None, None))
     return st.lists(st.tuples(key, values).map(lambda pair: (pair[0], *pair[1])), max_size=4)
 

@@ -14,7 +14,7 @@ from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, resea
 from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
 from letterhead.testing.plain import (
-    ALL_KINDS,
+    ALL_TYPES,
     FEW_KEYS,
     FIELDS,
     bits,
@@ -47,10 +47,10 @@ few = settings(max_examples=max(3, settings.default.max_examples // 4))
 
 # --- headers and messages that a format may not carry ----------------------------------------------------------------
 
-loose_bits = st.sampled_from(ALL_KINDS).flatmap(
-    lambda kind: st.tuples(st.just(kind), st.none() | bits(kind) | bits(kind, "nothing"))
+loose_bits = st.sampled_from(ALL_TYPES).flatmap(
+    lambda type: st.tuples(st.just(type), st.none() | bits(type) | bits(type, "nothing"))
 )
-"""A kind and bits that may be none of its values."""
+"""A type and bits that may be none of its values."""
 
 long_data = st.sampled_from([255, 256, 300]).map(bytes)
 
@@ -60,15 +60,15 @@ def loose_keys(draw: st.DrawFn) -> Any:
     """Draw a key of any form, one that no format can have among them."""
     form = draw(st.sampled_from(list(FEW_KEYS)))
     if form == "typed" and draw(st.booleans()):
-        kind, drawn = draw(loose_bits)
-        return forms.plain(kind, drawn or b"")
+        type, drawn = draw(loose_bits)
+        return forms.plain(type, drawn or b"")
     if form == "text" and draw(st.integers(0, 9)) == 0:
         return draw(st.sampled_from([255, 256])) * "k"
     return draw(keys(form))
 
 
 def loose_headers() -> st.SearchStrategy[list[Any]]:
-    """Draw headers with keys of any form, and values of any kind or none."""
+    """Draw headers with keys of any form, and values of any type or none."""
     untyped = st.tuples(st.none(), values | long_data)
     header = st.tuples(loose_keys(), untyped | loose_bits).map(lambda pair: (pair[0], *pair[1]))
     crowded = st.tuples(st.sampled_from(["a", 5]), untyped | loose_bits).map(lambda pair: (pair[0], *pair[1]))
@@ -97,12 +97,12 @@ def loose_messages(format: str, headers: st.SearchStrategy[Any]) -> st.SearchStr
 
 
 @st.composite
-def kinds_for(draw: st.DrawFn, target: str, names: list[Any]) -> Any:
-    """Draw what is said of kinds to a target, of keys like these."""
-    if FORMATS[target].traits.kinds is None:
+def types_for(draw: st.DrawFn, target: str, names: list[Any]) -> Any:
+    """Draw what is said of types to a target, of keys like these."""
+    if FORMATS[target].traits.types is None:
         return draw(st.sampled_from([None, "be", "le", "text"]))
     types = st.sampled_from(
-        [*ALL_KINDS, "int32:le", "int16:text", "float32:text", "int128:text", "char:text", "int8:be"]
+        [*ALL_TYPES, "int32:le", "int16:text", "float32:text", "int128:text", "char:text", "int8:be"]
     )
     each = st.dictionaries(st.sampled_from(names or ["a"]), types | st.lists(types, max_size=3), max_size=4)
     return draw(st.none() | st.just("binary") | each)
@@ -255,8 +255,8 @@ def loose_cells(format: str) -> st.SearchStrategy[bytes]:
 
 def _written(drawn: Any, format: str) -> bytes | None:
     try:
-        kinds = "binary" if FORMATS[format].traits.kinds else "be"
-        return ops.encode(drawn, format, on_loss="drop", kinds=kinds)
+        types = "binary" if FORMATS[format].traits.types else "be"
+        return ops.encode(drawn, format, on_loss="drop", types=types)
     except HeaderError:
         return None
 
@@ -310,7 +310,7 @@ def columns(format: str) -> st.SearchStrategy[dict[str, lh.Field]]:
     asked = st.sampled_from(FEW_KEYS[form]) | keys(form)
     if form == "text":
         asked = asked | st.none()
-    # A key of kind string that is no text is not found yet: see test_values.
+    # A key of type string that is no text is not found yet: see test_values.
     asked = asked.filter(lambda key: not isinstance(key, tuple) or key[0] != "string")
     given = asked.map(lambda key: of_message(*key) if isinstance(key, tuple) else key)
     wanted = st.builds(lh.field, types, key=given, repeat=st.sampled_from(REPEATS), required=st.booleans())

@@ -24,7 +24,7 @@ PROTON = [json.loads(line) for line in (Path(__file__).parent.parent / "samples/
 
 
 def of_proton(case):
-    """Give the cases of a kind, the bytes first."""
+    """Give the cases of a type, the bytes first."""
     return [(bytes.fromhex(line["hex"]), line) for line in PROTON if line["case"] == case]
 
 
@@ -61,13 +61,13 @@ def test_every_code_has_a_case():
 def test_refused_types_are_named(cell, line):
     with pytest.raises(lh.DecodeError, match=f"the value is {line['name']}, which is no single value") as caught:
         amqp.decode(cell)
-    assert (caught.value.code, caught.value.byte_offset) == ("unknown_kind", 0)
+    assert (caught.value.code, caught.value.byte_offset) == ("unknown_type", 0)
 
 
 BAD = [
     ("int64", "", "truncated", 0, "no bytes where AMQP has at least the code of a type"),
-    ("int64", "99", "unknown_kind", 0, "the value is of code 0x99, which AMQP does not have"),
-    ("int64", "7101020304", "wrong_kind", 0, "the value is int and int64 was asked for"),
+    ("int64", "99", "unknown_type", 0, "the value is of code 0x99, which AMQP does not have"),
+    ("int64", "7101020304", "wrong_type", 0, "the value is int and int64 was asked for"),
     ("int64", "8101", "truncated", 1, "the bytes end inside the long"),
     ("int64", "550102", "trailing_bytes", 2, "1 byte after the long"),
     ("int64", "4000", "trailing_bytes", 1, "1 byte after the null"),
@@ -99,7 +99,7 @@ def test_bad_values_are_named(type, cell, code, byte, message):
     assert column.field("value").to_pylist() == values
     fault = {"code": code, "message": message, "byte_offset": byte, "header": None, "key": None, "column": None}
     assert column.field("error").to_pylist() == [None, None, [fault], None]
-    if code != "wrong_kind":
+    if code != "wrong_type":
         with pytest.raises(lh.DecodeError, match=message):
             amqp.decode(bytes.fromhex(cell))
 
@@ -151,7 +151,7 @@ def test_what_can_be_asked_of_select():
                 lh.field(f"{type}:amqp")
 
 
-def test_a_kind_decides_and_bytes_may_be_amqp():
+def test_a_type_decides_and_bytes_may_be_amqp():
     cell = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
     columns = {"k": "int64:amqp", "n": "int64:amqp"}
     assert lh.select(cell, "iggy", columns) == {"k": 7, "n": 9}
@@ -160,8 +160,8 @@ def test_a_kind_decides_and_bytes_may_be_amqp():
 
 
 def test_values_are_not_converted_from_amqp():
-    with pytest.raises(ValueError, match="kind 'int64:amqp': values are read as AMQP, and not converted from it"):
-        lh.convert(lh.encode([("k", b"\x55\x07")], "kafka"), "kafka", target="iggy", kinds={"k": "int64:amqp"})
+    with pytest.raises(ValueError, match="type 'int64:amqp': values are read as AMQP, and not converted from it"):
+        lh.convert(lh.encode([("k", b"\x55\x07")], "kafka"), "kafka", target="iggy", types={"k": "int64:amqp"})
 
 
 @pytest.mark.parametrize(("type", "code"), [("string", b"\xa1"), ("binary", b"\xa0")])

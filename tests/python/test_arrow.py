@@ -56,7 +56,7 @@ def test_encode_then_decode_gives_a_topic_back(headers: pa.Array, cells: pa.Arra
 def test_select_is_equal_from_lists_and_from_cells(headers: pa.Array, cells: pa.Array) -> None:
     for columns in (
         THREE,
-        {**THREE, "route": lh.All("string"), "first": lh.field("string", key="route", repeat="first")},
+        {**THREE, "route": "array<string>", "first": lh.field("string", key="route", repeat="first")},
     ):
         assert lha.select(headers, "kafka", columns).equals(lha.select(cells, "kafka", columns))
 
@@ -68,14 +68,14 @@ def test_a_store_is_decoded_and_written_back_byte_for_byte(store: pa.Array) -> N
 
 
 def test_a_typed_list_is_spelt_as_asked() -> None:
-    kind = pa.list_(pa.struct([("key", pa.string()), ("kind", pa.string()), ("value", pa.binary())]))
-    typed = pa.array([[{"key": "retry", "kind": "int32", "value": b"\0\0\0\3"}]], kind)
-    with pytest.raises(lh.ConversionError, match="header 0: kafka carries no kinds") as caught:
+    type = pa.list_(pa.struct([("key", pa.string()), ("type", pa.string()), ("value", pa.binary())]))
+    typed = pa.array([[{"key": "retry", "type": "int32", "value": b"\0\0\0\3"}]], type)
+    with pytest.raises(lh.ConversionError, match="header 0: kafka carries no types") as caught:
         lha.encode(typed, "kafka")
-    assert (caught.value.code, caught.value.key) == ("kind_not_carried", "retry")
-    little = lha.encode(typed, "kafka", kinds="le")
+    assert (caught.value.code, caught.value.key) == ("type_not_carried", "retry")
+    little = lha.encode(typed, "kafka", types="le")
     assert lha.select(little, "kafka", {"retry": "int32:le"}).to_pylist() == [{"retry": 3}]
-    # Read as a list, the kind decides: a wrong one is an error, not a guess.
+    # Read as a list, the type decides: a wrong one is an error, not a guess.
     assert lha.select(typed, "kafka", {"retry": "int32"}).to_pylist() == [{"retry": 3}]
     with pytest.raises(lh.DecodeError, match="the value is int32 and int64 was asked for"):
         lha.select(typed, "kafka", {"retry": "int64"})
@@ -295,7 +295,7 @@ TOO_LARGE: dict[str, tuple[type[lh.HeaderError], Callable[..., Any]]] = {
     "convert": (
         lh.ConversionError,
         lambda given, **options: _native.apply(
-            "convert", given, "kafka", target="kip82-typed", kinds="binary", **options
+            "convert", given, "kafka", target="kip82-typed", types="binary", **options
         ),
     ),
     "encode": (lh.EncodeError, lambda given, **options: _native.apply("encode", given, "kafka", **options)),

@@ -34,7 +34,7 @@ HEADERS: dict[str, list[Any]] = {
     "kip82-int": [(5, None, b"a"), (-1, None, None), (5, None, b"")],
     "iggy": [
         ("a", "int32", b"\0\0\0\3"),
-        (("uint8", b"\7"), "kind-200", b"x"),
+        (("uint8", b"\7"), "type-200", b"x"),
         (("string", b"\xff"), "string", b"\xff"),
     ],
     "iggy-2023": [("a", "int32", b"\3\2\1"), ("a", "bool", b"\2"), ("b", "uint128", b"\xff" * 16)],
@@ -108,14 +108,14 @@ def test_typed_keys_as_text_have_the_type_of_text_keys(format: str) -> None:
     verb: Any = "messages" if format in BATCHES else "decode"
     of = pa.field(_native.schema(verb, format, text_keys=True)).type
     headers = of if FORMATS[format].is_ == "block" else of.field("headers").type
-    assert str(headers) == "list<element: struct<key: string, kind: string, value: binary>>"
+    assert str(headers) == "list<element: struct<key: string, type: string, value: binary>>"
 
 
 @pytest.mark.parametrize("on_loss", ["raise", "drop", "report"])
 @pytest.mark.parametrize("errors", ["raise", "null", "column"])
 def test_what_is_converted_has_the_type_that_was_told(on_loss: Any, errors: Any) -> None:
     column = cells([ops.encode([("a", None, b"x")], "kafka"), None])
-    made = lha.convert(column, "kafka", target="iggy", kinds="binary", on_loss=on_loss, errors=errors)
+    made = lha.convert(column, "kafka", target="iggy", types="binary", on_loss=on_loss, errors=errors)
     told = pa.field(_native.schema("convert", "kafka", target="iggy", on_loss=on_loss, errors=errors)).type
     names = ["data", *(["losses"] if on_loss == "report" else []), *(["error"] if errors == "column" else [])]
     assert made.type == told
@@ -177,7 +177,7 @@ def test_the_fields_of_a_message_format_come_in_any_order(format: str) -> None:
 
 def test_a_header_is_selected_from_a_list_and_from_bytes_alike() -> None:
     cell = ops.encode(HEADERS["iggy"], "iggy")
-    columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.All("int32", key="a")}
+    columns = {"a": "int32", "none": lh.field("binary", key=lh.UInt8(8)), "all": lh.field("array<int32>", key="a")}
     column = cells([cell])
     assert lha.select(column, "iggy", columns).equals(lha.select(lha.decode(column, "iggy"), "iggy", columns))
     assert lha.select(column, "iggy", columns).to_pylist() == [{"a": 3, "none": None, "all": [3]}]
@@ -267,7 +267,7 @@ def test_the_type_of_what_is_encoded_is_the_type_that_is_decoded() -> None:
 
 
 def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
-    block = lh.encode([("k", lh.Value("kind-200", b"\x01"))], "iggy")
+    block = lh.encode([("k", lh.Value("type-200", b"\x01"))], "iggy")
     data = PolledMessages([PolledMessage(offset=5, timestamp=6, id=7, payload=b"x" * 500, headers=block)]).to_bytes(
         "iggy"
     )
@@ -275,10 +275,10 @@ def test_strict_types_hold_for_the_messages_of_a_batch() -> None:
     made = lha.messages(column, "iggy-batch", columns=["headers"])
     assert (
         made.field("headers").to_pylist()
-        == [[{"key_kind": "string", "key": b"k", "kind": "kind-200", "value": b"\x01"}]] * 2
+        == [[{"key_type": "string", "key": b"k", "type": "type-200", "value": b"\x01"}]] * 2
     )
     with pytest.raises(lh.DecodeError) as raised:
-        lha.messages(column, "iggy-batch", columns=["headers"], strict_kinds=True)
-    assert (raised.value.code, raised.value.row) == ("unknown_kind", 0)
-    rows = lha.messages(column, "iggy-batch", columns=["offset"], strict_kinds=True, errors="column").to_pylist()
-    assert [(row["offset"], [each["code"] for each in row["error"]]) for row in rows] == [(5, ["unknown_kind"])] * 2
+        lha.messages(column, "iggy-batch", columns=["headers"], strict_types=True)
+    assert (raised.value.code, raised.value.row) == ("unknown_type", 0)
+    rows = lha.messages(column, "iggy-batch", columns=["offset"], strict_types=True, errors="column").to_pylist()
+    assert [(row["offset"], [each["code"] for each in row["error"]]) for row in rows] == [(5, ["unknown_type"])] * 2

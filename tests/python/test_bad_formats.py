@@ -57,8 +57,8 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
     "a typed draft's value that is cut": (
         "kip82-typed", TYPED_A + "00000003" + "0300", ("truncated", "value takes 3 bytes and 2 are left", 9, 0, "a"),
     ),
-    "a typed draft's kind that is unknown": (
-        "kip82-typed", TYPED_A + "00000001" + "0a", ("unknown_kind", "value kind code 10 is unknown", 9, 0, "a"),
+    "a typed draft's type that is unknown": (
+        "kip82-typed", TYPED_A + "00000001" + "0a", ("unknown_type", "value type code 10 is unknown", 9, 0, "a"),
     ),
     "a typed draft's number of another size": (
         "kip82-typed", TYPED_A + "00000002" + "0400", ("wrong_size", "1 byte where int32 takes 4", 10, 0, "a"),
@@ -82,9 +82,9 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
     "a value that is cut beside an integer key": (
         "kip82-int", "fffffff9" + "00000002" + "61", ("truncated", "value takes 2 bytes and 1 is left", 8, 0, "-7"),
     ),
-    "a typed key of kind 0": (
+    "a typed key of type 0": (
         "iggy", "00" + "01000000" + "61" + "03" + "01000000" + "01",
-        ("unknown_kind", "key kind code 0 is unknown", 0, 0, None),
+        ("unknown_type", "key type code 0 is unknown", 0, 0, None),
     ),
     "a typed key without bytes": (
         "iggy", "02" + "00000000" + "03" + "01000000" + "01", ("empty_key", "the key has no bytes", 1, 0, None),
@@ -100,9 +100,9 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
     "a typed key that is cut": (
         "iggy", "06" + "04000000" + "0102", ("truncated", "key takes 4 bytes and 2 are left", 5, 0, None),
     ),
-    "a value of kind 0 beside a typed key": (
+    "a value of type 0 beside a typed key": (
         "iggy", "06" + "04000000" + "05000000" + "00" + "01000000" + "01",
-        ("unknown_kind", "value kind code 0 is unknown", 9, 0, "int32:5"),
+        ("unknown_type", "value type code 0 is unknown", 9, 0, "int32:5"),
     ),
     "a value without bytes beside a typed key": (
         "iggy", "01" + "01000000" + "ff" + "02" + "00000000", ("empty_value", "the value has no bytes", 7, 0, "binary:ff"),
@@ -116,7 +116,7 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
         ("wrong_size", "3 bytes where int32 takes 4", 11, 0, "a"),
     ),
     "a typed key without a value": (
-        "iggy", "02" + "01000000" + "61", ("truncated", "value kind takes 1 byte and 0 are left", 6, 0, "a"),
+        "iggy", "02" + "01000000" + "61", ("truncated", "value type takes 1 byte and 0 are left", 6, 0, "a"),
     ),
     "an older key that is not UTF-8": (
         "iggy-2023", "01000000" + "ff" + "03" + "01000000" + "01", ("key_not_utf8", "the key is not UTF-8", 4, 0, None),
@@ -128,9 +128,9 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
         "iggy-2023", "00010000" + "61" * 256 + "03" + "01000000" + "01",
         ("too_long", "key of 256 bytes is longer than 255", 0, 0, None),
     ),
-    "an older kind without a name": (
+    "an older type without a name": (
         "iggy-2023", "01000000" + "61" + "10" + "01000000" + "01",
-        ("unknown_kind", "value kind code 16 is unknown", 5, 0, "a"),
+        ("unknown_type", "value type code 16 is unknown", 5, 0, "a"),
     ),
     "an older value without bytes": (
         "iggy-2023", "01000000" + "61" + "03" + "00000000", ("empty_value", "the value has no bytes", 6, 0, "a"),
@@ -143,7 +143,7 @@ BLOCKS: dict[str, tuple[str, str, Place]] = {
         "iggy-auto", "00000000" + "03" + "01000000" + "01", ("empty_key", "the key has no bytes", 0, 0, None),
     ),
     "and the newer one": (
-        "iggy-auto", "0001000000", ("unknown_kind", "key kind code 0 is unknown", 0, 0, None),
+        "iggy-auto", "0001000000", ("unknown_type", "key type code 0 is unknown", 0, 0, None),
     ),
 }  # fmt: skip
 """One header that is refused: format, bytes, and the first fault."""
@@ -171,12 +171,12 @@ def test_headers_after_one_that_is_refused_are_looked_at_too(way: Implementation
     )  # fmt: skip
 
 
-def test_kinds_without_a_name_are_refused_on_demand() -> None:
+def test_types_without_a_name_are_refused_on_demand() -> None:
     data = bytes.fromhex("c8" + "01000000" + "61" + "c9" + "01000000" + "01")
     for format in ("iggy", "iggy-auto"):
-        assert lh.decode(data, format) == lh.Headers([(lh.Value("kind-200", b"a"), lh.Value("kind-201", b"\1"))])
-        codes = [(error.code, error.byte_offset) for error in lh.validate(data, format, strict_kinds=True)]
-        assert codes == [("unknown_kind", 0), ("unknown_kind", 6)]
+        assert lh.decode(data, format) == lh.Headers([(lh.Value("type-200", b"a"), lh.Value("type-201", b"\1"))])
+        codes = [(error.code, error.byte_offset) for error in lh.validate(data, format, strict_types=True)]
+        assert codes == [("unknown_type", 0), ("unknown_type", 6)]
 
 
 # --- message formats -------------------------------------------------------------------------------------------------

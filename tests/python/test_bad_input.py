@@ -207,7 +207,7 @@ def test_a_null_cell_is_null_for_every_verb(format: str) -> None:
     key = 1 if FORMATS[format].traits.keys == "int" else "a"
     for errors in ERRORS:
         assert lha.decode(column, format, errors=errors).to_pylist() == [None]
-        [row] = lha.select(column, format, {"a": lh.All("string", key=key)}, errors=errors).to_pylist()
+        [row] = lha.select(column, format, {"a": lh.field("array<string>", key=key)}, errors=errors).to_pylist()
         assert set(row.values()) == {None}
         for target in WRITTEN:
             [made] = lha.convert(column, format, target=target, errors=errors).to_pylist()
@@ -239,7 +239,7 @@ def test_a_null_list_is_written_as_none_or_refused(format: str) -> None:
 
 def test_a_null_list_gives_empty_lists_and_misses_what_is_required() -> None:
     column = pa.array([None], headers_type())
-    assert lha.select(column, "kafka", {"a": lh.All("string")}).to_pylist() == [{"a": []}]
+    assert lha.select(column, "kafka", {"a": "array<string>"}).to_pylist() == [{"a": []}]
     with pytest.raises(DecodeError) as caught:
         lha.select(column, "kafka", {"a": lh.field("string", required=True)})
     assert (caught.value.code, caught.value.row) == ("missing_key", 0)
@@ -257,10 +257,10 @@ def test_a_null_key_in_a_list_is_refused(header: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "type", "code"), [("int64", "int32", "wrong_kind"), ("nonsense", "int32", "unknown_kind")]
+    ("carried", "type", "code"), [("int64", "int32", "wrong_type"), ("nonsense", "int32", "unknown_type")]
 )
-def test_a_kind_other_than_the_one_asked_for_is_refused(kind: str, type: str, code: str) -> None:
-    column = pa.array([[{"key": "a", "kind": kind, "value": bytes(8)}]], headers_type(kinds=True))
+def test_a_type_other_than_the_one_asked_for_is_refused(carried: str, type: str, code: str) -> None:
+    column = pa.array([[{"key": "a", "type": carried, "value": bytes(8)}]], headers_type(types=True))
     out = lha.select(column, "kafka", {"a": type}, errors="column").to_pylist()[0]
     assert out["a"] is None
     assert [fault["code"] for fault in out["error"]] == [code]
@@ -334,10 +334,10 @@ def test_a_list_that_does_not_fit_is_told_both_types(verb: str, column: Any) -> 
 
 WRONG_KEYS = [
     ("kip82-int", {"key": "a", "value": b""}, "list<element: struct<key: int32, value: binary>>"),
-    ("kip82-typed", {"key": 1, "value": b""}, "list<element: struct<key: string, kind: string, value: binary>>"),
-    ("kafka", {"key_kind": "string", "key": b"a", "value": b""}, "list<element: struct<key: string, value: binary>>"),
-    ("iggy", {"key_kind": 2, "key": b"a", "kind": "bool", "value": b""}, "struct<key_kind: string, key: binary, kind:"),
-    ("iggy", {"key": 1, "kind": "bool", "value": b""}, "struct<key_kind: string, key: binary, kind:"),
+    ("kip82-typed", {"key": 1, "value": b""}, "list<element: struct<key: string, type: string, value: binary>>"),
+    ("kafka", {"key_type": "string", "key": b"a", "value": b""}, "list<element: struct<key: string, value: binary>>"),
+    ("iggy", {"key_type": 2, "key": b"a", "type": "bool", "value": b""}, "struct<key_type: string, key: binary, type:"),
+    ("iggy", {"key": 1, "type": "bool", "value": b""}, "struct<key_type: string, key: binary, type:"),
 ]
 
 
@@ -350,10 +350,10 @@ def test_keys_of_another_form_are_told_both_types(format: str, header: dict[str,
         assert wanted in str(caught.value)
 
 
-def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_kinds_where_values_are() -> None:
+def test_a_list_of_text_keys_is_taken_where_keys_are_typed_and_one_without_types_where_values_are() -> None:
     column = pa.array([[{"key": "a", "value": b"x"}]])
     assert lha.validate(column, "iggy").to_pylist() == [None]
-    written = lha.encode(column, "iggy", kinds={"a": "string"}).to_pylist()
+    written = lha.encode(column, "iggy", types={"a": "string"}).to_pylist()
     assert [lh.decode(cell, "iggy") for cell in written] == [lh.Headers([("a", lh.String("x"))])]
 
 
@@ -496,7 +496,7 @@ def test_a_format_that_is_no_text_is_a_type_error(verb: str) -> None:
         (lambda: lh.decode(3, "kafka"), "data must be bytes, not int"),
         (lambda: lh.decode(b"\0", None), "format must be str, not NoneType"),
         (lambda: lh.decode(b"\0", "kafka", lenient="yes"), "lenient must be bool, not str"),
-        (lambda: lh.decode(b"\0", "kafka", strict_kinds=1), "strict_kinds must be bool, not int"),
+        (lambda: lh.decode(b"\0", "kafka", strict_types=1), "strict_types must be bool, not int"),
         (lambda: lh.encode([], "iggy", canonical="yes"), "canonical must be bool, not str"),
         (lambda: lh.encode([], "kafka", null_headers=3), "null_headers must be str, not int"),
         (lambda: lh.encode(3, "kafka"), "headers must be pairs of key and value, not int"),
@@ -565,27 +565,27 @@ def test_the_column_of_errors_has_the_name_that_is_asked_for() -> None:
         ("arrow.select", {"errors": "colum"}, "column"),
         ("arrow.select", {"_dialect": "sparc"}, "spark"),
         ("arrow.encode", {"on_loss": "dorp"}, "drop"),
-        ("arrow.encode", {"kinds": "txt"}, "text"),
+        ("arrow.encode", {"types": "txt"}, "text"),
         ("arrow.encode", {"null_headers": "emtpy"}, "empty"),
         ("arrow.convert", {"errors": "colum"}, "column"),
         ("arrow.convert", {"on_loss": "reprot"}, "report"),
-        ("arrow.convert", {"kinds": "binray"}, "binary"),
+        ("arrow.convert", {"types": "binray"}, "binary"),
         ("arrow.messages", {"errors": "nul"}, "null"),
         ("arrow.messages", {"_dialect": "sparc"}, "spark"),
         ("arrow.messages", {"columns": ["offest"]}, "offset"),
         ("convert", {"on_loss": "reprot"}, "report"),
-        ("convert", {"kinds": "binray"}, "binary"),
-        ("convert", {"kinds": {"a": "itn32"}}, "int32"),
+        ("convert", {"types": "binray"}, "binary"),
+        ("convert", {"types": {"a": "itn32"}}, "int32"),
         ("convert", {"null_headers": "emtpy"}, "empty"),
         ("reference.convert", {"on_loss": "reprot"}, "report"),
-        ("reference.convert", {"kinds": {"a": "itn32"}}, "int32"),
+        ("reference.convert", {"types": {"a": "itn32"}}, "int32"),
         ("encode", {"on_loss": "dorp"}, "drop"),
-        ("encode", {"kinds": "txt"}, "text"),
+        ("encode", {"types": "txt"}, "text"),
         ("encode", {"null_headers": "emtpy"}, "empty"),
         ("reference.decode", {"errors": "rais"}, "raise"),
         ("reference.select", {"dialect": "sparc"}, "spark"),
         ("reference.encode", {"on_loss": "dorp"}, "drop"),
-        ("reference.encode", {"kinds": "txt"}, "text"),
+        ("reference.encode", {"types": "txt"}, "text"),
         ("reference.encode", {"null_headers": "emtpy"}, "empty"),
     ],
 )
@@ -602,15 +602,15 @@ def test_a_misspelt_type_is_refused_before_any_byte_is_read(type: str, way: Impl
 
 
 @pytest.mark.parametrize(
-    ("target", "kinds"), [("iggy", "be"), ("kip82-typed", "text"), ("kafka", "binary"), ("kip82-int", {5: "int32"})]
+    ("target", "types"), [("iggy", "be"), ("kip82-typed", "text"), ("kafka", "binary"), ("kip82-int", {5: "int32"})]
 )
-def test_kinds_that_make_no_sense_for_the_target_are_refused(target: str, kinds: Any) -> None:
+def test_types_that_make_no_sense_for_the_target_are_refused(target: str, types: Any) -> None:
     calls: list[Callable[[], Any]] = [
-        lambda: lh.convert(b"", "kafka", target=target, kinds=kinds),
-        lambda: lha.convert(cells([b""]), "kafka", target=target, kinds=kinds),
-        lambda: ops.convert(b"", "kafka", target=target, kinds=kinds),
-        lambda: lh.encode([], target, kinds=kinds),
-        lambda: ops.encode([], target, kinds=kinds),
+        lambda: lh.convert(b"", "kafka", target=target, types=types),
+        lambda: lha.convert(cells([b""]), "kafka", target=target, types=types),
+        lambda: ops.convert(b"", "kafka", target=target, types=types),
+        lambda: lh.encode([], target, types=types),
+        lambda: ops.encode([], target, types=types),
     ]
     said = set()
     for call in calls:

@@ -104,11 +104,11 @@ def test_what_no_batch_can_hold_is_refused(messages, code, row, text):
     assert (caught.value.code, caught.value.row, caught.value.format) == (code, row, "record-batch")
 
 
-def test_values_with_kinds_need_a_spelling():
+def test_values_with_types_need_a_spelling():
     message = {"headers": [("retry", lh.Int32(3))]}
     with pytest.raises(lh.ConversionError, match=r"to write int32 values"):
         lh.batch([message])
-    data = lh.batch([message], kinds="be")
+    data = lh.batch([message], types="be")
     assert next(lh.messages(data, "record-batch")).headers["retry"] == b"\0\0\0\3"
 
 

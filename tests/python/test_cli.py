@@ -573,12 +573,12 @@ def test_a_list_of_headers_is_decoded_as_it_is(run, tmp_path, output):
     assert result.code == 0
 
 
-def test_lists_of_headers_with_kinds_are_decoded_as_they_are(run, tmp_path):
+def test_lists_of_headers_with_types_are_decoded_as_they_are(run, tmp_path):
     blocks = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None], pa.binary())
     path = tmp_path / "lists.parquet"
     pq.write_table(pa.table({"h": pa.array(lh.arrow.decode(blocks, "iggy"))}), path)
     result = run("decode", path, "-c", "h", "-f", "iggy", "--json")
-    value = {"kind": "int32", "hex": "00000003", "text": "3"}
+    value = {"type": "int32", "hex": "00000003", "text": "3"}
     assert [json.loads(line) for line in result.lines] == [
         {"headers": [{"key": "retry", "value": value}]},
         {"headers": None},

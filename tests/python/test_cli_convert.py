@@ -37,10 +37,10 @@ def run(capfdbinary, monkeypatch):
 
 
 def test_the_bytes_are_those_of_the_verb(run):
-    kinds = {"tenant": "string", "retry": "int32"}
-    args = ("convert", "-f", "kafka", "--to", "iggy", "--kind", "tenant=string", "--kind", "retry=int32")
+    types = {"tenant": "string", "retry": "int32"}
+    args = ("convert", "-f", "kafka", "--to", "iggy", "--type", "tenant=string", "--type", "retry=int32")
     result = run(*args, stdin=PLAIN)
-    assert result.raw == lh.convert(PLAIN, "kafka", target="iggy", kinds=kinds)
+    assert result.raw == lh.convert(PLAIN, "kafka", target="iggy", types=types)
     assert (result.code, result.err) == (0, "")
     assert run(*args, "--to-hex", stdin=PLAIN).out == result.raw.hex() + "\n"
     assert json.loads(run(*args, "--json", stdin=PLAIN).out) == {
@@ -60,28 +60,28 @@ def test_bytes_come_from_every_source_and_go_to_a_file(run, tmp_path, source):
         "base64": ["--base64", "BAx0ZW5hbnQIYWNtZQpyZXRyeQgAAAAD"],
         "stdin": ["-"],
     }[source]
-    result = run("convert", *args, "-f", "kafka", "-t", "kip82-typed", "--kinds", "binary", "-o", out, stdin=PLAIN)
+    result = run("convert", *args, "-f", "kafka", "-t", "kip82-typed", "--types", "binary", "-o", out, stdin=PLAIN)
     assert (result.code, result.raw, result.err) == (0, b"", "")
-    assert out.read_bytes() == lh.convert(PLAIN, "kafka", target="kip82-typed", kinds="binary")
+    assert out.read_bytes() == lh.convert(PLAIN, "kafka", target="kip82-typed", types="binary")
 
 
 @pytest.mark.parametrize("word", ["be", "le", "text"])
-def test_kinds_are_written_as_the_word_says(run, word):
+def test_types_are_written_as_the_word_says(run, word):
     block = lh.encode(HEADERS[:2], "iggy")
-    result = run("convert", "-f", "iggy", "--to", "kafka", "--kinds", word, stdin=block)
-    assert result.raw == lh.convert(block, "iggy", target="kafka", kinds=word)
+    result = run("convert", "-f", "iggy", "--to", "kafka", "--types", word, stdin=block)
+    assert result.raw == lh.convert(block, "iggy", target="kafka", types=word)
 
 
 def test_a_key_that_stands_several_times_has_a_type_each_time(run):
     block = lh.encode([("a", b"\1"), ("a", b"x"), ("b=c", b"3")], "kafka")
-    kinds = ["--kind", "a=int8", "--kind", "a=string", "--kind", "b=c=int16:text"]
-    result = run("convert", "-f", "kafka", "--to", "iggy", *kinds, stdin=block)
+    types = ["--type", "a=int8", "--type", "a=string", "--type", "b=c=int16:text"]
+    result = run("convert", "-f", "kafka", "--to", "iggy", *types, stdin=block)
     assert lh.decode(result.raw, "iggy") == lh.Headers([("a", lh.Int8(1)), ("a", lh.String("x")), ("b=c", lh.Int16(3))])
 
 
-def test_a_key_of_another_kind_than_text_is_named_as_losses_name_it(run):
+def test_a_key_of_another_type_than_text_is_named_as_losses_name_it(run):
     block = lh.encode([(lh.Int32(3), lh.Binary(b"\1"))], "iggy")
-    result = run("convert", "-f", "iggy", "--to", "iggy", "--kind", "int32:3=int8", stdin=block)
+    result = run("convert", "-f", "iggy", "--to", "iggy", "--type", "int32:3=int8", stdin=block)
     assert lh.decode(result.raw, "iggy") == lh.Headers([(lh.Int32(3), lh.Int8(1))])
 
 
@@ -95,10 +95,10 @@ def test_a_loss_stops_the_conversion(run):
 @pytest.mark.parametrize(
     ("source", "target", "options", "remedies"),
     [
-        ("kafka", "iggy", (), ("--kind retry=int32", "--kinds binary")),
-        ("kafka", "iggy", ("--kind", "tenant=int32"), ("--kind ", "--kinds binary")),
-        ("iggy", "kafka", (), ("--kinds be",)),
-        ("iggy", "kip82-typed", ("--kind", "retry=int8"), ("--kind ", "--kinds binary")),
+        ("kafka", "iggy", (), ("--type retry=int32", "--types binary")),
+        ("kafka", "iggy", ("--type", "tenant=int32"), ("--type ", "--types binary")),
+        ("iggy", "kafka", (), ("--types be",)),
+        ("iggy", "kip82-typed", ("--type", "retry=int8"), ("--type ", "--types binary")),
     ],
 )
 def test_the_first_remedy_of_a_refused_conversion_loses_nothing(run, source, target, options, remedies):
@@ -115,7 +115,7 @@ def test_a_conversion_that_drops_every_header_says_so(run, on_loss):
     count = len(lh.decode(PLAIN, "kafka"))
     assert (result.code, result.raw) == (0, b"")
     assert f"letterhead: iggy: all headers were left out ({count} of {count}): " in result.err
-    kept = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, "--kinds", "binary", stdin=PLAIN)
+    kept = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, "--types", "binary", stdin=PLAIN)
     none = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, stdin=b"\0")
     assert "all headers" not in kept.err + none.err
 
@@ -134,18 +134,18 @@ def test_rows_of_a_column_that_lose_every_header_are_counted(run, tmp_path, sour
     args = ("convert", path, "-c", "headers", "-f", "kafka", "-t", "iggy", *errors, "-o", tmp_path / "out.parquet")
     result = run(*args, "--on-loss", "drop")
     assert f"letterhead: 3 of {len(column)} rows lost all headers: " in result.err
-    result = run(*args, "--on-loss", "drop", "--kinds", "binary")
+    result = run(*args, "--on-loss", "drop", "--types", "binary")
     assert f"letterhead: 1 of {len(column)} row" in result.err
-    assert "all headers" not in run(*args, "--kinds", "binary").err
+    assert "all headers" not in run(*args, "--types", "binary").err
 
 
 def test_a_list_of_headers_is_converted(run, samples, tmp_path):
     out = tmp_path / "out.parquet"
     path = samples / "orders-0.parquet"
-    result = run("convert", path, "-c", "headers", "-f", "kafka", "-t", "kip82-typed", "--kinds", "binary", "-o", out)
+    result = run("convert", path, "-c", "headers", "-f", "kafka", "-t", "kip82-typed", "--types", "binary", "-o", out)
     assert (result.code, result.err) == (0, f"10,000 rows written to {out}\n")
     lists = pq.read_table(path, columns=["headers"]).column("headers")
-    expected = pa.chunked_array(lha.encode(lists, "kip82-typed", kinds="binary"))
+    expected = pa.chunked_array(lha.encode(lists, "kip82-typed", types="binary"))
     assert pq.read_table(out).column("headers").to_pylist() == expected.to_pylist()
     refused = run("convert", path, "-c", "headers", "-f", "kafka", "-t", "streams", "-o", tmp_path / "none.parquet")
     assert refused.code == 2
@@ -159,26 +159,26 @@ def test_losses_are_dropped_in_silence(run):
 
 
 def test_losses_are_reported_as_a_table(run):
-    args = ("convert", "-f", "kip82-typed", "--to", "streams", "--kinds", "text", "--on-loss", "report", "--to-hex")
+    args = ("convert", "-f", "kip82-typed", "--to", "streams", "--types", "text", "--on-loss", "report", "--to-hex")
     result = run(*args, stdin=TYPED)
     assert lh.decode(bytes.fromhex(result.out), "streams").headers["retry"] == b"3"
     assert [line.rstrip() for line in result.err.splitlines()] == [
         "kip82-typed to streams: 4 losses",
         "header   key      not carried                      written    code",
         "──────────────────────────────────────────────────────────────────────────────",
-        "     0   tenant   the kind string is not carried   as it is   kind_not_carried",
-        "     1   retry    the kind int32 is not carried    text       kind_not_carried",
-        "     2   route    the kind string is not carried   as it is   kind_not_carried",
-        "     3   route    the kind int8 is not carried     text       kind_not_carried",
-        "The way back, with the kinds that they had:",
-        "  letterhead convert -f streams --to kip82-typed --kind tenant=string --kind retry=int32:text "
-        "--kind route=string --kind route=int8:text",
+        "     0   tenant   the type string is not carried   as it is   type_not_carried",
+        "     1   retry    the type int32 is not carried    text       type_not_carried",
+        "     2   route    the type string is not carried   as it is   type_not_carried",
+        "     3   route    the type int8 is not carried     text       type_not_carried",
+        "The way back, with the types that they had:",
+        "  letterhead convert -f streams --to kip82-typed --type tenant=string --type retry=int32:text "
+        "--type route=string --type route=int8:text",
     ]
     assert result.code == 0
 
 
 def test_the_way_back_that_is_printed_leads_back(run):
-    there = run("convert", "-f", "kip82-typed", "--to", "kafka", "--kinds", "le", "--on-loss", "report", stdin=TYPED)
+    there = run("convert", "-f", "kip82-typed", "--to", "kafka", "--types", "le", "--on-loss", "report", stdin=TYPED)
     [command] = [line for line in there.err.splitlines() if line.startswith("  letterhead ")]
     assert run(*shlex.split(command)[1:], stdin=there.raw).raw == TYPED
 
@@ -189,20 +189,20 @@ def test_a_conversion_without_losses_says_so(run):
     assert lh.decode(result.raw, "kip82-message").headers == lh.decode(TYPED, "kip82-typed")
 
 
-def test_losses_and_their_kinds_are_in_the_json(run):
-    args = ("convert", "-f", "kip82-typed", "--to", "kafka", "--kinds", "be", "--on-loss", "report", "--json")
+def test_losses_and_their_types_are_in_the_json(run):
+    args = ("convert", "-f", "kip82-typed", "--to", "kafka", "--types", "be", "--on-loss", "report", "--json")
     result = run(*args, stdin=TYPED)
-    made = lh.convert(TYPED, "kip82-typed", target="kafka", kinds="be", on_loss="report")
+    made = lh.convert(TYPED, "kip82-typed", target="kafka", types="be", on_loss="report")
     document = json.loads(result.out)
     assert document["data"]["hex"] == made.data.hex()
     assert document["losses"] == [loss._asdict() for loss in made.losses]
-    assert document["kinds"] == {"tenant": "string", "retry": "int32", "route": ["string", "int8"]}
+    assert document["types"] == {"tenant": "string", "retry": "int32", "route": ["string", "int8"]}
     assert (result.code, result.err) == (0, "")
 
 
 def test_a_message_without_a_cell_has_no_bytes(run):
     message = lh.encode(lh.Message(headers=HEADERS, value=None, timestamp=1), "kip82-message")
-    args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--kinds", "be")
+    args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--types", "be")
     result = run(*args, "--to-hex", stdin=message)
     emptied, tombstone = result.err.splitlines()
     assert emptied.startswith("letterhead: streams: all headers were left out (4 of 4)")
@@ -212,13 +212,13 @@ def test_a_message_without_a_cell_has_no_bytes(run):
     assert (result.code, json.loads(result.out)["data"]) == (0, None)
 
 
-def test_canonical_sorts_and_strict_kinds_refuse(run):
-    block = lh.encode([("b", lh.Int8(1)), ("a", lh.Value("kind-200", b"z"))], "iggy")
+def test_canonical_sorts_and_strict_types_refuse(run):
+    block = lh.encode([("b", lh.Int8(1)), ("a", lh.Value("type-200", b"z"))], "iggy")
     result = run("convert", "-f", "iggy", "--to", "iggy", "--canonical", stdin=block)
     assert [header.key for header in lh.decode(result.raw, "iggy")] == ["a", "b"]
-    result = run("convert", "-f", "iggy", "--to", "iggy", "--strict-kinds", stdin=block)
+    result = run("convert", "-f", "iggy", "--to", "iggy", "--strict-types", stdin=block)
     assert (result.code, result.raw) == (1, b"")
-    assert "kind code 200 is unknown" in result.err
+    assert "type code 200 is unknown" in result.err
 
 
 def test_lenient_reads_what_java_reads(run):
@@ -229,14 +229,14 @@ def test_lenient_reads_what_java_reads(run):
 
 
 def test_bytes_with_faults_are_not_converted(run):
-    result = run("convert", "-f", "kafka", "--to", "iggy", "--kinds", "binary", "--to-hex", stdin=PLAIN[:-1])
+    result = run("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--to-hex", stdin=PLAIN[:-1])
     assert result.err == "letterhead: kafka: header 1: value takes 4 bytes and 3 are left (byte 20)\n"
     assert (result.code, result.out) == (1, "")
 
 
 def test_no_control_character_of_a_key_reaches_the_screen(run):
     block = lh.encode([("\x1b[2J\u202e", lh.Int8(1))], "iggy")
-    args = ("convert", "-f", "iggy", "--to", "kafka", "--kinds", "be", "--on-loss", "report")
+    args = ("convert", "-f", "iggy", "--to", "kafka", "--types", "be", "--on-loss", "report")
     result = run(*args, "--to-hex", stdin=block)
     assert [char for char in result.err if not char.isprintable() and char != "\n"] == []
     result = run(*args, "--json", stdin=block)
@@ -299,19 +299,19 @@ def test_a_tombstone_in_a_column_is_not_a_bad_row(run, tmp_path):
 
 
 def test_a_column_becomes_json_lines_or_a_table(run, cells):
-    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "kafka", "--kinds", "be", "--limit", "2")
+    args = ("convert", cells, "-c", "value", "-f", "kip82-typed", "--to", "kafka", "--types", "be", "--limit", "2")
     rows = [json.loads(line) for line in run(*args, "--json").lines]
     assert [list(row) for row in rows] == [["id", "value"]] * 2
-    assert rows[0]["value"]["hex"] == lh.encode(HEADERS, "kafka", kinds="be").hex()
+    assert rows[0]["value"]["hex"] == lh.encode(HEADERS, "kafka", types="be").hex()
     result = run(*args, "--on-loss", "report")
-    assert "kind_not_carried 4" in result.out
+    assert "type_not_carried 4" in result.out
     assert "2 of 5 rows" in result.out
     assert "1 of 2 rows with losses" in result.err
 
 
 def test_a_store_goes_to_iggy_and_says_what_it_lost(run, tmp_path):
     there, back = tmp_path / "there.parquet", tmp_path / "back.parquet"
-    args = ("--kinds", "binary", "--on-loss", "report", "-o", there)
+    args = ("--types", "binary", "--on-loss", "report", "-o", there)
     result = run("convert", STORE, "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message", *args)
     before = pq.read_table(STORE)["value"].to_pylist()
     decoded = [lh.decode(cell, "streams-timestamped") for cell in before]
@@ -326,7 +326,7 @@ def test_a_store_goes_to_iggy_and_says_what_it_lost(run, tmp_path):
         if found:
             counts[found[2]] += int(found[1].replace(",", ""))
     assert counts == lost
-    args = ("--kinds", "be", "--on-loss", "drop", "-o", back)
+    args = ("--types", "be", "--on-loss", "drop", "-o", back)
     assert run("convert", there, "-c", "value", "-f", "iggy-message", "--to", "streams-timestamped", *args).code == 0
     for cell, after in zip(decoded, pq.read_table(back)["value"].to_pylist(), strict=True):
         read = lh.decode(after, "streams-timestamped")
@@ -343,8 +343,8 @@ TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
     ("args", "message"),
     [
         (["convert", "-f", "kafka", "--hex", "00"], "Missing option '--to' / '-t' (see letterhead convert --help)"),
-        ([*TO_IGGY, "--hex", "00", "--kinds", "be", "--kind", "a=int8"], "--kinds and --kind exclude each other: give one of them"),
-        ([*TO_IGGY, "--hex", "00", "--to-hex", "--kind", "a"], "--kind: 'a' is not KEY=TYPE, as in retry=int32"),
+        ([*TO_IGGY, "--hex", "00", "--types", "be", "--type", "a=int8"], "--types and --type exclude each other: give one of them"),
+        ([*TO_IGGY, "--hex", "00", "--to-hex", "--type", "a"], "--type: 'a' is not KEY=TYPE, as in retry=int32"),
         ([*TO_IGGY, "--hex", "00", "--limit", "1"], "--limit and --errors need --column: they are for a column of a Parquet file"),
         ([*TO_IGGY, "--hex", "00", "--errors", "null"], "--limit and --errors need --column: they are for a column of a Parquet file"),
         ([*TO_IGGY, "--hex", "00", "--json", "--to-hex"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
@@ -353,8 +353,8 @@ TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
         ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one cell, not for --column"),
         ([*TO_IGGY, "-c", "value", str(STORE), "--json", "-o", "x"], "--json and --out exclude each other: one writes lines, the other Parquet"),
         (
-            [*TO_IGGY, "--hex", "00", "--to-hex", "--kinds", "be"],
-            'kinds="be", "le" and "text" write values without their kinds, and iggy has kinds: give kinds={key: kind} or kinds="binary"',
+            [*TO_IGGY, "--hex", "00", "--to-hex", "--types", "be"],
+            'types="be", "le" and "text" write values without their types, and iggy has types: give types={key: type} or types="binary"',
         ),
         (
             ["convert", "-f", "kafka", "--to", "iggy-auto", "--hex", "00", "--to-hex"],
@@ -381,7 +381,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
     [
         (["-f", "kafka", "--to", "igy"], "unknown format 'igy': did you mean 'iggy'?"),
         (["-f", "kafak", "--to", "iggy"], "unknown format 'kafak': did you mean 'kafka'?"),
-        (["-f", "kafka", "--to", "iggy", "--kind", "a=int33"], "unknown type 'int33': did you mean 'int32'?"),
+        (["-f", "kafka", "--to", "iggy", "--type", "a=int33"], "unknown type 'int33': did you mean 'int32'?"),
         (["-f", "kafka", "--to", "iggy", "--on-loss", "ignore"], "Invalid value for '--on-loss'"),
     ],
 )
@@ -408,14 +408,14 @@ def terminal(*args: str) -> tuple[int, str]:
 
 
 def test_bytes_are_not_written_to_a_terminal():
-    code, printed = terminal("convert", "-f", "kafka", "--to", "iggy", "--kinds", "binary", "--hex", PLAIN.hex())
+    code, printed = terminal("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--hex", PLAIN.hex())
     assert printed == "letterhead: bytes are not written to a terminal: use --to-hex, --json, --out FILE, or a pipe\n"
     assert code == 2
 
 
 def test_on_a_terminal_losses_are_in_colour_and_there_is_progress(tmp_path):
     args = ("convert", str(STORE), "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message")
-    code, printed = terminal(*args, "--kinds", "binary", "--on-loss", "report", "-o", str(tmp_path / "out.parquet"))
+    code, printed = terminal(*args, "--types", "binary", "--on-loss", "report", "-o", str(tmp_path / "out.parquet"))
     assert "\x1b[" in printed
     assert "converting value" in printed
     assert "rows with losses" in printed

@@ -1,4 +1,4 @@
-"""The command and formats with kinds, with other keys than text, with messages' fields, and with many messages."""
+"""The command and formats with types, with other keys than text, with messages' fields, and with many messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from command import runner
 from letterhead.cli.document import read_message, to_json
 from letterhead.cli.exits import Failure
 from letterhead.cli.spelling import of_text, read_key, read_value, spell, spell_key, text_of
-from letterhead.values import KINDS, Value, of_message
+from letterhead.values import VALUE_TYPES, Value, of_message
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 
@@ -30,7 +30,7 @@ ANY_KEYS = lh.Headers(
     [
         ("tenant", lh.String("acme")),
         (lh.Int32(7), lh.UInt8(9)),
-        (b"\xff", Value("kind-200", b"zz")),
+        (b"\xff", Value("type-200", b"zz")),
         ("int32:7", lh.Float32(2.5)),
         (lh.Bool(True), NAN),
         (of_message("string", b"\xff"), of_message("bool", b"\2")),
@@ -59,17 +59,17 @@ def vector(name: str, ending: str) -> dict[str, Any]:
 
 # how values and keys are spelt -----------------------------------------------------------------------------------------
 
-kinds = st.sampled_from(list(KINDS))
+types = st.sampled_from(list(VALUE_TYPES))
 
 
-@given(kinds, st.data())
-def test_what_a_value_spells_reads_as_the_same_bits(kind: str, data: st.DataObject) -> None:
-    value = of_message(kind, data.draw(st.binary(min_size=KINDS[kind] or 0, max_size=KINDS[kind] or 20)))
+@given(types, st.data())
+def test_what_a_value_spells_reads_as_the_same_bits(type: str, data: st.DataObject) -> None:
+    value = of_message(type, data.draw(st.binary(min_size=VALUE_TYPES[type] or 0, max_size=VALUE_TYPES[type] or 20)))
     text = text_of(value)
     if text is None:
-        assert kind in ("binary", "char", "bool", "string", "float32", "float64")
+        assert type in ("binary", "char", "bool", "string", "float32", "float64")
     else:
-        assert of_text(kind, text) == value
+        assert of_text(type, text) == value
         assert read_value(spell(value)) == value
 
 
@@ -85,7 +85,7 @@ def test_what_a_value_spells_reads_as_the_same_bits(kind: str, data: st.DataObje
         (lh.Char("\ud800"), "char:d800"),
         (lh.String("a:b"), "string:a:b"),
         (lh.Binary(b"\0\xff"), "binary:00ff"),
-        (Value("kind-200", b"z"), "kind-200:7a"),
+        (Value("type-200", b"z"), "type-200:7a"),
         (of_message("bool", b"\2"), "bool:02"),
         (of_message("int32", b"\0\0\0"), "int32:000000"),
         (NAN, "float64:7ff8000000000001"),
@@ -101,16 +101,16 @@ def test_a_fault_names_a_key_as_the_command_spells_it() -> None:
         lh.Float64(1.5),
         lh.Binary(b"\xff"),
         lh.Char("x"),
-        Value("kind-200", b"z"),
+        Value("type-200", b"z"),
         lh.Bool(True),
     ):
-        data = lh.encode([(key, lh.Int8(1))], "iggy") if key.kind != "char" else b""
+        data = lh.encode([(key, lh.Int8(1))], "iggy") if key.type != "char" else b""
         if data:
-            [loss] = lh.convert(data, "iggy", target="kafka", kinds="be", on_loss="report").losses[:1]
+            [loss] = lh.convert(data, "iggy", target="kafka", types="be", on_loss="report").losses[:1]
             assert loss.key == spell_key(key, "typed")
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["int32:3", "string:", "kind-16:", "a:b"]))
+@given(st.text(st.characters(exclude_categories=["Cs"])) | st.sampled_from(["int32:3", "string:", "type-16:", "a:b"]))
 def test_a_key_that_is_text_stays_text(text: str) -> None:
     for form in ("text", "typed"):
         assert read_key(spell_key(text, form), form) == text
@@ -176,22 +176,22 @@ def test_json_spells_typed_keys_and_values_without_loss(run):
     data = lh.encode(ANY_KEYS, "iggy")
     document = json.loads(run("decode", "-f", "iggy", "--json", "-", stdin=data).out)
     assert [(header["key"], header["value"]) for header in document["headers"]] == [
-        ("tenant", {"kind": "string", "hex": "61636d65", "text": "acme"}),
-        ("int32:7", {"kind": "uint8", "hex": "09", "text": "9"}),
-        ("binary:ff", {"kind": "kind-200", "hex": "7a7a"}),
-        ("string:int32:7", {"kind": "float32", "hex": "40200000", "text": "2.5"}),
-        ("bool:true", {"kind": "float64", "hex": "7ff8000000000001"}),
-        ({"kind": "string", "hex": "ff"}, {"kind": "bool", "hex": "02"}),
+        ("tenant", {"type": "string", "hex": "61636d65", "text": "acme"}),
+        ("int32:7", {"type": "uint8", "hex": "09", "text": "9"}),
+        ("binary:ff", {"type": "type-200", "hex": "7a7a"}),
+        ("string:int32:7", {"type": "float32", "hex": "40200000", "text": "2.5"}),
+        ("bool:true", {"type": "float64", "hex": "7ff8000000000001"}),
+        ({"type": "string", "hex": "ff"}, {"type": "bool", "hex": "02"}),
     ]
 
 
-def test_encode_takes_every_spelling_of_a_value_with_a_kind(run):
+def test_encode_takes_every_spelling_of_a_value_with_a_type(run):
     values = [
         "int32:3",
-        {"kind": "int32", "text": "3"},
-        {"kind": "int32", "hex": "00 00 00 03"},
-        {"kind": "int32", "base64": "AAAAAw=="},
-        {"kind": "int32", "hex": "00000003", "text": "3"},
+        {"type": "int32", "text": "3"},
+        {"type": "int32", "hex": "00 00 00 03"},
+        {"type": "int32", "base64": "AAAAAw=="},
+        {"type": "int32", "hex": "00000003", "text": "3"},
     ]
     document = {"headers": [{"key": "k", "value": value} for value in values]}
     for format in ("iggy", "iggy-2023", "kip82-typed"):
@@ -199,23 +199,23 @@ def test_encode_takes_every_spelling_of_a_value_with_a_kind(run):
         assert lh.decode(written, format).get_all("k") == [lh.Int32(3)] * len(values)
 
 
-def test_encode_gives_kinds_that_are_said(run):
+def test_encode_gives_types_that_are_said(run):
     document = json.dumps({"headers": [{"key": "n", "value": "3"}, {"key": "n", "value": {"hex": "01"}}]}).encode()
-    result = run("encode", "-f", "iggy", "--kind", "n=int16:text", "--kind", "n=bool", stdin=document)
+    result = run("encode", "-f", "iggy", "--type", "n=int16:text", "--type", "n=bool", stdin=document)
     assert lh.decode(result.raw, "iggy").get_all("n") == [lh.Int16(3), lh.Bool(True)]
-    assert lh.decode(run("encode", "-f", "iggy", "--kinds", "binary", stdin=document).raw, "iggy").get_all("n") == [
+    assert lh.decode(run("encode", "-f", "iggy", "--types", "binary", stdin=document).raw, "iggy").get_all("n") == [
         lh.Binary(b"3"),
         lh.Binary(b"\1"),
     ]
     refused = run("encode", "-f", "iggy", stdin=document)
-    assert refused.err.index("--kind retry=int32") < refused.err.index("--on-loss")
+    assert refused.err.index("--type retry=int32") < refused.err.index("--on-loss")
     assert (refused.code, refused.raw) == (1, b"")
     dropped = run("encode", "-f", "iggy", "--on-loss", "drop", stdin=document)
     assert (dropped.code, dropped.raw) == (0, b"")
     assert "all headers were left out (2 of 2)" in dropped.err
 
 
-@pytest.mark.parametrize("text", ["int32:3", "string:acme", "binary:00ff", "binary:no hex", "kind-200:00"])
+@pytest.mark.parametrize("text", ["int32:3", "string:acme", "binary:00ff", "binary:no hex", "type-200:00"])
 @pytest.mark.parametrize("format", ["kafka", "kip82-int"])
 def test_text_that_spells_a_typed_value_is_refused_by_an_untyped_format(run, text, format):
     key = 1 if format == "kip82-int" else "n"
@@ -226,7 +226,7 @@ def test_text_that_spells_a_typed_value_is_refused_by_an_untyped_format(run, tex
 
     refused = encode(text)
     assert (refused.code, refused.raw) == (2, b"")
-    assert "--kinds be" in refused.err
+    assert "--types be" in refused.err
     assert '{"text":' in refused.err
 
     def written(value, *options):
@@ -235,14 +235,14 @@ def test_text_that_spells_a_typed_value_is_refused_by_an_untyped_format(run, tex
 
     assert written({"text": text}) == text.encode()
     assert written("int33:3") == b"int33:3"
-    assert written("int32:3", "--kinds", "be") == b"\0\0\0\3"
-    assert written("int32:3", "--kinds", "text") == b"3"
+    assert written("int32:3", "--types", "be") == b"\0\0\0\3"
+    assert written("int32:3", "--types", "text") == b"3"
 
 
-def test_encode_writes_kinds_as_it_is_told(run):
-    document = b'{"headers": [{"key": "n", "value": {"kind": "int16", "text": "258"}}]}'
+def test_encode_writes_types_as_it_is_told(run):
+    document = b'{"headers": [{"key": "n", "value": {"type": "int16", "text": "258"}}]}'
     for word, value in (("be", b"\1\2"), ("le", b"\2\1"), ("text", b"258")):
-        written = run("encode", "-f", "kafka", "--kinds", word, stdin=document).raw
+        written = run("encode", "-f", "kafka", "--types", word, stdin=document).raw
         assert lh.decode(written, "kafka")["n"] == value
 
 
@@ -252,7 +252,7 @@ def test_encode_sorts_iggy_headers_on_request(run):
     assert [header.key for header in lh.decode(written, "iggy")] == ["a", "b"]
 
 
-def test_a_key_in_a_format_without_kinds_is_only_text(run):
+def test_a_key_in_a_format_without_types_is_only_text(run):
     document = b'{"headers": [{"key": "int32:3", "value": {"text": "int32:3"}}]}'
     assert lh.decode(run("encode", "-f", "kafka", stdin=document).raw, "kafka")["int32:3"] == b"int32:3"
 
@@ -271,18 +271,18 @@ def test_fields_that_the_format_fills_in_may_be_left_out(run):
         ("kip82-int", {"key": 2**31, "value": None}, "JSON: header 0: its key does not fit 32 bits"),
         ("iggy", {"key": 5, "value": None}, "JSON: header 0: a key is a string, not a number"),
         ("iggy", {"key": "int32:x", "value": None}, "JSON: header 0: its key: the text does not spell int32"),
-        ("iggy", {"key": {"hex": "00"}, "value": None}, 'JSON: header 0: its key has no "kind"'),
-        ("kip82-typed", {"key": {"kind": "int8", "hex": "00"}, "value": None}, "JSON: header 0: a key is a string, not an object"),
+        ("iggy", {"key": {"hex": "00"}, "value": None}, 'JSON: header 0: its key has no "type"'),
+        ("kip82-typed", {"key": {"type": "int8", "hex": "00"}, "value": None}, "JSON: header 0: a key is a string, not an object"),
         ("iggy", {"key": "k", "value": "int8:300"}, "JSON: header 0: the number does not fit int8"),
         ("iggy", {"key": "k", "value": "binary:0"}, "JSON: header 0: binary: 1 digits; bytes have two each"),
         (
             "iggy",
-            {"key": "k", "value": {"kind": "int32"}},
+            {"key": "k", "value": {"type": "int32"}},
             'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"',
         ),
         (
             "iggy",
-            {"key": "k", "value": {"kind": "int32", "hex": "00000003", "text": "4"}},
+            {"key": "k", "value": {"type": "int32", "hex": "00000003", "text": "4"}},
             "JSON: header 0: hex and text are not the same bytes: change both, or leave one out",
         ),
         ("iggy", {"key": "k", "value": 3}, 'JSON: header 0: a value is null, a string, or an object with "hex", "text" or "base64"'),
@@ -294,10 +294,10 @@ def test_encode_refuses_with_one_line(run, format, header, message):
     assert (result.code, result.out) == (2, "")
 
 
-def test_encode_names_the_nearest_kind(run):
-    document = b'{"headers": [{"key": "k", "value": {"kind": "int33", "text": "3"}}]}'
+def test_encode_names_the_nearest_type(run):
+    document = b'{"headers": [{"key": "k", "value": {"type": "int33", "text": "3"}}]}'
     result = run("encode", "-f", "iggy", "--hex", stdin=document)
-    assert result.err.startswith("letterhead: JSON: header 0: unknown kind 'int33': did you mean 'int32'?")
+    assert result.err.startswith("letterhead: JSON: header 0: unknown type 'int33': did you mean 'int32'?")
     assert result.code == 2
 
 
@@ -328,11 +328,11 @@ def test_a_batch_is_not_written(run):
 # decode --------------------------------------------------------------------------------------------------------------
 
 
-def test_decode_shows_kinds_and_what_values_spell(run):
+def test_decode_shows_types_and_what_values_spell(run):
     data = lh.encode([*TYPED, ("note", None), ("unit", lh.Char("x")), ("x", NAN)], "kip82-typed")
     assert run("decode", "-f", "kip82-typed", "--hex", data.hex()).lines == [
         "kip82-typed: 116 bytes, 7 headers",
-        "header   key        kind      value                     bytes",
+        "header   key        type      value                     bytes",
         "─────────────────────────────────────────────────────────────",
         '     0   "tenant"   string    "株式会社"                   12',
         '     1   "retry"    int32     3                             4',
@@ -380,12 +380,12 @@ def test_null_headers_are_shown(run):
 
 
 @pytest.mark.parametrize("command", ["inspect", "decode"])
-def test_kinds_without_a_name_are_refused_on_request(run, command):
-    data = lh.encode([("k", Value("kind-200", b"z"))], "iggy")
+def test_types_without_a_name_are_refused_on_request(run, command):
+    data = lh.encode([("k", Value("type-200", b"z"))], "iggy")
     assert run(command, "-f", "iggy", "--hex", data.hex()).code == 0
-    refused = run(command, "-f", "iggy", "--strict-kinds", "--hex", data.hex())
+    refused = run(command, "-f", "iggy", "--strict-types", "--hex", data.hex())
     assert refused.code == 1
-    assert "kind code 200 is unknown" in refused.out + refused.err
+    assert "type code 200 is unknown" in refused.out + refused.err
 
 
 # batches -------------------------------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_messages_beside_a_bad_one_are_kept(run):
     result = run(*args, "--errors", "column", "--json")
     messages = json.loads(result.out)["messages"]
     assert [each["error"] and each["error"][0]["code"] for each in messages] == [None, "bad_crc", None]
-    assert messages[2]["headers"] == [{"key": "n", "value": {"kind": "int8", "hex": "02", "text": "2"}}]
+    assert messages[2]["headers"] == [{"key": "n", "value": {"type": "int8", "hex": "02", "text": "2"}}]
     assert result.code == 1
     assert "! message 1: the checksum is 00000000" in run(*args, "--errors", "column").out
     result = run(*args, "--errors", "null", "--json")
@@ -548,7 +548,7 @@ def test_new_columns_can_have_a_prefix(run, tmp_path):
     row = json.loads(run(*args, "--prefix", "m_", "--json").out)
     assert row["key"] == {"hex": "61", "text": "a"}
     assert row["m_offset"] == 7
-    assert row["m_headers"][1] == {"key": "retry", "value": {"kind": "int32", "hex": "00000003", "text": "3"}}
+    assert row["m_headers"][1] == {"key": "retry", "value": {"type": "int32", "hex": "00000003", "text": "3"}}
     screen = run(*args, "--prefix", "m_").lines
     assert screen[0] == "row 0"
     assert '  m_headers      tenant="株式会社"' in screen

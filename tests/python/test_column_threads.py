@@ -84,10 +84,10 @@ def test_writing_by_threads_equals_writing_by_one(format: str, data: st.DataObje
     read = lha.decode(column, format, errors="null")[data.draw(st.integers(0, 9)) :]
     assert_same(lambda **threads: lha.encode(read, format, on_loss=on_loss, **threads))
     target = data.draw(st.sampled_from(WRITTEN))
-    kinds: Any = "binary" if FORMATS[target].traits.kinds else "be"
+    types: Any = "binary" if FORMATS[target].traits.types else "be"
     assert_same(
         lambda **threads: lha.convert(
-            column, format, target=target, on_loss=on_loss, kinds=kinds, errors=errors, **threads
+            column, format, target=target, on_loss=on_loss, types=types, errors=errors, **threads
         )
     )
 
@@ -100,8 +100,8 @@ def test_batches_are_validated_by_threads(format: str) -> None:
 def test_lists_are_selected_and_validated_by_threads() -> None:
     one = [{"key": "a", "value": b"x" * 20}, {"key": "b", "value": None}]
     of = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-    for kind in (of, pa.large_list(of.value_type)):
-        lists = pa.array([one, None, []] * 2_000, kind)[1:]
+    for type in (of, pa.large_list(of.value_type)):
+        lists = pa.array([one, None, []] * 2_000, type)[1:]
         assert_same(lambda lists=lists, **threads: lha.select(lists, "kafka", {"a": "string"}, **threads))
         assert_same(lambda lists=lists, **threads: lha.validate(lists, "kafka", **threads))
 

@@ -33,17 +33,17 @@ class Way(NamedTuple):
         return [loss for loss in self.losses if loss.header == header]
 
 
-def convert(data: bytes, format: str, target: str, kinds: Any) -> Way | None:
+def convert(data: bytes, format: str, target: str, types: Any) -> Way | None:
     """Convert a message; none where the target has no cell for it."""
-    made = lh.convert(data, format, target=target, kinds=kinds, on_loss="report")
+    made = lh.convert(data, format, target=target, types=types, on_loss="report")
     if made.data is None:
         return None
     assert lh.validate(made.data, target) == []
     return Way(made.data, made.losses)
 
 
-def has_kinds(format: str) -> bool:
-    return FORMATS[format].traits.kinds is not None
+def has_types(format: str) -> bool:
+    return FORMATS[format].traits.types is not None
 
 
 def headers_of(data: bytes, format: str) -> list[Any]:
@@ -67,8 +67,8 @@ def test_headers_come_back_or_the_losses_name_them(format: str, data: st.DataObj
     before = headers_of(cell, format)
     source = data.draw(st.sampled_from(FORMATS[format].traits.instead or (format,)))
     for target in WRITTEN:
-        for kinds in [None, "binary"] if has_kinds(target) else [None, *SPELLINGS]:
-            there = convert(cell, format, target, kinds)
+        for types in [None, "binary"] if has_types(target) else [None, *SPELLINGS]:
+            there = convert(cell, format, target, types)
             if there is not None and not are_without_headers(there) and not any(map(is_lost_nan, there.losses)):
                 check_way_back(before, there, target, source)
 
@@ -77,7 +77,7 @@ def check_way_back(before: list[Any], there: Way, target: str, source: str) -> N
     stayed = [place for place in range(len(before)) if is_written(there.of(place))]
     between = headers_of(there.data, target)
     assert len(between) == len(stayed)
-    back = convert(there.data, target, source, kinds_back(there, target, source))
+    back = convert(there.data, target, source, types_back(there, target, source))
     assert back is not None
     after = iter(headers_of(back.data, source))
     for index, place in enumerate(stayed):
@@ -89,18 +89,18 @@ def check_way_back(before: list[Any], there: Way, target: str, source: str) -> N
 
 
 def is_undone(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a kind, and says what gives it again."""
-    return loss.code == "kind_not_carried" and loss.kind is not None
+    """Say whether a loss is of a type, and says what gives it again."""
+    return loss.code == "type_not_carried" and loss.type is not None
 
 
 def is_harmless(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a kind that the bytes say nothing of."""
-    return loss.code == "kind_not_carried" and loss.written == "as it is"
+    """Say whether a loss is of a type that the bytes say nothing of."""
+    return loss.code == "type_not_carried" and loss.written == "as it is"
 
 
 def is_lost_nan(loss: lh.Loss) -> bool:
     """Say whether a loss is of a NaN that does not come back; what becomes of those beside it is told below."""
-    return loss.code == "kind_not_carried" and loss.written == "text" and loss.kind is None
+    return loss.code == "type_not_carried" and loss.written == "text" and loss.type is None
 
 
 def are_without_headers(way: Way) -> bool:
@@ -108,10 +108,10 @@ def are_without_headers(way: Way) -> bool:
     return any(loss.header is None and "headers" in loss.message for loss in way.losses)
 
 
-def kinds_back(there: Way, target: str, source: str) -> Any:
-    """Give what is said of kinds on the way back: what the report of the way there says."""
-    if has_kinds(source):
-        return there.losses.kinds or ("binary" if has_kinds(target) else None)
+def types_back(there: Way, target: str, source: str) -> Any:
+    """Give what is said of types on the way back: what the report of the way there says."""
+    if has_types(source):
+        return there.losses.types or ("binary" if has_types(target) else None)
     return "be"
 
 
@@ -121,8 +121,8 @@ def kinds_back(there: Way, target: str, source: str) -> Any:
 def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, data: st.DataObject) -> None:
     cell = data.draw(strategies.good_cells(format) | strategies.loose_cells(format))
     for target in WRITTEN:
-        kinds = data.draw(st.sampled_from([None, "binary"] if has_kinds(target) else [None, *SPELLINGS]))
-        options: dict[str, Any] = {"target": target, "kinds": kinds}
+        types = data.draw(st.sampled_from([None, "binary"] if has_types(target) else [None, *SPELLINGS]))
+        options: dict[str, Any] = {"target": target, "types": types}
         try:
             made = lh.convert(cell, format, on_loss="report", **options)
         except lh.EncodeError as error:
@@ -131,7 +131,7 @@ def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, dat
             assert vars(caught.value) == vars(error)
             continue
         assert lh.convert(cell, format, on_loss="drop", **options) == made.data
-        raised = [loss for loss in made.losses if kinds not in SPELLINGS or not is_agreed(loss)]
+        raised = [loss for loss in made.losses if types not in SPELLINGS or not is_agreed(loss)]
         try:
             assert lh.convert(cell, format, **options) == made.data
         except lh.ConversionError as error:
@@ -142,23 +142,23 @@ def test_what_is_raised_is_the_first_loss_that_nobody_agreed_to(format: str, dat
 
 
 def is_agreed(loss: lh.Loss) -> bool:
-    """Say whether a loss is of a kind, where it was said how to write values without one."""
-    return loss.code == "kind_not_carried" and loss.written is not None
+    """Say whether a loss is of a type, where it was said how to write values without one."""
+    return loss.code == "type_not_carried" and loss.written is not None
 
 
 def test_a_nan_spelled_out_is_any_nan_and_says_so() -> None:
-    for bits, kind in ((b"\x7f\xc0\0\0", "float32:text"), (b"\x7f\xc0\0\1", None)):
+    for bits, type in ((b"\x7f\xc0\0\0", "float32:text"), (b"\x7f\xc0\0\1", None)):
         cell = ops.encode([("a", "float32", bits)], "kip82-typed") or b""
-        made = lh.convert(cell, "kip82-typed", target="kafka", kinds="text", on_loss="report")
-        assert [(loss.kind, loss.written) for loss in made.losses] == [(kind, "text")]
+        made = lh.convert(cell, "kip82-typed", target="kafka", types="text", on_loss="report")
+        assert [(loss.type, loss.written) for loss in made.losses] == [(type, "text")]
         assert headers_of(made.data, "kafka") == [("a", None, b"NaN")]
 
 
-def test_a_nan_that_does_not_come_back_leaves_the_kinds_of_its_key_in_step() -> None:
+def test_a_nan_that_does_not_come_back_leaves_the_types_of_its_key_in_step() -> None:
     headers = [("a", "float32", b"\x7f\xc0\0\1"), ("a", "int8", b"\1"), ("a", "string", b"x")]
     cell = ops.encode(headers, "kip82-typed") or b""
-    made = lh.convert(cell, "kip82-typed", target="kafka", kinds="text", on_loss="report")
-    back = lh.convert(made.data, "kafka", target="kip82-typed", kinds=made.losses.kinds)
+    made = lh.convert(cell, "kip82-typed", target="kafka", types="text", on_loss="report")
+    back = lh.convert(made.data, "kafka", target="kip82-typed", types=made.losses.types)
     assert headers_of(back, "kip82-typed")[1:] == headers[1:]
 
 
@@ -175,8 +175,8 @@ def test_fields_are_carried_or_named(format: str, data: st.DataObject) -> None:
     cell = data.draw(strategies.good_cells(format))
     before = plain(lh.decode(cell, format))
     for target in WRITTEN:
-        kinds = None if has_kinds(target) else "be"
-        made = lh.convert(cell, format, target=target, kinds=kinds, on_loss="report")
+        types = None if has_types(target) else "be"
+        made = lh.convert(cell, format, target=target, types=types, on_loss="report")
         named = {loss.message.split()[0] for loss in made.losses if loss.header is None}
         after = {} if made.data is None else plain(lh.decode(made.data, target))
         fields = {meaning(name): value for name, value in after.items()} if isinstance(after, dict) else {}

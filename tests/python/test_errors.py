@@ -124,7 +124,7 @@ READING: dict[str, tuple[str, bytes | str]] = {
     "empty_key": ("iggy-2023", "00000000" + "02" + "01000000" + "61"),
     "empty_value": ("iggy-2023", "01000000" + "61" + "02" + "00000000"),
     "too_long": ("iggy", "02" + "00010000" + "6b" * 256 + "02" + "01000000" + "61"),
-    "unknown_kind": ("iggy-2023", "01000000" + "61" + "10" + "01000000" + "61"),
+    "unknown_type": ("iggy-2023", "01000000" + "61" + "10" + "01000000" + "61"),
     "wrong_size": ("kip82-typed", "00000001" + "61" + "00000002" + "0400"),
     "bad_bool": ("kip82-typed", "00000001" + "61" + "00000002" + "0002"),
     "value_not_utf8": ("kip82-typed", "00000001" + "61" + "00000002" + "08ff"),
@@ -169,9 +169,9 @@ WRITING: dict[str, tuple[type[HeaderError], str, Any]] = {
 """Messages that cannot be written, or would lose something."""
 
 CONVERTING: dict[str, tuple[str, Any, str, Any]] = {
-    "kind_not_carried": ("kip82-typed", INT8, "kafka", None),
-    "unknown_kind": ("kafka", [("a", None, b"x")], "iggy", None),
-    "wrong_kind": ("iggy", INT8, "kip82-typed", {"a": "bool"}),
+    "type_not_carried": ("kip82-typed", INT8, "kafka", None),
+    "unknown_type": ("kafka", [("a", None, b"x")], "iggy", None),
+    "wrong_type": ("iggy", INT8, "kip82-typed", {"a": "bool"}),
     "bad_text": ("kafka", [("a", None, b"x")], "iggy", {"a": "int8:text"}),
     "key_not_carried": ("kip82-int", [(5, None, b"x")], "kafka", None),
     "field_not_carried": ("streams", {"headers": [], "payload": b"x"}, "kafka", None),
@@ -179,7 +179,7 @@ CONVERTING: dict[str, tuple[str, Any, str, Any]] = {
 }
 """What cannot be carried from one format to another."""
 
-ONLY_LISTS = ("null_key", "wrong_kind", "unknown_kind")
+ONLY_LISTS = ("null_key", "wrong_type", "unknown_type")
 """A list column can hold what neither bytes nor `Headers` can."""
 
 LIMITED = ("limit_exceeded",)
@@ -235,10 +235,10 @@ def test_what_cannot_be_written_is_an_encode_error_and_what_is_lost_a_conversion
 @every_way
 @pytest.mark.parametrize("code", CONVERTING)
 def test_what_cannot_be_carried_is_a_conversion_error(code: str, way: Implementation) -> None:
-    format, given, target, kinds = CONVERTING[code]
+    format, given, target, types = CONVERTING[code]
     data = way.write(given, format)
     assert data is not None
-    raises(ConversionError, code, lambda: way.convert(data, format, target=target, kinds=kinds))
+    raises(ConversionError, code, lambda: way.convert(data, format, target=target, types=types))
 
 
 @every_way
@@ -251,11 +251,11 @@ def test_what_is_over_a_limit_is_a_decode_error(code: str, way: Implementation) 
 
 @pytest.mark.parametrize("code", ONLY_LISTS)
 def test_a_bad_list_is_an_error(code: str) -> None:
-    header = {"key": "a", "kind": "int8", "value": b"\1"}
-    header |= {"null_key": {"key": None}, "wrong_kind": {}, "unknown_kind": {"kind": "nonsense"}}[code]
-    column = pa.array([[header]], headers_type(kinds=True))
+    header = {"key": "a", "type": "int8", "value": b"\1"}
+    header |= {"null_key": {"key": None}, "wrong_type": {}, "unknown_type": {"type": "nonsense"}}[code]
+    column = pa.array([[header]], headers_type(types=True))
     raises(DecodeError, code, lambda: lha.select(column, "kafka", {"a": "int32"}))
-    if code != "wrong_kind":
+    if code != "wrong_type":
         raises(EncodeError, code, lambda: lha.encode(column, "kafka"))
 
 

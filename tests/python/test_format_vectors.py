@@ -13,7 +13,7 @@ from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.errors import Fault, HeaderError
 from reference import ops
-from vector_checks import DRAFTS, IGGY_CELLS, Line, listed_lines, read_lines
+from vector_checks import DRAFTS, IGGY_CELLS, Line, in_our_words, listed_lines, read_lines
 
 BYTES = {"key", "value", "payload", "id"}
 
@@ -38,20 +38,23 @@ def check(implementation: Implementation, line: Line) -> None:
     format, op = line["format"], line["op"]
     if op == "encode":
         message = plain(line["message"])
-        if implementation.name == "columns" and has_kinds(message) and not carries_kinds(format):
-            return  # A column of this format has no place for a kind.
+        if implementation.name == "columns" and has_types(message) and not carries_types(format):
+            return  # A column of this format has no place for a type.
         # A column of integer keys refuses text before any verb sees it.
         arrow = (pa.ArrowInvalid, pa.ArrowTypeError) if implementation.name == "columns" else ()
         refused = (HeaderError, *arrow)
         with pytest.raises(refused) as raised:
             implementation.write(message, format)
         if isinstance(raised.value, HeaderError):
-            assert (raised.value.code, raised.value.header) == (line["error"]["code"], line["error"]["header"])
+            assert (raised.value.code, raised.value.header) == (
+                in_our_words(line["error"])["code"],
+                line["error"]["header"],
+            )
         return
     data, lenient = bytes.fromhex(line["bytes"]), bool(line.get("lenient"))
     expected = line.get("errors") or ([line["error"]] if line.get("error") else [])
     faults = implementation.validate(data, format, lenient=lenient)
-    assert [place(fault) for fault in faults] == [placed(fault) for fault in expected]
+    assert [place(fault) for fault in faults] == [placed(in_our_words(fault)) for fault in expected]
     if expected:
         return
     if op == "messages":
@@ -63,13 +66,13 @@ def check(implementation: Implementation, line: Line) -> None:
         assert implementation.write(plain(line["message"]), format) == data
 
 
-def has_kinds(message: Any) -> bool:
+def has_types(message: Any) -> bool:
     headers = message["headers"] if isinstance(message, dict) else message
-    return any(kind is not None for _, kind, _ in headers or ())
+    return any(type is not None for _, type, _ in headers or ())
 
 
-def carries_kinds(format: str) -> bool:
-    return next(row["kinds"] for row in _native.formats() if row["name"] == format)
+def carries_types(format: str) -> bool:
+    return next(row["types"] for row in _native.formats() if row["name"] == format)
 
 
 def place(fault: Fault) -> tuple[Any, ...]:
@@ -87,7 +90,11 @@ def plain(message: dict[str, Any]) -> Any:
     fields = {name: b"" if name in BYTES and value == "" else value for name, value in fields.items()}
     if fields["headers"] is not None:
         fields["headers"] = [
-            (header["key"], header["kind"], None if header["value"] is None else bytes.fromhex(header["value"]))
+            (
+                header["key"],
+                (header["kind"] or "").replace("kind-", "type-") or None,
+                None if header["value"] is None else bytes.fromhex(header["value"]),
+            )
             for header in fields["headers"]
         ]
     return fields if len(fields) > 1 else fields["headers"]

@@ -172,7 +172,7 @@ def test_a_mapping_and_headers_are_taken_too(headers: lh.Headers) -> None:
     assert len(headers) == 5
 
 
-def test_equality_is_ordered_and_by_kind_and_bits() -> None:
+def test_equality_is_ordered_and_by_type_and_bits() -> None:
     assert lh.Headers([("a", b"1"), ("b", b"2")]) != lh.Headers([("b", b"2"), ("a", b"1")])
     assert lh.Headers([("a", b"\0\0\0\3")]) != lh.Headers([("a", lh.Int32(3))])
     assert lh.Headers([("a", None)]) != lh.Headers([("a", b"")])

@@ -78,12 +78,12 @@ def test_kinds_are_the_fifteen_with_their_codes() -> None:
     for kind in HeaderKind:
         assert HeaderKind.parse(str(kind)) is HeaderKind.from_code(kind.as_code()) is kind
         assert f"{kind}" == str(kind)
-        assert HeaderKind.of_value(kind.value_kind) is kind
+        assert HeaderKind.of_value(kind.value_type) is kind
 
 
 def test_a_kind_without_a_name_is_its_code() -> None:
     kind = HeaderKind(200)
-    assert (str(kind), kind.as_code(), kind.is_named, kind.value_kind) == ("kind-200", 200, False, "kind-200")
+    assert (str(kind), kind.as_code(), kind.is_named, kind.value_type) == ("kind-200", 200, False, "type-200")
     assert kind == HeaderKind(200) == copy.deepcopy(kind) == pickle.loads(pickle.dumps(kind))
     assert len(HeaderKind) == 15
     assert HeaderKind.of_value("char") is None
@@ -133,7 +133,7 @@ def test_another_accessor_is_an_error(field: tuple[HeaderKind, Any], asked: Head
         return
     with pytest.raises(DecodeError, match=f"the value is {field[0]} and {asked} was asked for") as raised:
         getattr(made, f"as_{name_of(asked)}")()
-    assert (raised.value.code, iggy_code(raised.value)) == ("wrong_kind", 4019)
+    assert (raised.value.code, iggy_code(raised.value)) == ("wrong_type", 4019)
 
 
 def test_keys_are_case_sensitive_and_lower_case_is_on_request() -> None:
@@ -227,7 +227,7 @@ def test_values_that_iggy_does_not_have_are_refused() -> None:
     wrong: Any = "x"
     with pytest.raises(TypeError, match="Value such as Int32"):
         HeaderValue.from_value(wrong)
-    assert HeaderValue.from_value(lh.Value("kind-200", b"x")).kind == 200
+    assert HeaderValue.from_value(lh.Value("type-200", b"x")).kind == 200
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_values_that_iggy_does_not_have_are_refused() -> None:
         ("float32", ".", "bad_text"),
         ("float64", "1_0", "bad_text"),
         ("bool", "True", "bad_text"),
-        ("int", "1", "unknown_kind"),
-        ("binary", "1", "unknown_kind"),
+        ("int", "1", "unknown_type"),
+        ("binary", "1", "unknown_type"),
     ],
 )
 def test_text_that_spells_no_value_is_refused(kind: str, text: str, code: str) -> None:
@@ -343,8 +343,8 @@ def test_kinds_without_a_name_pass_unless_they_are_refused() -> None:
     headers = HeaderMap.from_bytes(block)
     assert headers == {HeaderKey.from_kind_bytes(200, b"a"): HeaderValue(201, b"b")}
     assert headers.to_bytes("iggy") == block
-    with pytest.raises(DecodeError, match="key kind code 200 is unknown") as raised:
-        HeaderMap.from_bytes(block, strict_kinds=True)
+    with pytest.raises(DecodeError, match="key type code 200 is unknown") as raised:
+        HeaderMap.from_bytes(block, strict_types=True)
     assert iggy_code(raised.value, "iggy") == 4040
     # JSON has names for the fifteen only: the whole block goes as base64, as a server sends what it cannot read.
     assert headers.to_json("iggy") == '"yAEAAABhyQEAAABi"'
@@ -361,14 +361,14 @@ def test_headers_of_other_formats_come_in_by_their_kinds() -> None:
         HeaderKey.from_raw(b"x"): HeaderValue.from_bool(True),
     }
     untyped = lh.Headers([("tenant", "acme"), ("retry", "3")])
-    with pytest.raises(ConversionError, match=r"header 0: iggy values need a kind: pass kinds="):
+    with pytest.raises(ConversionError, match=r"header 0: iggy values need a type: pass types="):
         HeaderMap.from_headers(untyped)
-    assert HeaderMap.from_headers(untyped, kinds="binary")["tenant"].as_raw() == b"acme"
-    typed = HeaderMap.from_headers(untyped, kinds={"tenant": "string", "retry": "int32:text"})
+    assert HeaderMap.from_headers(untyped, types="binary")["tenant"].as_raw() == b"acme"
+    typed = HeaderMap.from_headers(untyped, types={"tenant": "string", "retry": "int32:text"})
     assert (typed["tenant"].as_str(), typed["retry"].as_int32()) == ("acme", 3)
     for headers, code in (
         (lh.Headers([("a", None)]), "null_not_carried"),
-        (lh.Headers([("a", lh.Char("x"))]), "unknown_kind"),
+        (lh.Headers([("a", lh.Char("x"))]), "unknown_type"),
         (lh.Headers([("", lh.Int8(1))]), "empty_key"),
         (lh.Headers([("a", lh.Binary(bytes(256)))]), "too_long"),
     ):

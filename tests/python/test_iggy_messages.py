@@ -152,7 +152,7 @@ def test_headers_that_nobody_here_can_read_travel_as_bytes() -> None:
 
 def test_messages_take_what_maps_take() -> None:
     assert Message(1, b"x", [("a", "b")]) == Message(1, b"x", lh.Headers([("a", lh.String("b"))]))
-    with pytest.raises(ConversionError, match="iggy values need a kind"):
+    with pytest.raises(ConversionError, match="iggy values need a type"):
         Message(1, b"x", lh.Headers([("a", b"b")]))
     wrong: Any
     for wrong in ("text", 5, None):
@@ -205,8 +205,8 @@ def test_a_fault_in_a_message_says_which_and_where_in_the_request() -> None:
     with pytest.raises(DecodeError) as raised:
         SendMessages.from_bytes(bytes(body))
     error = raised.value
-    assert (error.code, error.byte_offset, error.header, error.format) == ("unknown_kind", kind, 0, "iggy-2023")
-    assert error.message == "message 1: value kind code 99 is unknown"
+    assert (error.code, error.byte_offset, error.header, error.format) == ("unknown_type", kind, 0, "iggy-2023")
+    assert error.message == "message 1: value type code 99 is unknown"
     assert iggy_code(error) == 3
 
 
@@ -300,7 +300,7 @@ def test_partitionings_have_the_value_that_their_kind_has() -> None:
         (lambda: Partitioning.messages_key(bytes(256)), "too_long"),
         (lambda: Partitioning("balanced", b"x"), "wrong_size"),
         (lambda: Partitioning("partition_id", b"x"), "wrong_size"),
-        (lambda: Partitioning("other"), "unknown_kind"),
+        (lambda: Partitioning("other"), "unknown_type"),
     ):
         with pytest.raises(EncodeError) as raised:
             make()
@@ -314,11 +314,11 @@ def test_partitionings_have_the_value_that_their_kind_has() -> None:
 @pytest.mark.parametrize(
     ("routing", "code", "byte"),
     [
-        ("030401000000", "unknown_kind", 0),
+        ("030401000000", "unknown_type", 0),
         ("0103010000", "wrong_size", 1),
         ("0200", "empty_value", 1),
         ("0202c328", "value_not_utf8", 2),
-        ("0104010000000201610900", "unknown_kind", 9),
+        ("0104010000000201610900", "unknown_type", 9),
         ("010401000000020161010161", "wrong_size", 10),
         ("010401000000020161020361", "truncated", 11),
         ("0104010000000201610300", "empty_value", 10),
@@ -420,7 +420,7 @@ def test_the_byte_of_an_error_is_counted_from_the_start_of_the_reply(
     with pytest.raises(DecodeError) as raised:
         PolledMessages.from_bytes(bytes(body), validate=validate)
     assert raised.value.byte_offset == body.index(b"key 1") + 5
-    assert raised.value.message == "message 0: value kind code 99 is unknown"
+    assert raised.value.message == "message 0: value type code 99 is unknown"
 
 
 def test_a_checksum_that_is_not_given_is_made() -> None:
@@ -787,13 +787,13 @@ POLL = "0101040100000002017302017401070000000100000000000000000a00000000"
 @pytest.mark.parametrize(
     ("at", "byte", "code", "iggy", "message"),
     [
-        (0, 3, "unknown_kind", 3, "consumer kind 3 is unknown"),
-        (0, 0, "unknown_kind", 3, "consumer kind 0 is unknown"),
-        (1, 3, "unknown_kind", 6, "identifier kind 3 is unknown"),
+        (0, 3, "unknown_type", 3, "consumer kind 3 is unknown"),
+        (0, 0, "unknown_type", 3, "consumer kind 0 is unknown"),
+        (1, 3, "unknown_type", 6, "identifier kind 3 is unknown"),
         (13, 2, "bad_attributes", None, "partition flag 2 is neither 0 nor 1"),
         (13, 0, "bad_attributes", None, "partition 7 has a flag that says there is none"),
-        (18, 0, "unknown_kind", 3, "polling kind 0 is unknown"),
-        (18, 6, "unknown_kind", 3, "polling kind 6 is unknown"),
+        (18, 0, "unknown_type", 3, "polling kind 0 is unknown"),
+        (18, 6, "unknown_type", 3, "polling kind 6 is unknown"),
         (31, 2, "bad_attributes", None, "auto-commit flag 2 is neither 0 nor 1"),
     ],
 )
@@ -826,7 +826,7 @@ def test_arguments_of_a_request_to_poll_are_checked() -> None:
         for kind in (Consumer, PollingStrategy):
             with pytest.raises(EncodeError) as raised:
                 kind(wrong, Identifier(1) if kind is Consumer else 0)
-            assert (raised.value.code, iggy_code(raised.value)) == ("unknown_kind", 3)
+            assert (raised.value.code, iggy_code(raised.value)) == ("unknown_type", 3)
     for make in (
         lambda: PollingStrategy.offset(1 << 64),
         lambda: PollMessages(1, 1, 1, 1 << 32),

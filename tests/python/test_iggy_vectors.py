@@ -65,7 +65,7 @@ DIFFERENCES = {
     ("iggy_seed_malformed", "panic"): 66,
     # Bytes that are no headers at all are no headers to the crate, with a line in its log; here they are an error.
     ("iggy_tlv_malformed", "passed over"): 157,
-    # Kinds without a name pass; the crate refuses them. View: strict_kinds=True.
+    # Kinds without a name pass; the crate refuses them. View: strict_types=True.
     ("iggy_tlv_malformed", "unknown kind"): 14,
     # The crate does not look at what JSON brings. View: from_json(validate=False).
     ("iggy_seed_json", "not validated"): 4,
@@ -226,7 +226,7 @@ def check_decode(line: Line) -> str | None:
         refused(line, lambda: HeaderMap.from_bytes(data, format))
         return "panic" if "panic" in expect else "passed over"
     if format == "iggy" and expect["error"]["code"] == 4040:
-        refused(line, lambda: HeaderMap.from_bytes(data, format, strict_kinds=True), expect["error"])
+        refused(line, lambda: HeaderMap.from_bytes(data, format, strict_types=True), expect["error"])
         assert not all(field.kind.is_named for item in HeaderMap.from_bytes(data, format).items() for field in item)
         return "unknown kind"
     refused(line, lambda: HeaderMap.from_bytes(data, format), expect["error"])

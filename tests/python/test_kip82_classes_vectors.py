@@ -12,13 +12,13 @@ import pytest
 from letterhead.errors import DecodeError
 from letterhead.kip82 import ConsumerRecord, Headers, IntHeaders, MessageWrapper
 from letterhead.kip82.layouts import MESSAGES, Layout
+from vector_checks import in_our_words
 
 Line = dict[str, Any]
 
 
 def errors(line: Line) -> list[Line]:
-    found: list[Line] = line.get("errors", [line["error"]] if "error" in line else [])
-    return found
+    return [in_our_words(error) for error in line.get("errors", [line["error"]] if "error" in line else [])]
 
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -30,9 +30,9 @@ def again(data: bytes, layout: Layout) -> bytes:
     return record.forward("t").to_bytes(record.offset)
 
 
-def of_block(kind: type[Headers] | type[IntHeaders]) -> Callable[[bytes], bytes]:
+def of_block(cls: type[Headers] | type[IntHeaders]) -> Callable[[bytes], bytes]:
     # Headers made of headers do not have the bytes any more: they are written again.
-    return lambda data: kind(kind(data)).as_bytes()
+    return lambda data: cls(cls(data)).as_bytes()
 
 
 CLASSES: dict[str, Callable[[bytes], bytes]] = {

@@ -52,8 +52,8 @@ def test_every_put_of_the_draft_writes_its_code_and_its_bytes(name: str, value: 
     assert (typed.code, typed.value) == (code, value)
 
 
-def test_the_types_are_those_of_the_table_of_kinds() -> None:
-    codes = {row["kip82"]: row["name"] for row in _native.kinds() if row["kip82"] is not None}
+def test_the_types_are_those_of_the_table_of_types() -> None:
+    codes = {row["kip82"]: row["name"] for row in _native.types() if row["kip82"] is not None}
     assert codes == dict(enumerate(TYPES.values()))
 
 
@@ -126,7 +126,7 @@ def test_bytes_that_nobody_asks_are_handed_on_unread_even_damaged_ones() -> None
     ("block", "code", "byte", "text"),
     [
         ("000000", "truncated", 0, "kip82-typed: header 0: key length takes 4 bytes and 3 are left"),
-        ("00000001 61 00000002 0b 01", "unknown_kind", 9, "value kind code 11 is unknown"),
+        ("00000001 61 00000002 0b 01", "unknown_type", 9, "value type code 11 is unknown"),
         ("00000001 61 00000002 00 02", "bad_bool", 10, "2 is not a boolean: 0 or 1"),
         ("00000001 61 00000003 04 0001", "wrong_size", 10, "2 bytes where int32 takes 4"),
         ("00000001 ff 00000000", "key_not_utf8", 4, "key is not UTF-8"),
@@ -189,10 +189,10 @@ def test_keys_are_text_that_has_a_utf8_form() -> None:
         Headers().get(5)  # type: ignore[arg-type]
 
 
-def test_a_kind_that_the_draft_does_not_have_is_refused() -> None:
+def test_a_type_that_the_draft_does_not_have_is_refused() -> None:
     with pytest.raises(EncodeError, match="kip82-typed: the draft has no type for uint8") as caught:
         Headers().put("n", lh.UInt8(1))
-    assert caught.value.code == "unknown_kind"
+    assert caught.value.code == "unknown_type"
 
 
 def test_typed_holds_its_bits() -> None:
@@ -203,7 +203,7 @@ def test_typed_holds_its_bits() -> None:
     assert Typed("double", 0.0) != Typed("double", -0.0)
     assert repr(Typed("byte[]", b"\x01")) == "Typed('byte[]', b'\\x01')"
     assert pickle.loads(pickle.dumps(Typed("char", "x"))) == Typed("char", "x")
-    with pytest.raises(ValueError, match="unknown kind 'integer': did you mean 'int'"):
+    with pytest.raises(ValueError, match="unknown type 'integer': did you mean 'int'"):
         Typed("integer", 3)
 
 
@@ -241,7 +241,7 @@ def test_a_value_of_another_type_than_its_serializer_writes_is_refused() -> None
     read = Headers(headers.as_bytes(), serializers={"at": HeaderSerializer.of("long")})
     with pytest.raises(DecodeError, match="of the type string and the serializer of its key takes long") as caught:
         read.get_all("at")
-    assert caught.value.code == "wrong_kind"
+    assert caught.value.code == "wrong_type"
     assert caught.value.__notes__ == ["in a header with the key 'at'"]
 
 

@@ -265,9 +265,9 @@ def test_each_interceptor_writes_in_its_range_and_the_program_in_its_own(layout:
 class Counted(ProducerInterceptor):
     """Counts the hops in a short."""
 
-    def __init__(self, key: Any, kind: str = "short") -> None:
+    def __init__(self, key: Any, type: str = "short") -> None:
         self.key = key
-        self.serializers = {key: HeaderSerializer.of(kind)}
+        self.serializers = {key: HeaderSerializer.of(type)}
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         record.set_header(self.key, (record.get_header(self.key) or 0) + 1)

@@ -125,7 +125,7 @@ def test_append_time_is_that_of_the_log(path, monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [
-        ({"key": b"k", "headers": [("n", b"no kind")]}, lh.ConversionError, "kind"),
+        ({"key": b"k", "headers": [("n", b"no type")]}, lh.ConversionError, "type"),
         ({"key": b"k", "valeu": b"v"}, ValueError, "did you mean 'value'"),
         ({"key": "k"}, TypeError, "key must be bytes"),
         ({"key": b"k", "value": b"\x1f\x8b", "attributes": 1}, lh.EncodeError, "a compressed set is no message"),

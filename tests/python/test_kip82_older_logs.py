@@ -261,7 +261,7 @@ def test_every_version_is_served_what_it_can_read(path, layout, version):
     parts = [frame(4 * n, 4, layout, magic=n % 3, codec=CODECS[n // 3]) for n in range(12)]
     written_by_kafka(path, {0: b"".join(parts)})
     with MessageLog(
-        path, layout, on_loss="drop", kinds_out={"typed": "be", "int": "binary", "wrapper": None}[layout]
+        path, layout, on_loss="drop", types_out={"typed": "be", "int": "binary", "wrapper": None}[layout]
     ) as log:
         served = message_set(log, version)
         stored = list(log.scan())

@@ -32,12 +32,12 @@ from letterhead.kip82.layouts import MESSAGES, SETS
 from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of
 from log_samples import LAYOUTS, cells, sample, samples
 
-KINDS = (ProduceRequest, ProduceResponse, FetchRequest, FetchResponse)
+VALUE_TYPES = (ProduceRequest, ProduceResponse, FetchRequest, FetchResponse)
 
 
 @pytest.fixture
 def log(tmp_path):
-    with MessageLog(tmp_path / "orders-0", on_loss="drop", kinds_in="binary", kinds_out="be") as log:
+    with MessageLog(tmp_path / "orders-0", on_loss="drop", types_in="binary", types_out="be") as log:
         yield log
 
 
@@ -84,8 +84,8 @@ PARTS = {
 }
 
 
-def topics_of(kind) -> st.SearchStrategy:
-    of, fields = PARTS[kind]
+def topics_of(type) -> st.SearchStrategy:
+    of, fields = PARTS[type]
     part = st.builds(of, *fields)
     return st.lists(st.builds(Topic, TOPICS, st.lists(part, max_size=3).map(tuple)), max_size=3).map(tuple)
 
@@ -108,13 +108,13 @@ def theirs(made) -> bytes:
 
 
 @given(data=st.data(), version=st.sampled_from(VERSIONS))
-@pytest.mark.parametrize("kind", KINDS)
-def test_bytes_are_those_of_kafka(kind, version, data):
-    made = kind(version=version, topics=data.draw(topics_of(kind)))
+@pytest.mark.parametrize("type", VALUE_TYPES)
+def test_bytes_are_those_of_kafka(type, version, data):
+    made = type(version=version, topics=data.draw(topics_of(type)))
     written = made.encode()
     assert written == theirs(made)
-    read = kind.decode(written, version)
-    assert read == (without_lost(made) if kind is ProduceResponse else made)
+    read = type.decode(written, version)
+    assert read == (without_lost(made) if type is ProduceResponse else made)
     assert read.encode() == written
 
 
@@ -138,19 +138,19 @@ def test_bytes_written_out():
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_cut_anywhere_it_is_refused(kind, version):
-    of, fields = PARTS[kind]
+@pytest.mark.parametrize("type", VALUE_TYPES)
+def test_cut_anywhere_it_is_refused(type, version):
+    of, fields = PARTS[type]
     numbers = itertools.count(1)
     parts = tuple(of(*(b"abc" if "binary" in repr(field) else next(numbers) for field in fields)) for _ in range(2))
-    data = kind(version=version, topics=(Topic("orders", parts), Topic("x", ()))).encode()
+    data = type(version=version, topics=(Topic("orders", parts), Topic("x", ()))).encode()
     for cut in range(len(data)):
-        with pytest.raises(lh.DecodeError, match=f"{kind.NAME} {version}: ") as raised:
-            kind.decode(data[:cut], version)
+        with pytest.raises(lh.DecodeError, match=f"{type.NAME} {version}: ") as raised:
+            type.decode(data[:cut], version)
         assert raised.value.code in ("truncated", "count_too_large")
         assert raised.value.byte_offset <= cut
     with pytest.raises(lh.DecodeError, match=rf"1 bytes are left after the last field \(byte {len(data)}\)"):
-        kind.decode(data + b"\0", version)
+        type.decode(data + b"\0", version)
 
 
 @pytest.mark.parametrize(
@@ -175,10 +175,10 @@ def test_lengths_and_counts_are_not_believed(data, code, text):
 
 
 @given(data=st.binary(max_size=200), version=st.sampled_from(VERSIONS))
-@pytest.mark.parametrize("kind", KINDS)
-def test_any_bytes_are_read_or_refused(kind, data, version):
+@pytest.mark.parametrize("type", VALUE_TYPES)
+def test_any_bytes_are_read_or_refused(type, data, version):
     try:
-        read = kind.decode(data, version)
+        read = type.decode(data, version)
     except lh.DecodeError:
         return
     assert read.encode() == data
@@ -290,7 +290,7 @@ def test_between_the_layouts(tmp_path):
         assert part.error_code == ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
         with pytest.raises(RequestError, match="orders-0: UNSUPPORTED_FOR_MESSAGE_FORMAT: kip82-message-int: header 0"):
             list(log.fetch(FetchRequest.of("orders", 0, 0, version=3)).messages())
-    with log_of(tmp_path, "typed", on_loss="drop", kinds_out="be") as log:
+    with log_of(tmp_path, "typed", on_loss="drop", types_out="be") as log:
         first, second = fetched(log, 3).messages()
         assert first.headers == lh.Headers([(12, b"x")])
         assert (second.headers, second.value, second.tombstone) == (lh.Headers([(12, b"x")]), None, True)
@@ -300,17 +300,17 @@ def test_between_the_layouts(tmp_path):
         with pytest.raises(RequestError, match="UNSUPPORTED_FOR_MESSAGE_FORMAT: kip82-message: header 0"):
             response.raise_for_error()
         assert log.next_offset == 2
-    with log_of(tmp_path, "typed", on_loss="drop", kinds_in="binary") as log:
+    with log_of(tmp_path, "typed", on_loss="drop", types_in="binary") as log:
         produced(log, ProduceRequest.of("orders", 0, sent, version=3)).raise_for_error()
         assert [message.headers for message in log.scan(2)] == [lh.Headers([("5", lh.Binary(b"z"))])]
 
 
-def test_kinds_that_make_no_sense_are_refused_before_a_request_meets_them(tmp_path):
-    with pytest.raises(ValueError, match="kip82-message has kinds"):
-        log_of(tmp_path, "typed", kinds_in="be")
-    with pytest.raises(ValueError, match="kinds"):
-        log_of(tmp_path, "int", kinds_out="text")
-    log_of(tmp_path, "typed", kinds_in="binary", kinds_out="text").close()
+def test_types_that_make_no_sense_are_refused_before_a_request_meets_them(tmp_path):
+    with pytest.raises(ValueError, match="kip82-message has types"):
+        log_of(tmp_path, "typed", types_in="be")
+    with pytest.raises(ValueError, match="types"):
+        log_of(tmp_path, "int", types_out="text")
+    log_of(tmp_path, "typed", types_in="binary", types_out="text").close()
 
 
 def test_integer_keys_go_into_the_wrapper_and_back(tmp_path):

@@ -32,7 +32,7 @@ def test_what_is_written_is_read_back_and_passes_the_strict_reader(format: str, 
     given = data.draw(strategies.messages(format))
     written = lh.encode(values(given), format)
     assert written is not None
-    assert lh.validate(written, format, strict_kinds=False) == []
+    assert lh.validate(written, format, strict_types=False) == []
     read = lh.decode(written, format)
     assert without_derived(plain(read)) == without_derived(given)
     assert lh.encode(read, format) == written
@@ -51,9 +51,9 @@ def without_derived(message: Any) -> Any:
 @given(st.data())
 def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject) -> None:
     given = data.draw(strategies.loose_messages(format, strategies.loose_headers()))
-    kinds: Any = "binary" if FORMATS[format].traits.kinds else data.draw(st.sampled_from(["be", "le", "text"]))
+    types: Any = "binary" if FORMATS[format].traits.types else data.draw(st.sampled_from(["be", "le", "text"]))
     try:
-        written = lh.encode(values(given), format, on_loss="drop", kinds=kinds)
+        written = lh.encode(values(given), format, on_loss="drop", types=types)
     except HeaderError:
         return
     if written is not None:
@@ -65,7 +65,7 @@ def test_what_the_reader_refuses_is_not_written(format: str, data: st.DataObject
 @given(st.data())
 def test_what_the_strict_reader_takes_the_lenient_one_takes_too(format: str, data: st.DataObject) -> None:
     cell = data.draw(strategies.cells(format)) or b""
-    for strict, lenient in (({}, {"lenient": True}), ({"strict_kinds": True}, {})):
+    for strict, lenient in (({}, {"lenient": True}), ({"strict_types": True}, {})):
         if not lh.validate(cell, format, **strict):
             assert lh.decode(cell, format, **lenient) == lh.decode(cell, format, **strict)
 

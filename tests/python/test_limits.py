@@ -49,7 +49,7 @@ def headers_of(format: str, count: int = HEADERS) -> list[tuple[Any, str | None,
     """Make headers that a format has."""
     traits = FORMATS[format].traits
     return [
-        (n if traits.keys == "int" else f"k{n}", None if traits.kinds is None else "binary", b"v") for n in range(count)
+        (n if traits.keys == "int" else f"k{n}", None if traits.types is None else "binary", b"v") for n in range(count)
     ]
 
 
@@ -98,13 +98,13 @@ def read(cell: bytes, format: str, limits: Limits | None) -> list[Callable[[], A
     return [
         lambda: ops.decode(cell, format, limits=limits),
         lambda: lh.decode(cell, format, limits=limits),
-        lambda: lh.convert(cell, format, target="kafka", kinds="be", on_loss="drop", limits=limits),
-        lambda: ops.convert(cell, format, target="kafka", kinds="be", on_loss="drop", limits=limits),
+        lambda: lh.convert(cell, format, target="kafka", types="be", on_loss="drop", limits=limits),
+        lambda: ops.convert(cell, format, target="kafka", types="be", on_loss="drop", limits=limits),
         lambda: ops.select(cell, format, wanted(format), limits=limits),
         lambda: lh.select(cell, format, wanted(format), limits=limits),
         lambda: lha.decode(column, format, limits=limits),
         lambda: lha.select(column, format, wanted(format), limits=limits),
-        lambda: lha.convert(column, format, target="kafka", kinds="be", on_loss="drop", limits=limits),
+        lambda: lha.convert(column, format, target="kafka", types="be", on_loss="drop", limits=limits),
     ]
 
 
@@ -238,10 +238,10 @@ def test_a_row_over_a_limit_is_as_any_bad_row(format: str, limits: Limits, error
         ),
         (
             lambda: lha.convert(
-                column, format, target="kafka", kinds="be", on_loss="drop", errors=errors, limits=limits
+                column, format, target="kafka", types="be", on_loss="drop", errors=errors, limits=limits
             ).to_pylist(),
             lambda: ops.convert_rows(
-                rows, format, target="kafka", kinds="be", on_loss="drop", errors=errors, limits=limits
+                rows, format, target="kafka", types="be", on_loss="drop", errors=errors, limits=limits
             ),
         ),
     ]
@@ -273,7 +273,7 @@ def test_a_row_over_a_limit_is_found_among_many(format: str, limited: str) -> No
             lha.decode(column, format, errors="column", limits=limits).field("error"),
             lha.select(column, format, wanted(format), errors="column", limits=limits).field("error"),
             lha.convert(
-                column, format, target="kafka", kinds="be", on_loss="drop", errors="column", limits=limits
+                column, format, target="kafka", types="be", on_loss="drop", errors="column", limits=limits
             ).field("error"),
             lha.validate(column, format, limits=limits),
         ):
@@ -702,7 +702,7 @@ def run(capfdbinary: Any, monkeypatch: Any) -> Any:
     [
         ["inspect", "-f", "kafka"],
         ["decode", "-f", "kafka"],
-        ["convert", "-f", "kafka", "--to", "iggy", "--kinds", "binary"],
+        ["convert", "-f", "kafka", "--to", "iggy", "--types", "binary"],
     ],
 )
 def test_the_commands_have_the_limits_as_options(command: list[str], run: Any) -> None:

@@ -36,11 +36,11 @@ from letterhead.state.rocksdb import (
     RocksDBWindowStore,
 )
 from letterhead.storage.database import StoredFamilies
-from letterhead.values import KINDS, of_message
+from letterhead.values import VALUE_TYPES, of_message
 from log_samples import samples as messages
 
 ENVELOPE = "streams-timestamped"
-COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 METHODS = [name for name in ("fork", "spawn", "forkserver") if name in multiprocessing.get_all_start_methods()]
 
 forking = pytest.mark.skipif("fork" not in METHODS, reason="this system does not fork")
@@ -232,8 +232,8 @@ def test_a_reader_is_not_read_after_a_fork(samples: Path, name: str) -> None:
         assert in_child(lambda: next(reader)) == READER
         assert in_child(reader.read_all) == READER
         # Through Arrow's stream the error arrives as Arrow has errors.
-        kind, error, text = in_child(lambda: pa.table(reader))
-        assert (kind, error) == ("raised", "ArrowInvalid")
+        type, error, text = in_child(lambda: pa.table(reader))
+        assert (type, error) == ("raised", "ArrowInvalid")
         assert READER[2] in text
         # A child that closes its own takes nothing away from the parent.
         assert in_child(reader.close) == ("gave", "None")
@@ -255,8 +255,8 @@ def test_a_reader_that_read_nothing_yet_is_not_read_after_a_fork_either(samples:
 @forking
 def test_an_arrow_stream_of_a_reader_is_not_read_after_a_fork(samples: Path) -> None:
     stream = pa.RecordBatchReader.from_stream(lh.read.segments(samples / "orders-0"))
-    kind, _, text = in_child(stream.read_next_batch)
-    assert kind == "raised"
+    type, _, text = in_child(stream.read_next_batch)
+    assert type == "raised"
     assert READER[2] in text
     assert stream.read_all().num_rows == 10000
 
@@ -320,8 +320,8 @@ def test_an_iterator_of_a_store_is_not_begun_after_a_fork(parent: Open) -> None:
 def test_a_log_is_not_used_after_a_fork(parent: Open, tmp_path: Path) -> None:
     with MessageLog(tmp_path / "orders-0", readonly=True) as readonly:
         for log in (parent.log, readonly):
-            kind, error, text = in_child(lambda log=log: next(log.scan()))
-            assert (kind, error) == ("raised", LogClosedError.__name__)
+            type, error, text = in_child(lambda log=log: next(log.scan()))
+            assert (type, error) == ("raised", LogClosedError.__name__)
             assert "was opened in another process: open it in this one" in text
             assert in_child(log.close) == ("gave", "None")
 
@@ -400,28 +400,28 @@ def sent() -> dict[str, Any]:
     block = lh.encode([("tenant", "acme"), ("note", None), ("route", ""), ("tenant", "b")], "kafka")
     typed = lh.encode([("retry", lh.Int32(3)), ("note", lh.String("x"))], "kip82-typed")
     many = lh.Headers([("n", lh.Int8(1)), (lh.Value("int16", 5), b"\x00"), (7, None)])
-    converted = lh.convert(typed, "kip82-typed", target="kafka", kinds="le", on_loss="report")
+    converted = lh.convert(typed, "kip82-typed", target="kafka", types="le", on_loss="report")
     made: dict[str, Any] = {
         "decoded headers": lh.decode(block, "kafka"),
         "asked headers": asked(lh.decode(block, "kafka")),
-        "headers of all kinds of keys": many,
+        "headers of all types of keys": many,
         "no headers": lh.Headers(),
         "frozen headers": many.frozen(),
         "header": many[1],
         "message": lh.Message(headers=many, timestamp=5, payload=None),
         "decoded envelope": lh.decode(lh.encode({"headers": [], "timestamp": 5, "payload": b"p"}, ENVELOPE), ENVELOPE),
         "field": lh.field("int32:le", key=lh.Int8(1), repeat="error", required=True),
-        "all": lh.All("string", key="route"),
+        "all": lh.field("array<string>", key="route"),
         "columns": dict(COLUMNS),
         "losses": converted.losses,
         "converted": converted,
         "fault": Fault("truncated", "too short", 57, 9, "amount", "amount_cents"),
         "a nan": of_message("float64", NAN),
-        "a value of a code without a name": lh.Value("kind-200", b"raw"),
-        "no value of its kind": of_message("int32", b"\x00"),
+        "a value of a code without a name": lh.Value("type-200", b"raw"),
+        "no value of its type": of_message("int32", b"\x00"),
     }
-    for kind in KINDS:
-        made[f"a value of {kind}"] = a_value(kind)
+    for type in VALUE_TYPES:
+        made[f"a value of {type}"] = a_value(type)
     for cls in (lh.HeaderError, lh.DecodeError, lh.EncodeError, lh.ConversionError):
         made[cls.__name__] = cls("too short", format="kafka", code="truncated", **PLACE)
         made[f"{cls.__name__} without a place"] = cls("too short", format=None, code="truncated")
@@ -434,18 +434,18 @@ def asked(headers: Any) -> Any:
     return headers
 
 
-def a_value(kind: str) -> lh.Value:
-    match kind:
+def a_value(type: str) -> lh.Value:
+    match type:
         case "bool":
-            return lh.Value(kind, True)
+            return lh.Value(type, True)
         case "string":
-            return lh.Value(kind, "é")
+            return lh.Value(type, "é")
         case "char":
-            return lh.Value(kind, "x")
+            return lh.Value(type, "x")
         case "binary":
-            return lh.Value(kind, b"\x00\xff")
+            return lh.Value(type, b"\x00\xff")
         case _:
-            return lh.Value(kind, 1.5 if kind.startswith("float") else 100)
+            return lh.Value(type, 1.5 if type.startswith("float") else 100)
 
 
 def check_arrived(one: Any, other: Any) -> None:
@@ -458,9 +458,9 @@ def check_arrived(one: Any, other: Any) -> None:
     if type(one).__hash__ is not None and not isinstance(one, lh.Losses | lh.Converted):
         assert hash(one) == hash(other)
     if isinstance(one, lh.Value):
-        assert (one.kind, one.bits) == (other.kind, other.bits)
+        assert (one.type, one.bits) == (other.type, other.bits)
     if isinstance(one, lh.Losses):
-        assert one.kinds == other.kinds == {"retry": "int32:le", "note": "string"}
+        assert one.types == other.types == {"retry": "int32:le", "note": "string"}
     if isinstance(one, lh.Converted):
         check_arrived(one.losses, other.losses)
 
@@ -530,7 +530,7 @@ def transforms() -> dict[str, Any]:
     return {
         "decode": lhs.decode_headers("value", ENVELOPE, keep=["key"], errors="column"),
         "select": lhs.select_headers("value", ENVELOPE, COLUMNS, keep=[]),
-        "encode": lhs.encode_headers("headers", "iggy", kinds={"retry": "int32"}, on_loss="report"),
+        "encode": lhs.encode_headers("headers", "iggy", types={"retry": "int32"}, on_loss="report"),
         "convert": lhs.convert_headers("value", ENVELOPE, target="streams", on_loss="drop"),
         "messages": lhs.explode_batches("value", "record-batch", headers={"tenant": "string"}),
     }

@@ -221,20 +221,20 @@ def test_a_null_key_is_refused_and_named() -> None:
         (lh.Float32(math.nan), None, None, "NaN"),
         (lh.String("é"), "c3a9", "c3a9", "é"),
         (lh.Binary(b"\1\2"), "0102", "0102", "\1\2"),
-        (lh.Value("kind-200", b"\1\2"), "0102", "0102", "\1\2"),
+        (lh.Value("type-200", b"\1\2"), "0102", "0102", "\1\2"),
     ],
 )
 def test_a_typed_value_is_written_as_asked(value: lh.Value, be: str | None, le: str | None, text: str) -> None:
-    for kinds, wanted in (("be", be), ("le", le), ("text", text.encode().hex())):
+    for spelling, wanted in (("be", be), ("le", le), ("text", text.encode().hex())):
         if wanted is not None:
-            assert types.untyped(value.kind, value.bits, kinds).hex() == wanted
+            assert types.untyped(value.type, value.bits, spelling).hex() == wanted
 
 
 def test_a_typed_value_is_a_loss_where_nobody_said_how_to_write_it() -> None:
     headers = [("a", "int32", lh.Int32(3).bits), ("b", None, b"x"), ("c", "int32", None)]
     with pytest.raises(ConversionError) as caught:
         ops.encode(headers, "kafka")
-    assert (caught.value.code, caught.value.header, caught.value.key) == ("kind_not_carried", 0, "a")
+    assert (caught.value.code, caught.value.header, caught.value.key) == ("type_not_carried", 0, "a")
     dropped = ops.encode(headers, "kafka", on_loss="drop")
     assert dropped is not None
     assert ops.decode(dropped, "kafka") == [("b", None, b"x"), ("c", None, None)]
@@ -242,7 +242,7 @@ def test_a_typed_value_is_a_loss_where_nobody_said_how_to_write_it() -> None:
 
 def test_half_of_a_surrogate_pair_has_no_text() -> None:
     with pytest.raises(EncodeError) as caught:
-        ops.encode([("a", "char", b"\xd8\0")], "kafka", kinds="text")
+        ops.encode([("a", "char", b"\xd8\0")], "kafka", types="text")
     assert (caught.value.code, caught.value.header) == ("out_of_range", 0)
 
 
@@ -376,7 +376,7 @@ ROUTES = block("02610231", "02620232", "02610233", "026101")  # a=1 b=2 a=3 a=nu
         (lh.field("string", key="a", repeat="all"), ["1", "3", None]),
         (lh.field("string", key="b", repeat="error"), "2"),
         (lh.field("string", key="c"), None),
-        (lh.All("string", key="c"), []),
+        (lh.field("array<string>", key="c"), []),
     ],
 )
 def test_a_repeated_key_is_what_was_asked_for(asked: lh.Field, value: Any) -> None:
@@ -400,7 +400,7 @@ def test_only_the_value_asked_for_is_read() -> None:
 
 def test_one_bad_value_makes_a_list_null_and_each_is_told() -> None:
     data = block("026102ff", "02610231", "026102fe")
-    out = ops.select_rows([data], "kafka", {"a": lh.All("string")}, errors="column")
+    out = ops.select_rows([data], "kafka", {"a": "array<string>"}, errors="column")
     assert out["a"] == [None]
     assert places(out["error"][0]) == [("value_not_utf8", 4, 0, "a"), ("value_not_utf8", 12, 2, "a")]
 
@@ -421,7 +421,7 @@ def test_a_required_header_is_not_missed_where_the_block_broke() -> None:
 
 
 def test_a_null_list_is_a_message_without_headers_and_a_null_cell_is_no_message() -> None:
-    columns = {"a": lh.field("string", required=True), "b": lh.All("string")}
+    columns = {"a": lh.field("string", required=True), "b": "array<string>"}
     cell = ops.select_rows([None], "kafka", columns, errors="column")
     assert cell == {"a": [None], "b": [None], "error": [None]}
     column = ops.select_rows([None], "kafka", columns, errors="column", lists=True)
@@ -431,7 +431,12 @@ def test_a_null_list_is_a_message_without_headers_and_a_null_cell_is_no_message(
 
 def test_what_was_read_before_a_break_stays_in_the_column_policy_only() -> None:
     data = block("02610231", "03")
-    columns = {"a": "string", "b": "string", "all": lh.All("string", key="a"), "none": lh.All("string", key="c")}
+    columns = {
+        "a": "string",
+        "b": "string",
+        "all": lh.field("array<string>", key="a"),
+        "none": lh.field("array<string>", key="c"),
+    }
     kept = ops.select_rows([data], "kafka", columns, errors="column")
     # Half of a list would pass for a whole one.
     assert (kept["a"], kept["b"], kept["all"], kept["none"]) == (["1"], [None], [None], [None])
@@ -480,13 +485,13 @@ def test_null_makes_the_whole_cell_null() -> None:
 
 
 def test_a_typed_list_says_how_its_values_are_read() -> None:
-    row = [{"key": "a", "kind": "int32", "value": b"\0\0\0\3"}, {"key": "b", "kind": "binary", "value": bytes(16)}]
+    row = [{"key": "a", "type": "int32", "value": b"\0\0\0\3"}, {"key": "b", "type": "binary", "value": bytes(16)}]
     assert ops.select_rows([row], "kafka", {"a": "int32:le", "b": "uuid"}) == {
         "a": [3],
         "b": ["00000000-0000-0000-0000-000000000000"],
     }
     out = ops.select_rows([row], "kafka", {"a": "int64"}, errors="column")
-    assert places(out["error"][0]) == [("wrong_kind", None, 0, "a")]
+    assert places(out["error"][0]) == [("wrong_type", None, 0, "a")]
 
 
 # --- the table of formats --------------------------------------------------------------------------------------------

@@ -256,12 +256,15 @@ def test_a_broken_message_of_a_set_leaves_the_next_ones_readable() -> None:
 
 def test_headers_of_messages_are_selected_beside_the_fields_asked_for() -> None:
     cells = [kip82(0, headers=[("n", "int8", b"\1")]), None, kip82(5, headers=[("n", "bool", b"\1")]) + kip82(6)]
-    asked: dict[str, Any] = {"columns": ["offset", "row"], "headers": {"n": "int8", "all": lh.All("int8", key="n")}}
+    asked: dict[str, Any] = {
+        "columns": ["offset", "row"],
+        "headers": {"n": "int8", "all": lh.field("array<int8>", key="n")},
+    }
     read = ops.messages_rows(cells, "kip82-messages", errors="column", **asked)
     assert [list(message) for message in read] == [["offset", "row", "n", "all", "error"]] * 3
     assert [tuple(message.values())[:4] for message in read] == [(0, 0, 1, [1]), (5, 2, None, None), (6, 2, None, [])]
-    assert codes(read[1]["error"]) == ["wrong_kind", "wrong_kind"]
-    error = raised(lambda: ops.messages_rows(cells, "kip82-messages", **asked), DecodeError, "wrong_kind")
+    assert codes(read[1]["error"]) == ["wrong_type", "wrong_type"]
+    error = raised(lambda: ops.messages_rows(cells, "kip82-messages", **asked), DecodeError, "wrong_type")
     assert (error.row, error.header, error.column) == (2, 0, "n")
     with pytest.raises(ValueError, match="unknown column 'offest': did you mean 'offset'"):
         ops.messages_rows([], "kip82-messages", columns=["offest"])

@@ -12,14 +12,14 @@ import letterhead as lh
 from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, Fault
 from reference import keys, ops, types
 from reference.formats import FORMATS
-from reference.kinds import KINDS
+from reference.value_types import VALUE_TYPES
 from reference_cases import WRITTEN, headers_for, kip82, places, raised
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-NEEDS_A_KIND = (
-    'iggy values need a kind: pass kinds={"retry": "int32"} (--kind retry=int32) or kinds="binary" (--kinds binary)'
+NEEDS_A_TYPE = (
+    'iggy values need a type: pass types={"retry": "int32"} (--type retry=int32) or types="binary" (--types binary)'
 )
 
 
@@ -33,13 +33,13 @@ NEEDS_A_KIND = (
         (keys.given(lh.Float64(1.5)), "float64:1.5"),
         (keys.given(lh.String("a")), "a"),
         (keys.given(b"\0\xff"), "binary:00ff"),
-        (("kind-200", b"\1"), "kind-200:01"),
+        (("type-200", b"\1"), "type-200:01"),
         (("bool", b"\2"), "bool:02"),
         (("string", b"\xff"), "string:ff"),
         (("int32", b"\1"), "int32:01"),
     ],
 )
-def test_a_key_in_words_is_its_text_or_its_kind_and_bytes(key: keys.Key, text: str) -> None:
+def test_a_key_in_words_is_its_text_or_its_type_and_bytes(key: keys.Key, text: str) -> None:
     assert keys.spell(key) == text
 
 
@@ -82,10 +82,10 @@ def test_a_key_that_the_format_cannot_have_is_a_mistake(format: str, key: Any, m
         ops.select_rows([], format, {"out": lh.field("string", key=key)})
 
 
-def test_the_kind_on_the_wire_decides_how_a_value_is_read() -> None:
+def test_the_type_on_the_wire_decides_how_a_value_is_read() -> None:
     assert IGGY_KEYS is not None
     out = ops.select_rows([IGGY_KEYS], "iggy", {"a": lh.field("int8")}, errors="column")
-    assert places(out["error"][0]) == [("wrong_kind", 11, 0, "a")]
+    assert places(out["error"][0]) == [("wrong_type", 11, 0, "a")]
     short = bytes.fromhex(
         "0100000061" + "06" + "03000000" + "010203"
     )  # an int32 of three bytes passes in the older one
@@ -98,11 +98,11 @@ def test_the_kind_on_the_wire_decides_how_a_value_is_read() -> None:
 
 def test_text_keys_are_given_or_refused() -> None:
     assert IGGY_KEYS is not None
-    error = raised(lambda: ops.decode(IGGY_KEYS, "iggy", text_keys=True), DecodeError, "wrong_kind")
+    error = raised(lambda: ops.decode(IGGY_KEYS, "iggy", text_keys=True), DecodeError, "wrong_type")
     assert str(error) == "iggy: header 1: the key is int32 and text keys were asked for"
     [row] = ops.decode_rows([IGGY_KEYS], "iggy", errors="column", text_keys=True)
     assert row["headers"] is None
-    assert [(fault.code, fault.header) for fault in row["error"]] == [("wrong_kind", 1), ("wrong_kind", 2)]
+    assert [(fault.code, fault.header) for fault in row["error"]] == [("wrong_type", 1), ("wrong_type", 2)]
     not_utf8 = ops.encode([(("string", b"\xff"), "bool", b"\1")], "iggy")
     assert not_utf8 is not None
     raised(lambda: ops.decode(not_utf8, "iggy", text_keys=True), DecodeError, "key_not_utf8")
@@ -112,25 +112,25 @@ def test_text_keys_are_given_or_refused() -> None:
 
 def test_headers_as_structs_have_the_fields_of_their_format() -> None:
     struct_row = [
-        {"key_kind": "int32", "key": b"\0\0\0\3", "kind": "bool", "value": b"\1"},
-        {"key_kind": "string", "key": b"a", "kind": "string", "value": b"x"},
+        {"key_type": "int32", "key": b"\0\0\0\3", "type": "bool", "value": b"\1"},
+        {"key_type": "string", "key": b"a", "type": "string", "value": b"x"},
     ]
     plain = [(("int32", b"\0\0\0\3"), "bool", b"\1"), ("a", "string", b"x")]
     assert ops.encode(struct_row, "iggy") == ops.encode(plain, "iggy")
     assert ops.select_rows([struct_row], "iggy", {"n": lh.field("bool", key=lh.Int32(3))}) == {"n": [True]}
-    for field, code in (("key", "null_key"), ("key_kind", "null_key")):
+    for field, code in (("key", "null_key"), ("key_type", "null_key")):
         raised(lambda field=field: ops.encode([{**struct_row[0], field: None}], "iggy"), EncodeError, code)
-    bad = {**struct_row[0], "key_kind": "nonsense"}
-    raised(lambda: ops.encode([bad], "iggy"), EncodeError, "unknown_kind")
-    assert ops.validate_rows([[bad]], "iggy") == [[Fault("unknown_kind", "unknown kind 'nonsense'", None, 0)]]
+    bad = {**struct_row[0], "key_type": "nonsense"}
+    raised(lambda: ops.encode([bad], "iggy"), EncodeError, "unknown_type")
+    assert ops.validate_rows([[bad]], "iggy") == [[Fault("unknown_type", "unknown type 'nonsense'", None, 0)]]
 
 
 # --- losses: the gate ------------------------------------------------------------------------------------------------
 
 
-def report(headers: list[Any], format: str, kinds: Any = None) -> tuple[Any, list[tuple[Any, ...]]]:
+def report(headers: list[Any], format: str, types: Any = None) -> tuple[Any, list[tuple[Any, ...]]]:
     """Write headers, and give what is read back and the losses."""
-    [row] = ops.encode_rows([headers], format, kinds=kinds, on_loss="report")
+    [row] = ops.encode_rows([headers], format, types=types, on_loss="report")
     return ops.decode(row["data"], format), [tuple(loss) for loss in row["losses"] or ()]
 
 
@@ -181,7 +181,7 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "format", "kinds", "value", "loss"),
+    ("header", "format", "types", "value", "loss"),
     [
         (("a", None, b""), "iggy", "binary", None, ("empty_value", "the value has no bytes", None, None)),
         (("a", None, bytes(256)), "iggy", "binary", None,
@@ -192,25 +192,25 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
          ("too_long", "key of 256 bytes is longer than 255", None, None)),
         (("a", "int32", None), "kip82-typed", None, (None, None), None),
         (("a", "int16", b"\1\2"), "kafka", "be", (None, b"\1\2"),
-         ("kind_not_carried", "the kind int16 is not carried", "int16", "big-endian")),
+         ("type_not_carried", "the type int16 is not carried", "int16", "big-endian")),
         (("a", "int16", b"\1\2"), "kafka", "le", (None, b"\2\1"),
-         ("kind_not_carried", "the kind int16 is not carried", "int16:le", "little-endian")),
+         ("type_not_carried", "the type int16 is not carried", "int16:le", "little-endian")),
         (("a", "int16", b"\1\2"), "kafka", "text", (None, b"258"),
-         ("kind_not_carried", "the kind int16 is not carried", "int16:text", "text")),
+         ("type_not_carried", "the type int16 is not carried", "int16:text", "text")),
         (("a", "string", b"x"), "kafka", "le", (None, b"x"),
-         ("kind_not_carried", "the kind string is not carried", "string", "as it is")),
-        (("a", "kind-200", b"x"), "kafka", "text", (None, b"x"),
-         ("kind_not_carried", "the kind kind-200 is not carried", "kind-200", "as it is")),
+         ("type_not_carried", "the type string is not carried", "string", "as it is")),
+        (("a", "type-200", b"x"), "kafka", "text", (None, b"x"),
+         ("type_not_carried", "the type type-200 is not carried", "type-200", "as it is")),
         (("a", "char", b"\0\xe9"), "iggy", None, ("string", b"\xc3\xa9"),
-         ("kind_not_carried", "the kind char is not carried", "char:text", "string")),
+         ("type_not_carried", "the type char is not carried", "char:text", "string")),
         (("a", "char", b"\xd8\0"), "iggy", None, None,
          ("out_of_range", "half of a surrogate pair is no character", None, None)),
         (("a", "uint16", b"\1\2"), "kip82-typed", None, ("binary", b"\1\2"),
-         ("kind_not_carried", "the kind uint16 is not carried", "uint16", "binary")),
-        (("a", "kind-200", b"x"), "iggy-2023", None, ("binary", b"x"),
-         ("kind_not_carried", "the kind kind-200 is not carried", "kind-200", "binary")),
-        (("a", "kind-200", b"x"), "iggy", None, ("kind-200", b"x"), None),
-        (("a", None, b"x"), "iggy", None, None, ("unknown_kind", NEEDS_A_KIND, None, None)),
+         ("type_not_carried", "the type uint16 is not carried", "uint16", "binary")),
+        (("a", "type-200", b"x"), "iggy-2023", None, ("binary", b"x"),
+         ("type_not_carried", "the type type-200 is not carried", "type-200", "binary")),
+        (("a", "type-200", b"x"), "iggy", None, ("type-200", b"x"), None),
+        (("a", None, b"x"), "iggy", None, None, ("unknown_type", NEEDS_A_TYPE, None, None)),
         (("a", None, b"x"), "kip82-typed", "binary", ("binary", b"x"), None),
         (("a", None, b"\2\1"), "kip82-typed", {"a": "int16:le"}, ("int16", b"\1\2"), None),
         (("a", None, b"258"), "iggy", {"a": "int16:text"}, ("int16", b"\1\2"), None),
@@ -218,12 +218,12 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
         (("a", "binary", b"\1\2"), "iggy", {"a": "int16"}, ("int16", b"\1\2"), None),
         (("a", "int16", b"\1\2"), "iggy", {"a": "int16:text"}, ("int16", b"\1\2"), None),
         (("a", "int16", b"\1\2"), "iggy", {"a": "int32"}, None,
-         ("wrong_kind", "the value is int16 and int32 was asked for", None, None)),
+         ("wrong_type", "the value is int16 and int32 was asked for", None, None)),
         (("a", None, b"x"), "iggy", {"a": "int16"}, None, ("wrong_size", "1 byte where int16 takes 2", None, None)),
         (("a", None, b"x"), "iggy", {"a": "int16:text"}, None,
          ("bad_text", "the text does not spell int16", None, None)),
         (("a", None, b"\xff"), "iggy", {"a": "string"}, None, ("value_not_utf8", "the value is not UTF-8", None, None)),
-        (("a", None, b"\1"), "iggy", {"a": "kind-200"}, ("kind-200", b"\1"), None),
+        (("a", None, b"\1"), "iggy", {"a": "type-200"}, ("type-200", b"\1"), None),
         (("a", None, b"1" + b"0" * 38), "iggy", {"a": "uint128:text"}, ("uint128", (10**38).to_bytes(16, "big")), None),
         (("a", None, b"1.5"), "iggy", {"a": "float32:text"}, ("float32", b"\x3f\xc0\0\0"), None),
         (("a", None, "é".encode()), "kip82-typed", {"a": "char:text"}, ("char", b"\0\xe9"), None),
@@ -231,10 +231,10 @@ def test_keys_of_every_form_become_typed_ones_without_a_loss() -> None:
         (("a", None, b"true"), "kip82-typed", {"a": "bool:text"}, ("bool", b"\1"), None),
     ],
 )  # fmt: skip
-def test_a_value_takes_the_kind_of_the_target(
-    header: Any, format: str, kinds: Any, value: Any, loss: tuple[Any, ...] | None
+def test_a_value_takes_the_type_of_the_target(
+    header: Any, format: str, types: Any, value: Any, loss: tuple[Any, ...] | None
 ) -> None:
-    read, losses = report([header], format, kinds)
+    read, losses = report([header], format, types)
     assert read == ([] if value is None else [("a", *value)])
     assert losses == ([] if loss is None else [(*loss[:2], 0, header[0], *loss[2:])])
 
@@ -256,30 +256,30 @@ def test_what_was_said_of_a_key_goes_by_the_times_it_stands_with_a_value() -> No
     headers = [("a", b"\1"), ("a", None), ("a", b"\0\2"), ("a", b"x")]
     read, losses = report(headers, "kip82-typed", {"a": ["int8", "int16"]})
     assert read == [("a", "int8", b"\1"), ("a", None, None), ("a", "int16", b"\0\2")]
-    assert [loss[0] for loss in losses] == ["unknown_kind"]
+    assert [loss[0] for loss in losses] == ["unknown_type"]
 
 
 @pytest.mark.parametrize(
-    ("format", "kinds", "message"),
+    ("format", "types", "message"),
     [
-        ("iggy", "be", 'kinds="be", "le" and "text" write values without their kinds, and iggy has kinds'),
+        ("iggy", "be", 'types="be", "le" and "text" write values without their types, and iggy has types'),
         ("kafka", "binary", "and kafka carries none"),
         ("kafka", {"a": "int32"}, "and kafka carries none"),
-        ("iggy", "nonsense", "unknown kinds 'nonsense'"),
-        ("iggy", {"a": "uuid"}, "unknown kind 'uuid'"),
+        ("iggy", "nonsense", "unknown types 'nonsense'"),
+        ("iggy", {"a": "uuid"}, "unknown type 'uuid'"),
         ("iggy", {"a": "int33"}, "unknown type 'int33'"),
     ],
 )
-def test_options_that_make_no_sense_for_the_target_are_mistakes(format: str, kinds: Any, message: str) -> None:
+def test_options_that_make_no_sense_for_the_target_are_mistakes(format: str, types: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        ops.encode([], format, kinds=kinds)
+        ops.encode([], format, types=types)
 
 
 def test_what_was_agreed_to_is_reported_and_not_raised() -> None:
     headers = [("a", "int16", b"\1\2")]
-    assert ops.encode(headers, "kafka", kinds="be") == ops.encode([("a", b"\1\2")], "kafka")
-    raised(lambda: ops.encode(headers, "kafka"), ConversionError, "kind_not_carried")
-    raised(lambda: ops.encode([(7, "int16", b"\1\2")], "kafka", kinds="be"), ConversionError, "key_not_carried")
+    assert ops.encode(headers, "kafka", types="be") == ops.encode([("a", b"\1\2")], "kafka")
+    raised(lambda: ops.encode(headers, "kafka"), ConversionError, "type_not_carried")
+    raised(lambda: ops.encode([(7, "int16", b"\1\2")], "kafka", types="be"), ConversionError, "key_not_carried")
 
 
 # --- convert ---------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ DRAFT = {
     "offset": 3, "magic": 2, "attributes": 8, "timestamp": 1500, "key": b"k", "headers": [("a", "string", b"1")],
     "value": b"p",
 }  # fmt: skip
-AGREED = ("kind_not_carried", "the kind string is not carried")
+AGREED = ("type_not_carried", "the type string is not carried")
 
 
 def lost(*names: str) -> list[tuple[str, str]]:
@@ -312,11 +312,11 @@ def lost(*names: str) -> list[tuple[str, str]]:
 
 
 def test_fields_find_their_counterpart_by_what_they_mean() -> None:
-    read, losses = into("streams-timestamped", IGGY, "iggy-message", kinds="be")
+    read, losses = into("streams-timestamped", IGGY, "iggy-message", types="be")
     assert read == STREAMS | {"headers": [("a", None, b"1")]}
     assert losses == [AGREED, *lost("id", "offset"), ("field_not_carried", "timestamp has parts of a millisecond"),
                       *lost("origin_timestamp")]  # fmt: skip
-    read, losses = into("iggy-message", STREAMS, "streams-timestamped", kinds={"a": "string"})
+    read, losses = into("iggy-message", STREAMS, "streams-timestamped", types={"a": "string"})
     nothing = {"checksum": 0, "id": bytes(16), "offset": 0, "timestamp": 1_500_000, "origin_timestamp": 0}
     assert (read, losses) == ({**IGGY, **nothing}, [])
     read, losses = into("iggy-message", DRAFT, "kip82-message")
@@ -381,7 +381,7 @@ def test_a_tombstone_is_copied_lost_or_no_news(value: bytes | None) -> None:
 
 def test_a_null_payload_is_no_cell_or_empty() -> None:
     deleted = {"offset": 0, "headers": [("a", "string", b"1")], "value": None, "timestamp": 0}
-    read, losses = into("streams-timestamped", deleted, "kip82-message", kinds="be")
+    read, losses = into("streams-timestamped", deleted, "kip82-message", types="be")
     assert read is None
     assert losses[-1] == ("null_not_carried", "the payload is null, so there is no cell for its headers (1)")
     read, losses = into("iggy-message-2023", deleted, "kip82-message")
@@ -401,14 +401,14 @@ def test_null_headers_are_none_unless_that_is_refused() -> None:
 
 def test_bits_that_are_no_value_are_a_loss_when_they_were_read() -> None:
     data = bytes.fromhex("0100000061" + "06" + "03000000" + "010203" + "0100000062" + "03" + "01000000" + "02")
-    for target, kinds, expected in (
+    for target, asked, expected in (
         ("iggy", None, ["wrong_size"]),
         ("kip82-typed", None, ["wrong_size", "bad_bool"]),
         ("kafka", "text", ["wrong_size", "bad_bool"]),
         ("kafka", "be", ["wrong_size", "bad_bool"]),
         ("iggy-2023", None, []),
     ):
-        made = ops.convert(data, "iggy-2023", target=target, kinds=kinds, on_loss="report")
+        made = ops.convert(data, "iggy-2023", target=target, types=asked, on_loss="report")
         assert isinstance(made, ops.Converted)
         assert [loss.code for loss in made.losses] == expected
 
@@ -416,11 +416,11 @@ def test_bits_that_are_no_value_are_a_loss_when_they_were_read() -> None:
 def test_a_bad_cell_follows_the_policy_and_a_loss_is_raised() -> None:
     good = ops.encode([("a", "int16", b"\1\2")], "iggy")
     rows = [good, None, b"\0"]
-    error = raised(lambda: ops.convert_rows(rows, "iggy", target="kafka", kinds="be"), DecodeError, "unknown_kind")
+    error = raised(lambda: ops.convert_rows(rows, "iggy", target="kafka", types="be"), DecodeError, "unknown_type")
     assert (error.format, error.row) == ("iggy", 2)
-    cells = ops.convert_rows(rows, "iggy", target="kafka", kinds="be", errors="null")
+    cells = ops.convert_rows(rows, "iggy", target="kafka", types="be", errors="null")
     assert cells == [ops.encode([("a", b"\1\2")], "kafka"), None, None]
-    made = ops.convert_rows(rows, "iggy", target="kafka", kinds="be", errors="column", on_loss="report")
+    made = ops.convert_rows(rows, "iggy", target="kafka", types="be", errors="column", on_loss="report")
     assert [list(row) for row in made] == [["data", "losses", "error"]] * 3
     assert [(row["losses"] is None, row["error"] is None) for row in made] == [
         (False, True),
@@ -428,7 +428,7 @@ def test_a_bad_cell_follows_the_policy_and_a_loss_is_raised() -> None:
         (True, False),
     ]
     error = raised(lambda: ops.convert_rows(rows, "iggy", target="kafka", errors="null"), ConversionError,
-                   "kind_not_carried")  # fmt: skip
+                   "type_not_carried")  # fmt: skip
     assert (error.format, error.row, error.header, error.key) == ("kafka", 0, 0, "a")
 
 
@@ -436,26 +436,26 @@ BETWEEN = [name for name in WRITTEN if FORMATS[name].envelope is None]
 
 
 @given(st.data(), st.sampled_from(BETWEEN), st.sampled_from(BETWEEN), st.sampled_from(["be", "le", "text"]))
-def test_what_convert_writes_is_read_and_kinds_come_back(
+def test_what_convert_writes_is_read_and_types_come_back(
     data: st.DataObject, format: str, target: str, spelling: str
 ) -> None:
     headers = data.draw(headers_for(format))
     source = ops.encode(headers, format)
     assert source is not None
-    untyped = FORMATS[target].traits.kinds is None
-    made = ops.convert(source, format, target=target, kinds=spelling if untyped else "binary", on_loss="report")
+    untyped = FORMATS[target].traits.types is None
+    made = ops.convert(source, format, target=target, types=spelling if untyped else "binary", on_loss="report")
     assert isinstance(made, ops.Converted)
     assert made.data is not None
     assert ops.validate(made.data, target) == []
     assert all(loss.code in CODES for loss in made.losses)
-    only_kinds = all(loss.code == "kind_not_carried" for loss in made.losses)
-    if not only_kinds or FORMATS[format].traits.kinds is None or FORMATS[format].traits.keys != "text":
+    only_types = all(loss.code == "type_not_carried" for loss in made.losses)
+    if not only_types or FORMATS[format].traits.types is None or FORMATS[format].traits.keys != "text":
         return
     if untyped:
-        kinds: Any = made.losses.kinds
+        types: Any = made.losses.types
     else:
-        kinds = made.losses.kinds or None
-    back = ops.convert(made.data, target, target=format, kinds=kinds, on_loss="drop")
+        types = made.losses.types or None
+    back = ops.convert(made.data, target, target=format, types=types, on_loss="drop")
     assert back is not None
     assert not isinstance(back, ops.Converted)
     # A NaN is spelled as one word, whatever its payload.
@@ -463,34 +463,34 @@ def test_what_convert_writes_is_read_and_kinds_come_back(
         assert ops.decode(back, format) == headers
 
 
-def test_kinds_handed_back_restore_a_key_that_stands_with_several() -> None:
+def test_types_handed_back_restore_a_key_that_stands_with_several() -> None:
     headers = [("a", "int32", b"\0\0\0\5"), ("a", None, None), ("a", "char", b"\0x"), ("b", "char", b"\0y")]
     source = ops.encode(headers, "kip82-typed")
     assert source is not None
-    for target, kinds, expected in (
+    for target, asked, expected in (
         ("kafka", "le", {"a": ["int32:le", "char:le"], "b": "char:le"}),
         ("kafka", "text", {"a": ["int32:text", "char:text"], "b": "char:text"}),
     ):
-        made = ops.convert(source, "kip82-typed", target=target, kinds=kinds, on_loss="report")
+        made = ops.convert(source, "kip82-typed", target=target, types=asked, on_loss="report")
         assert isinstance(made, ops.Converted)
-        assert made.losses.kinds == expected
+        assert made.losses.types == expected
         assert made.data is not None
-        assert ops.convert(made.data, target, target="kip82-typed", kinds=made.losses.kinds) == source
+        assert ops.convert(made.data, target, target="kip82-typed", types=made.losses.types) == source
     # Where only some of them lost it, the others are named as well, or the way back would ask them for it.
     without_null = ops.encode([headers[0], *headers[2:]], "kip82-typed")
     assert without_null is not None
     made = ops.convert(without_null, "kip82-typed", target="iggy", on_loss="report")
     assert isinstance(made, ops.Converted)
-    assert made.losses.kinds == {"a": ["int32", "char:text"], "b": "char:text"}
+    assert made.losses.types == {"a": ["int32", "char:text"], "b": "char:text"}
     assert made.data is not None
-    assert ops.convert(made.data, "iggy", target="kip82-typed", kinds=made.losses.kinds) == without_null
+    assert ops.convert(made.data, "iggy", target="kip82-typed", types=made.losses.types) == without_null
 
 
-@pytest.mark.parametrize("kind", [row.name for row in KINDS])
-def test_a_value_spelled_without_its_kind_is_read_back(kind: str) -> None:
-    width = next(row.width for row in KINDS if row.name == kind)
+@pytest.mark.parametrize("type", [row.name for row in VALUE_TYPES])
+def test_a_value_spelled_without_its_type_is_read_back(type: str) -> None:
+    width = next(row.width for row in VALUE_TYPES if row.name == type)
     bits = b"\0" * (width - 1) + b"\1" if width else b"a"
     for spelling in types.SUFFIXES if width else ("be",):
-        assert types.typed(kind, types.untyped(kind, bits, spelling), spelling) == bits
-    headers = [("a", kind, bits)]
-    assert ops.encode(headers, "kafka", kinds="be") is not None
+        assert types.typed(type, types.untyped(type, bits, spelling), spelling) == bits
+    headers = [("a", type, bits)]
+    assert ops.encode(headers, "kafka", types="be") is not None

@@ -23,7 +23,7 @@ from letterhead.errors import CODES, ConversionError, EncodeError, HeaderError
 from letterhead.results import Loss
 from reference import keys, ops
 from reference.formats import FORMATS
-from reference.kinds import turned
+from reference.value_types import turned
 from reference_cases import WRITTEN, Line, codes, id_bytes, kip82, messages_for, places, raised
 
 DIFFERENCES = {
@@ -32,9 +32,9 @@ DIFFERENCES = {
     ("iggy_tlv_malformed", "collapsed"): 2,
     # The crate panics; ours says what is wrong.
     ("iggy_seed_malformed", "panic"): 66,
-    # The crate takes kinds without a name where it checks the bytes, and refuses them where it makes a map of them.
-    ("iggy_tlv_malformed", "kind without a name"): 14,
-    # The crate takes values and keys of another size than their kind where it checks the bytes, and refuses them where
+    # The crate takes types without a name where it checks the bytes, and refuses them where it makes a map of them.
+    ("iggy_tlv_malformed", "type without a name"): 14,
+    # The crate takes values and keys of another size than their type where it checks the bytes, and refuses them where
     # it makes a map; ours refuses them in both.
     ("iggy_tlv_malformed", "wrong size"): 209,
     # The crate sorts what it writes; ours does so where it is asked.
@@ -46,10 +46,10 @@ DIFFERENCES = {
 IGGY_ERRORS = {
     "InvalidHeaderKey": {"empty_key", "too_long", "key_not_utf8", "wrong_size"},
     "InvalidHeaderValue": {"empty_value", "too_long", "wrong_size"},
-    "InvalidCommand": {"unknown_kind"},
+    "InvalidCommand": {"unknown_type"},
     "UnexpectedEof": {"truncated"},
     "length": {"empty_key", "empty_value", "too_long"},
-    "kind": {"unknown_kind"},
+    "type": {"unknown_type"},
     "odd number": {"truncated"},
 }
 """What the crates say is wrong, and our codes for it."""
@@ -74,18 +74,18 @@ def hex_or_none(digits: str | None) -> bytes | None:
 # --- Iggy's header blocks --------------------------------------------------------------------------------------------
 
 
-def kinded(field: Line) -> tuple[str, bytes]:
-    """Give a key or value of a vector as a kind and bits; vectors have them as they lie on the wire."""
-    kind = {"raw": "binary"}.get(field["kind"], field["kind"])
-    return kind, turned(kind, bytes.fromhex(field["hex"]))
+def typed(field: Line) -> tuple[str, bytes]:
+    """Give a key or value of a vector as a type and bits; vectors have them as they lie on the wire."""
+    type = {"raw": "binary"}.get(field["type"], field["type"])
+    return type, turned(type, bytes.fromhex(field["hex"]))
 
 
 def triples(entries: list[Line] | None) -> list[Any]:
-    return [(keys.plain(*kinded(entry["key"])), *kinded(entry["value"])) for entry in entries or ()]
+    return [(keys.plain(*typed(entry["key"])), *typed(entry["value"])) for entry in entries or ()]
 
 
 def last_of_each(headers: list[Any]) -> dict[Any, Any]:
-    return {key: (kind, bits) for key, kind, bits in headers}
+    return {key: (type, bits) for key, type, bits in headers}
 
 
 def test_every_seed_block_is_read_and_written_as_the_crate_does(vectors: Path) -> None:
@@ -106,7 +106,7 @@ def test_every_typed_block_is_read_and_written_as_the_crate_does(vectors: Path) 
         headers, unsorted = triples(line["entries"]), triples(line.get("input", line["entries"]))
         for format in ("iggy", "iggy-auto"):
             assert ops.decode(cell(line), format) == headers, line["id"]
-            assert ops.decode(cell(line), format, strict_kinds=True) == headers, line["id"]
+            assert ops.decode(cell(line), format, strict_types=True) == headers, line["id"]
         assert ops.encode(headers, "iggy") == cell(line), line["id"]
         assert ops.encode(unsorted, "iggy", canonical=True) == cell(line), line["id"]
         as_given = ops.encode(unsorted, "iggy")
@@ -137,11 +137,11 @@ def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
     found: Counter[str] = Counter()
     for line in lines(vectors, "iggy_tlv_malformed"):
         data, wire, expect = cell(line), line["expect_wire"], line["expect"]
-        faults, strict = ops.validate(data, "iggy"), ops.validate(data, "iggy", strict_kinds=True)
+        faults, strict = ops.validate(data, "iggy"), ops.validate(data, "iggy", strict_types=True)
         if "ok" not in wire:
             error = wire["wire_error"]
             text = error["text"]
-            what = next((what for what in ("odd number", "length", "kind") if what in text), error["variant"])
+            what = next((what for what in ("odd number", "length", "type") if what in text), error["variant"])
             assert faults[0].code in IGGY_ERRORS[what], line["id"]
             assert strict, line["id"]
         elif "ok" in expect:
@@ -151,8 +151,8 @@ def test_what_the_typed_crate_makes_of_bad_bytes_we_make_too(vectors: Path) -> N
             assert last_of_each(headers) == last_of_each(triples(expect["ok"])), line["id"]
         elif expect["error"]["name"].startswith("InvalidHeaderKind"):
             assert faults == [], line["id"]
-            assert strict[0].code == "unknown_kind", line["id"]
-            found["kind without a name"] += 1
+            assert strict[0].code == "unknown_type", line["id"]
+            found["type without a name"] += 1
         else:
             assert faults[0].code in IGGY_ERRORS[expect["error"]["name"]], line["id"]
             assert codes(faults)[0] == codes(strict)[0] == "wrong_size", line["id"]
@@ -373,7 +373,7 @@ KIP82 += ["messages_wrapper"]
 
 def plain_message(message: Line) -> Line:
     headers = message["headers"] and [
-        (header["key"], header["kind"], hex_or_none(header["value"])) for header in message["headers"]
+        (header["key"], header["type"], hex_or_none(header["value"])) for header in message["headers"]
     ]
     in_bytes = {name: hex_or_none(message[name]) for name in ("key", "value") if name in message}
     return {**message, **in_bytes, "headers": headers}

@@ -455,12 +455,12 @@ def test_fits_is_what_select_reads(shift):
             assert fits <= reads, name
 
 
-def test_kinds_on_the_wire_are_repeated_and_not_guessed():
+def test_types_on_the_wire_are_repeated_and_not_guessed():
     cells = [lh.encode([("n", lh.Int32(n)), ("m", lh.String("x") if n else lh.Int8(1))], "iggy") for n in range(9)]
     made = lha.scan(pa.array(cells), "iggy")
     [only] = made["n"].guesses
     assert (only.type, only.confidence, only.fits) == ("int32", "stated", 9)
-    assert only.evidence == "the kind beside all 9 values; 0 to 8"
+    assert only.evidence == "the type beside all 9 values; 0 to 8"
     assert [(guess.type, guess.fits) for guess in made["m"].guesses] == [("string", 8), ("int8", 1)]
     assert "stated, and so are int8: rows with those are errors; 1 of 9 values are none" in made.code()
 

@@ -125,7 +125,7 @@ def test_a_table_of_keys_then_evidence_then_code(run, written):
         "columns = {",
         '    "tenant": "string",  # likely',
         '    "retry": "int32",  # strong',
-        '    "route": lh.All("string"),  # tie with binary, int8',
+        '    "route": "array<string>",  # tie with binary, int8',
         "}",
         'headers = df.transform(lhs.select_headers("headers", "kafka", columns, errors="column"))',
     ]

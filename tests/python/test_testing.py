@@ -63,11 +63,11 @@ def test_what_goes_wrong_elsewhere_is_among_what_is_drawn() -> None:
         lambda headers: len(headers) == 0,
     ):
         assert what(find(drawn, what, settings=unshrunk))
-    kinds = [
-        find(testing.values("iggy"), lambda value, kind=kind: value.kind == kind, settings=unshrunk)
-        for kind in ("int8", "uint128")
+    types = [
+        find(testing.values("iggy"), lambda value, type=type: value.type == type, settings=unshrunk)
+        for type in ("int8", "uint128")
     ]
-    assert [value.kind for value in kinds] == ["int8", "uint128"]
+    assert [value.type for value in types] == ["int8", "uint128"]
 
 
 @pytest.mark.parametrize("strategy", [testing.headers, testing.keys, testing.values, testing.messages, testing.cells])
@@ -137,9 +137,9 @@ def test_it_passes_exactly_where_headers_are_equal(left: lh.Headers, right: lh.H
         ([("k", b"ab")], [("k", b"abc")], ["- 0  'k' = 'ab'", "+ 0  'k' = 'abc'",
                                            "header 0: the values differ from byte 2 on (2 and 3 bytes)"]),
         ([("k", lh.Int32(3))], [("k", b"\0\0\0\3")], ["- 0  'k' = int32:00000003", "+ 0  'k' = 00000003",
-                                                      "header 0: the kind is int32, and on the right no kind"]),
+                                                      "header 0: the type is int32, and on the right no type"]),
         ([("k", lh.Int32(3))], [("k", lh.UInt32(3))], ["- 0  'k' = int32:00000003", "+ 0  'k' = uint32:00000003",
-                                                       "header 0: the kind is int32, and on the right uint32"]),
+                                                       "header 0: the type is int32, and on the right uint32"]),
         ([("k", lh.Float64(0.0))], [("k", lh.Float64(-0.0))],
          ["- 0  'k' = float64:0000000000000000", "+ 0  'k' = float64:8000000000000000",
           "header 0: the values differ from byte 0 on"]),

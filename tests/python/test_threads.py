@@ -21,7 +21,7 @@ from letterhead import arrow as lha
 THREADS = 8
 ROUNDS = 4
 
-COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "retry": "int32", "amount_cents": "int64", "route": "array<string>"}
 ENVELOPE = "streams-timestamped"
 HEADERS = [("tenant", b"acme"), ("route", b"a"), ("note", None), ("route", b"b"), ("señal-📦", b"\x00\x01")]
 
@@ -85,7 +85,7 @@ def test_threads_on_the_same_arrays_get_the_same(stored: pa.ChunkedArray, blocks
         lambda: lha.validate(blocks, "kafka"),
         lambda: lha.decode(blocks, "kafka", errors="column"),
         lambda: lha.encode(lists, "kafka"),
-        lambda: lha.encode(lists, "iggy", kinds="binary", on_loss="drop"),
+        lambda: lha.encode(lists, "iggy", types="binary", on_loss="drop"),
         lambda: lha.convert(envelopes, ENVELOPE, target="streams", on_loss="drop"),
     ]
     once = [call() for call in calls]
@@ -108,7 +108,7 @@ def test_threads_get_the_same_errors(blocks: pa.Array) -> None:
         ("truncated", 0),
         ("truncated", 99),
         ("negative_length", None),
-        ("kind_not_carried", None),
+        ("type_not_carried", None),
     ]
     for results in in_threads(*calls):
         assert results == once
@@ -128,7 +128,7 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "decode": lambda blocks: lha.decode(blocks, "kafka"),
     "select": lambda blocks: lha.select(blocks, "kafka", COLUMNS),
     "validate": lambda blocks: lha.validate(blocks, "kafka"),
-    "convert": lambda blocks: lha.convert(blocks, "kafka", target="kip82-typed", kinds="binary"),
+    "convert": lambda blocks: lha.convert(blocks, "kafka", target="kip82-typed", types="binary"),
     "encode": lambda lists: lha.encode(lists, "kafka"),
 }
 

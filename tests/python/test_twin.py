@@ -21,7 +21,7 @@ from letterhead import arrow as lha
 from letterhead.conventions import amqp
 from letterhead.types import ORDERS, SELECT_TYPES, normalise
 from list_columns import list_column, list_rows
-from reference import kinds, ops
+from reference import ops, value_types
 from reference.formats import FORMATS
 from strategies import BATCHES, ONE, few
 
@@ -29,7 +29,7 @@ BYTES = [pa.binary(), pa.large_binary(), pa.binary_view()]
 DIALECTS: list[Any] = ["arrow", "spark"]
 
 layouts = strategies.layouts()
-read_options = st.fixed_dictionaries({"lenient": st.booleans(), "strict_kinds": st.booleans()})
+read_options = st.fixed_dictionaries({"lenient": st.booleans(), "strict_types": st.booleans()})
 errors_options: Any = st.sampled_from(["raise", "null", "column"])
 
 every_format = pytest.mark.parametrize("format", FORMATS)
@@ -54,7 +54,7 @@ def test_the_tables_of_formats_are_one() -> None:
             "layout": row.layout,
             "fields": list(row.fields),
             "keys": row.traits.keys,
-            "kinds": row.traits.kinds is not None,
+            "types": row.traits.types is not None,
             "nulls": row.traits.nulls,
             "part_len": (row.traits.lengths[0], row.traits.lengths[-1]),
             "is_target": row.batch is None and not row.traits.instead,
@@ -64,9 +64,9 @@ def test_the_tables_of_formats_are_one() -> None:
     assert _native.formats() == twin
 
 
-def test_the_tables_of_kinds_are_one() -> None:
-    native = {row["name"]: (row["name"], row["kip82"], row["iggy"], row["width"]) for row in _native.kinds()}
-    assert native == {row.name: tuple(row) for row in kinds.KINDS}
+def test_the_tables_of_types_are_one() -> None:
+    native = {row["name"]: (row["name"], row["kip82"], row["iggy"], row["width"]) for row in _native.types()}
+    assert native == {row.name: tuple(row) for row in value_types.VALUE_TYPES}
 
 
 def test_the_types_of_select_are_one() -> None:
@@ -141,7 +141,7 @@ EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:
 def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
     options: dict[str, Any] = {"errors": "column", "dialect": dialect}
-    columns = {"one": lh.field(type, key="a"), "all": lh.All(type, key="a")}
+    columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), "kafka", columns, **options)))
     assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, **options))
 
@@ -149,11 +149,11 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
 @pytest.mark.parametrize("type", amqp.READ_AS)
 @few
 @given(st.lists(strategies.amqp_values | st.none(), max_size=8), st.sampled_from(DIALECTS), st.booleans())
-def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, kinds: bool) -> None:
-    format = "kip82-typed" if kinds else "kafka"
-    rows = [ops.encode([("a", "binary", value) if kinds else ("a", None, value)], format) for value in values]
+def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, types: bool) -> None:
+    format = "kip82-typed" if types else "kafka"
+    rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
     options: dict[str, Any] = {"errors": "column", "dialect": dialect}
-    columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.All(f"{type}:amqp", key="a")}
+    columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), format, columns, **options)))
     assert native == outcome(lambda: ops.select_rows(rows, format, columns, **options))
 
@@ -175,7 +175,7 @@ WANTED = {
     "retry": "int32",
     "amount_cents": "int64",
     "weight_kg": "float64",
-    "route": lh.All("string"),
+    "route": "array<string>",
     "note": "string",
     "blob": "binary",
     "event": lh.field("string", key="ce_type"),
@@ -220,12 +220,12 @@ def test_a_real_topic_is_converted_alike_and_back(samples: Path, target: str) ->
     cells = lha.encode(headers, "kafka")
     rows = cells.to_pylist()
     given: Any = None if target == "kafka" else {**dict.fromkeys(keys_of(headers), "binary"), **TYPES}
-    options: dict[str, Any] = {"target": target, "kinds": given, "on_loss": "report"}
+    options: dict[str, Any] = {"target": target, "types": given, "on_loss": "report"}
     made = lha.convert(cells, "kafka", **options).to_pylist()
     assert same(losses_of(made)) == same(ops.convert_rows(rows, "kafka", **options))
     back = lha.convert(
         pa.array([row["data"] for row in made], pa.binary()), target, target="kafka",
-        kinds=None if target == "kafka" else "be",
+        types=None if target == "kafka" else "be",
     ).to_pylist()  # fmt: skip
     whole = [row["losses"] is None for row in made]
     assert sum(whole) > 400

@@ -16,7 +16,7 @@ from alike import outcome
 from implementations import messages, plain_key
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.results import Kinds, plain_kinds
+from letterhead.results import Types, plain_types
 from letterhead.values import of_message
 from list_columns import list_column, list_rows
 from reference import codecs, ops
@@ -30,20 +30,20 @@ layouts = strategies.layouts()
 
 @st.composite
 def write_options(draw: st.DrawFn, target: str, keys: list[Any]) -> dict[str, Any]:
-    """Draw what a writer may be told; of kinds, what makes sense for the target."""
+    """Draw what a writer may be told; of types, what makes sense for the target."""
     return {
-        "kinds": draw(strategies.kinds_for(target, keys)),
+        "types": draw(strategies.types_for(target, keys)),
         "on_loss": draw(on_loss_options),
         "null_headers": draw(null_headers_options),
         "canonical": draw(st.booleans()) and FORMATS[target].traits.canonical is not None,
     }
 
 
-def given_kinds(kinds: Any) -> Kinds | None:
-    """Give kinds of plain keys as a user does."""
-    if not isinstance(kinds, dict):
-        return kinds  # type: ignore[no-any-return]
-    return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in kinds.items()}
+def given_types(types: Any) -> Types | None:
+    """Give types of plain keys as a user does."""
+    if not isinstance(types, dict):
+        return types  # type: ignore[no-any-return]
+    return {of_message(*key) if isinstance(key, tuple) else key: type for key, type in types.items()}
 
 
 def keys_of(rows: Any) -> list[Any]:
@@ -53,11 +53,11 @@ def keys_of(rows: Any) -> list[Any]:
         for header in (row["headers"] if isinstance(row, dict) else row) or ():
             if isinstance(header, dict):
                 key = header["key"]
-                if "key_kind" in header:
-                    key = None if None in (key, header["key_kind"]) else ops.keys.plain(header["key_kind"], key)
+                if "key_type" in header:
+                    key = None if None in (key, header["key_type"]) else ops.keys.plain(header["key_type"], key)
             else:
                 key = header and header[0]
-            if key is not None and not (isinstance(key, tuple) and key[0] not in strategies.ALL_KINDS):
+            if key is not None and not (isinstance(key, tuple) and key[0] not in strategies.ALL_TYPES):
                 keys.append(key)
     return keys
 
@@ -83,7 +83,7 @@ def test_encode_lists(format: str, data: st.DataObject, typed: bool, layout: tup
     rows = data.draw(list_rows(format, typed=typed) | loose_rows(format) if typed else list_rows(format, typed=typed))
     options = data.draw(write_options(format, keys_of(rows)))
     column = list_column(rows, format, typed=typed, layout=layout)
-    told = {**options, "kinds": given_kinds(options["kinds"])}
+    told = {**options, "types": given_types(options["types"])}
     native = outcome(lambda: written(lha.encode(column, format, **told)))
     assert native == outcome(lambda: ops.encode_rows(rows, format, **options))
 
@@ -99,11 +99,11 @@ def loose_rows(draw: st.DrawFn, format: str) -> list[Any]:
 
 
 def struct(header: tuple[Any, ...], form: str) -> dict[str, Any]:
-    key, kind, value = header
+    key, type, value = header
     if form != "typed":
-        return {"key": key, "kind": kind, "value": value}
-    key_kind, bits = ops.keys.typed(key)
-    return {"key_kind": key_kind, "key": bits, "kind": kind, "value": value}
+        return {"key": key, "type": type, "value": value}
+    key_type, bits = ops.keys.typed(key)
+    return {"key_type": key_type, "key": bits, "type": type, "value": value}
 
 
 @pytest.mark.parametrize("format", ENVELOPES)
@@ -111,15 +111,15 @@ def struct(header: tuple[Any, ...], form: str) -> dict[str, Any]:
 @given(st.data(), layouts)
 def test_encode_message_formats(format: str, data: st.DataObject, layout: tuple[int, int | None]) -> None:
     form = FORMATS[format].traits.keys
-    has_kinds = FORMATS[format].traits.kinds is not None
+    has_types = FORMATS[format].traits.types is not None
     fitting = strategies.loose_headers().map(
-        lambda headers: [h for h in headers if ops.keys.is_of(h[0], form) and (has_kinds or h[1] is None)]
+        lambda headers: [h for h in headers if ops.keys.is_of(h[0], form) and (has_types or h[1] is None)]
     )
     one = strategies.messages(format) | strategies.loose_messages(format, strategies.headers(format) | fitting)
     rows: list[Any] = data.draw(st.lists(st.none() | one, max_size=4))
     options = data.draw(write_options(format, keys_of(filter(None, rows))))
     column = strategies.lay(messages(rows, format), layout)
-    told = {**options, "kinds": given_kinds(options["kinds"])}
+    told = {**options, "types": given_types(options["types"])}
     native = outcome(lambda: written(lha.encode(column, format, **told)))
     assert native == outcome(lambda: ops.encode_rows(rows, format, **options))
 
@@ -133,15 +133,15 @@ def test_encode_one_message(format: str, data: st.DataObject) -> None:
         message = data.draw(st.none() | st.just(message))
     options = data.draw(write_options(format, keys_of([message or []])))
     options["on_loss"] = "raise" if options["on_loss"] == "raise" else "drop"
-    told = {**options, "kinds": plain_kinds(given_kinds(options["kinds"]))}
+    told = {**options, "types": plain_types(given_types(options["types"]))}
     native = outcome(lambda: _native.encode(message, format, **told))
     assert native == outcome(lambda: ops.encode(message, format, **options))
 
 
 def test_a_sign_before_an_unsigned_number_is_read_alike_whatever_its_width() -> None:
-    for kind in ("uint8", "uint64", "uint128"):
+    for type in ("uint8", "uint64", "uint128"):
         for text in (b"-0", b"-1", b"0", str(2**128 - 1).encode(), str(2**128).encode()):
-            headers, options = [("a", None, text)], {"kinds": {"a": f"{kind}:text"}}
+            headers, options = [("a", None, text)], {"types": {"a": f"{type}:text"}}
             native = outcome(partial(lh.encode, [("a", text)], "iggy", **options))
             assert native == outcome(partial(ops.encode, headers, "iggy", **options))
 
@@ -182,10 +182,10 @@ def opened(data: bytes, format: str, codec: str) -> Any:
 def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) -> None:
     given = data.draw(set_messages(format))
     options = data.draw(write_options(strategies.MESSAGE_OF[format], keys_of(given)))
-    options = {name: options[name] for name in ("kinds", "null_headers")} | {"on_loss": "drop"}
+    options = {name: options[name] for name in ("types", "null_headers")} | {"on_loss": "drop"}
     if data.draw(st.booleans()):
         options["on_loss"] = "raise"
-    told = {**options, "kinds": plain_kinds(given_kinds(options["kinds"]))}
+    told = {**options, "types": plain_types(given_types(options["types"]))}
     native = outcome(lambda: opened(_native.batch(given, format, codec, **told), format, codec))
     assert native == outcome(lambda: opened(ops.batch(given, format, codec=codec, **options), format, codec))
     if isinstance(native, dict):
@@ -202,14 +202,14 @@ def test_a_set_is_written_alike(format: str, data: st.DataObject, codec: str) ->
 @few
 @given(st.data(), st.booleans(), st.booleans(), st.sampled_from(["raise", "null", "column"]), layouts)
 def test_convert_columns(
-    format: str, data: st.DataObject, lenient: bool, strict_kinds: bool, errors: Any, layout: tuple[int, int | None]
+    format: str, data: st.DataObject, lenient: bool, strict_types: bool, errors: Any, layout: tuple[int, int | None]
 ) -> None:
     target = data.draw(st.sampled_from(WRITTEN))
     rows = data.draw(st.lists(strategies.cells(format) | strategies.loose_cells(format), max_size=4))
     options = data.draw(write_options(target, keys_in(rows, format)))
     column = strategies.lay(pa.array(rows, pa.binary()), layout)
-    told = {**options, "kinds": given_kinds(options["kinds"])}
-    read: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds, "errors": errors}
+    told = {**options, "types": given_types(options["types"])}
+    read: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "errors": errors}
     native = outcome(lambda: written(lha.convert(column, format, target=target, **told, **read)))
     assert native == outcome(lambda: ops.convert_rows(rows, format, target=target, **options, **read))
 
@@ -217,22 +217,22 @@ def test_convert_columns(
 @pytest.mark.parametrize("format", ONE)
 @few
 @given(st.data(), st.booleans(), st.booleans())
-def test_convert_one_message(format: str, data: st.DataObject, lenient: bool, strict_kinds: bool) -> None:
+def test_convert_one_message(format: str, data: st.DataObject, lenient: bool, strict_types: bool) -> None:
     cell = data.draw(strategies.good_cells(format) | strategies.loose_cells(format) | strategies.mutated_cells(format))
-    read = {"lenient": lenient, "strict_kinds": strict_kinds}
+    read = {"lenient": lenient, "strict_types": strict_types}
     for target in WRITTEN:
         options = data.draw(write_options(target, keys_in([cell], format)))
-        told = {**options, "kinds": given_kinds(options["kinds"])}
+        told = {**options, "types": given_types(options["types"])}
         native = outcome(partial(converted, lh.convert, cell, format, target=target, **told, **read))
         assert native == outcome(partial(converted, ops.convert, cell, format, target=target, **options, **read))
 
 
 def converted(convert: Any, *given: Any, **options: Any) -> Any:
-    """Convert, and give a report with what gives values their kinds again."""
+    """Convert, and give a report with what gives values their types again."""
     made = convert(*given, **options)
     if options["on_loss"] != "report":
         return made
-    return {**made._asdict(), "kinds": {plain_key(key): kind for key, kind in made.losses.kinds.items()}}
+    return {**made._asdict(), "types": {plain_key(key): type for key, type in made.losses.types.items()}}
 
 
 def keys_in(rows: list[Any], format: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Values: a kind and bits, never a byte order."""
+"""Values: a type and bits, never a byte order."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import values
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.values import KINDS
-from reference import kinds, ops, types
+from letterhead.values import VALUE_TYPES
+from reference import ops, types, value_types
 
-INTEGERS = {name: width for name, width in KINDS.items() if width and "int" in name}
-UNNAMED = [f"kind-{code}" for code in (16, 99, 200, 255)]
-
-
-def sister(kind: str) -> type[lh.Value]:
-    return {name.lower(): getattr(values, name) for name in values.__all__}[kind]
+INTEGERS = {name: width for name, width in VALUE_TYPES.items() if width and "int" in name}
+UNNAMED = [f"type-{code}" for code in (16, 99, 200, 255)]
 
 
-def bits_of(kind: str) -> st.SearchStrategy[bytes]:
-    if kind == "bool":
+def sister(type: str) -> type[lh.Value]:
+    return {name.lower(): getattr(values, name) for name in values.__all__}[type]
+
+
+def bits_of(type: str) -> st.SearchStrategy[bytes]:
+    if type == "bool":
         return st.sampled_from([b"\0", b"\1"])
-    if kind == "string":
+    if type == "string":
         return st.text().map(str.encode)
-    width = KINDS.get(kind)
+    width = VALUE_TYPES.get(type)
     return st.binary() if width is None else st.binary(min_size=width, max_size=width)
 
 
-any_kind = st.sampled_from([*KINDS, *UNNAMED])
-any_value = any_kind.flatmap(lambda kind: st.builds(lh.Value.from_bits, st.just(kind), bits_of(kind)))
+any_type = st.sampled_from([*VALUE_TYPES, *UNNAMED])
+any_value = any_type.flatmap(lambda type: st.builds(lh.Value.from_bits, st.just(type), bits_of(type)))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_class(kind: str) -> None:
-    assert issubclass(sister(kind), lh.Value)
+@pytest.mark.parametrize("type", VALUE_TYPES)
+def test_every_type_has_a_class(type: str) -> None:
+    assert issubclass(sister(type), lh.Value)
 
 
-def test_kinds_and_the_twin_agree_on_names_and_widths() -> None:
-    assert {row.name: row.width for row in kinds.KINDS} == KINDS
-    assert all(kinds.is_kind(kind) for kind in [*KINDS, *UNNAMED])
+def test_types_and_the_twin_agree_on_names_and_widths() -> None:
+    assert {row.name: row.width for row in value_types.VALUE_TYPES} == VALUE_TYPES
+    assert all(value_types.is_type(type) for type in [*VALUE_TYPES, *UNNAMED])
 
 
 @pytest.mark.parametrize(
@@ -62,20 +62,20 @@ def test_kinds_and_the_twin_agree_on_names_and_widths() -> None:
         (lh.Char("é"), "Char('é')", b"\0\xe9"),
         (lh.String("é"), "String('é')", b"\xc3\xa9"),
         (lh.Binary(b"\0"), "Binary(b'\\x00')", b"\0"),
-        (lh.Value("kind-200", b"x"), "Value('kind-200', b'x')", b"x"),
+        (lh.Value("type-200", b"x"), "Value('type-200', b'x')", b"x"),
     ],
 )
-def test_a_value_shows_its_kind_and_keeps_its_bits(value: lh.Value, shown: str, bits: bytes) -> None:
+def test_a_value_shows_its_type_and_keeps_its_bits(value: lh.Value, shown: str, bits: bytes) -> None:
     assert repr(value) == shown
     assert value.bits == bits
-    assert lh.Value(value.kind, value.value) == value
+    assert lh.Value(value.type, value.value) == value
 
 
 @given(any_value)
 def test_bits_survive_everything(value: lh.Value) -> None:
     for other in (
-        lh.Value.from_bits(value.kind, value.bits),
-        lh.Value.from_bits(value.kind, bytearray(value.bits)),
+        lh.Value.from_bits(value.type, value.bits),
+        lh.Value.from_bits(value.type, bytearray(value.bits)),
         pickle.loads(pickle.dumps(value)),
         copy.deepcopy(value),
         copy.copy(value),
@@ -83,12 +83,12 @@ def test_bits_survive_everything(value: lh.Value) -> None:
         assert other == value
         assert hash(other) == hash(value)
         assert type(other) is type(value)
-        assert (other.kind, other.bits) == (value.kind, value.bits)
+        assert (other.type, other.bits) == (value.type, value.bits)
 
 
 @given(any_value, any_value)
-def test_values_are_equal_exactly_when_kind_and_bits_are(one: lh.Value, other: lh.Value) -> None:
-    assert (one == other) == ((one.kind, one.bits) == (other.kind, other.bits))
+def test_values_are_equal_exactly_when_type_and_bits_are(one: lh.Value, other: lh.Value) -> None:
+    assert (one == other) == ((one.type, one.bits) == (other.type, other.bits))
 
 
 def test_a_value_is_not_equal_to_what_it_holds() -> None:
@@ -114,20 +114,20 @@ def test_a_float_of_32_bits_is_the_nearest_one() -> None:
     assert lh.Float64(3) == lh.Float64(3.0)
 
 
-@pytest.mark.parametrize("kind", INTEGERS)
-def test_the_ends_of_every_integer_are_in_and_the_next_numbers_out(kind: str) -> None:
-    bits = 8 * INTEGERS[kind]
-    low, high = (0, 2**bits - 1) if kind.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+@pytest.mark.parametrize("type", INTEGERS)
+def test_the_ends_of_every_integer_are_in_and_the_next_numbers_out(type: str) -> None:
+    bits = 8 * INTEGERS[type]
+    low, high = (0, 2**bits - 1) if type.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     for number in (low, high):
-        assert sister(kind)(number).value == number  # type: ignore[call-arg,arg-type]
+        assert sister(type)(number).value == number  # type: ignore[call-arg,arg-type]
     for number in (low - 1, high + 1):
-        with pytest.raises(EncodeError, match=f"outside {kind}") as caught:
-            lh.Value(kind, number)
+        with pytest.raises(EncodeError, match=f"outside {type}") as caught:
+            lh.Value(type, number)
         assert caught.value.code == "out_of_range"
 
 
 @pytest.mark.parametrize(
-    ("kind", "value"),
+    ("type", "value"),
     [
         ("int32", "3"),
         ("int32", 3.0),
@@ -139,16 +139,16 @@ def test_the_ends_of_every_integer_are_in_and_the_next_numbers_out(kind: str) ->
         ("char", 97),
         ("string", b"a"),
         ("binary", "a"),
-        ("kind-200", "a"),
+        ("type-200", "a"),
     ],
 )
-def test_a_value_of_the_wrong_python_type_is_a_type_error(kind: str, value: object) -> None:
+def test_a_value_of_the_wrong_python_type_is_a_type_error(type: str, value: object) -> None:
     with pytest.raises(TypeError, match="not"):
-        lh.Value(kind, value)
+        lh.Value(type, value)
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "code"),
+    ("type", "value", "code"),
     [
         ("float32", 1e39, "out_of_range"),
         ("float64", 10**400, "out_of_range"),
@@ -158,15 +158,15 @@ def test_a_value_of_the_wrong_python_type_is_a_type_error(kind: str, value: obje
         ("string", "\ud800", "value_not_utf8"),
     ],
 )
-def test_a_value_that_does_not_fit_its_kind_is_refused(kind: str, value: object, code: str) -> None:
+def test_a_value_that_does_not_fit_its_type_is_refused(type: str, value: object, code: str) -> None:
     with pytest.raises(EncodeError) as caught:
-        lh.Value(kind, value)
+        lh.Value(type, value)
     assert caught.value.code == code
     assert caught.value.format is None
 
 
 @pytest.mark.parametrize(
-    ("kind", "bits", "code"),
+    ("type", "bits", "code"),
     [
         ("int32", b"\0\0\3", "wrong_size"),
         ("bool", b"\2", "bad_bool"),
@@ -175,9 +175,9 @@ def test_a_value_that_does_not_fit_its_kind_is_refused(kind: str, value: object,
         ("char", b"a", "wrong_size"),
     ],
 )
-def test_bits_that_are_no_value_of_their_kind_are_refused(kind: str, bits: bytes, code: str) -> None:
+def test_bits_that_are_no_value_of_their_type_are_refused(type: str, bits: bytes, code: str) -> None:
     with pytest.raises(EncodeError) as caught:
-        lh.Value.from_bits(kind, bits)
+        lh.Value.from_bits(type, bits)
     assert caught.value.code == code
 
 
@@ -189,20 +189,20 @@ def test_half_of_a_surrogate_pair_is_a_char_and_has_no_text() -> None:
         types.untyped("char", half.bits, "text")
 
 
-@pytest.mark.parametrize("kind", ["int23", "kind-0", "kind-15", "kind-256", "kind-016", "kind-x", "", "uuid", "Int32"])
-def test_a_kind_that_does_not_exist_is_a_value_error(kind: str) -> None:
-    with pytest.raises(ValueError, match="unknown kind"):
-        lh.Value(kind, b"")
+@pytest.mark.parametrize("type", ["int23", "type-0", "type-15", "type-256", "type-016", "type-x", "", "uuid", "Int32"])
+def test_a_type_that_does_not_exist_is_a_value_error(type: str) -> None:
+    with pytest.raises(ValueError, match="unknown type"):
+        lh.Value(type, b"")
 
 
-def test_a_misspelt_kind_gets_a_suggestion() -> None:
+def test_a_misspelt_type_gets_a_suggestion() -> None:
     with pytest.raises(ValueError, match="did you mean 'int32'"):
         lh.Value("itn32", 3)
 
 
 def test_values_do_not_change() -> None:
     value: Any = lh.Int32(3)
-    for name in ("kind", "bits", "value", "other"):
+    for name in ("type", "bits", "value", "other"):
         with pytest.raises(AttributeError):
             setattr(value, name, 1)
 
@@ -217,27 +217,27 @@ MISFITS: dict[str, tuple[str, str, bytes, str, str]] = {
     "a float of another size": ("iggy-2023", "float64", b"\1", "wrong_size", "Float64(<bits 01>)"),
     "a boolean of five bytes": ("iggy-2023", "bool", b"\1\2\3\4\5", "wrong_size", "Bool(<bits 0102030405>)"),
 }
-"""What some formats let pass: the format, the kind, the bits, and what is told to who reads the value."""
+"""What some formats let pass: the format, the type, the bits, and what is told to who reads the value."""
 
 
 @pytest.mark.parametrize("name", MISFITS)
 def test_bits_of_a_message_that_are_no_value_are_kept_and_told_when_they_are_read(name: str) -> None:
-    format, kind, bits, code, shown = MISFITS[name]
-    # As they lie in the message, most significant byte last where the kind has a width.
-    lie = bits[::-1] if KINDS[kind] else bits
-    cell = b"\1\0\0\0a" + bytes([next(row.iggy for row in kinds.KINDS if row.name == kind) or 0])
+    format, type, bits, code, shown = MISFITS[name]
+    # As they lie in the message, most significant byte last where the type has a width.
+    lie = bits[::-1] if VALUE_TYPES[type] else bits
+    cell = b"\1\0\0\0a" + bytes([next(row.iggy for row in value_types.VALUE_TYPES if row.name == type) or 0])
     cell = (b"\2" if format == "iggy" else b"") + cell + len(bits).to_bytes(4, "little") + lie
     read = lh.decode(cell, format)
     assert isinstance(read, lh.Headers)
     value = read["a"]
-    assert isinstance(value, sister(kind))
-    assert (value.kind, value.bits, repr(value)) == (kind, bits, shown)
+    assert isinstance(value, sister(type))
+    assert (value.type, value.bits, repr(value)) == (type, bits, shown)
     with pytest.raises(DecodeError) as caught:
         _ = value.value
     assert (caught.value.code, caught.value.format) == (code, None)
     assert lh.encode(read, format) == cell
     with pytest.raises(DecodeError) as in_select:
-        lh.select(cell, format, {"a": kind})
+        lh.select(cell, format, {"a": type})
     assert (in_select.value.code, in_select.value.key) == (code, "a")
 
 
@@ -264,19 +264,19 @@ def test_keys_of_a_message_that_are_no_value_are_keys_all_the_same(cell: str, ke
     assert lh.select(data, "iggy", asked) == {"a": True}
 
 
-def test_a_key_of_kind_string_that_is_no_text_is_found() -> None:
+def test_a_key_of_type_string_that_is_no_text_is_found() -> None:
     cell = bytes.fromhex("02" + "01000000" + "ff" + "03" + "01000000" + "01")
     key = values.of_message("string", b"\xff")
     assert lh.select(cell, "iggy", {"a": lh.field("bool", key=key)}) == {"a": True}
 
 
-@given(any_kind, st.binary(max_size=20))
-def test_any_bits_of_a_message_make_a_value_that_can_be_moved(kind: str, bits: bytes) -> None:
-    value = values.of_message(kind, bits)
+@given(any_type, st.binary(max_size=20))
+def test_any_bits_of_a_message_make_a_value_that_can_be_moved(type: str, bits: bytes) -> None:
+    value = values.of_message(type, bits)
     for other in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), copy.copy(value)):
-        assert (other, hash(other), type(other)) == (value, hash(value), type(value))
+        assert (other, hash(other), other.__class__) == (value, hash(value), value.__class__)
     try:
-        made = lh.Value.from_bits(kind, bits)
+        made = lh.Value.from_bits(type, bits)
     except EncodeError as error:
         with pytest.raises(DecodeError) as caught:
             _ = value.value

@@ -92,6 +92,12 @@ def check_file(vectors: Path, name: str, implementation: Implementation) -> None
     assert not failures, f"{len(failures)} of {len(lines)} lines:\n" + "\n".join(failures[:20])
 
 
+def in_our_words(error: Line) -> Line:
+    """Return an error of the vectors, which say kind, with our word for it."""
+    said = {name: error[name].replace("kind", "type") for name in ("code", "message") if name in error}
+    return {**error, **said}
+
+
 def read_lines(vectors: Path, name: str) -> list[Line]:
     """Read one of the files."""
     return [json.loads(line) for line in (vectors / f"{name}.jsonl").read_text().splitlines()]
@@ -124,7 +130,7 @@ def refusal(implementation: Implementation, data: bytes, format: str, *, lenient
 def check_varint(implementation: Implementation, line: Line) -> None:
     """A varint of 32 bits is a count that stands alone, or the length of a key."""
     if line["kind"] != "varint":
-        return  # the other kinds stand in no header: they are checked where they are read and written
+        return  # the other kinds of number stand in no header: they are checked where they are read and written
     if "hex" in line:
         _check_varint_written(implementation, int(line["value"]), bytes.fromhex(line["hex"]))
         data, value, lost = bytes.fromhex(line["hex"]), int(line["value"]), False

@@ -7,6 +7,6 @@ Rust core, and is used by tests, benchmarks and fuzzing only. Entry points are t
 * ``blocks/``, ``envelopes/`` and ``batches/`` hold one layout a file;
 * :mod:`reference.ops` holds the operations, for one message and for a list of rows;
 * :mod:`reference.losses` says what a target can carry of headers, :mod:`reference.convert` what of fields;
-* :mod:`reference.types` parses values, :mod:`reference.kinds` lists types, :mod:`reference.keys` the forms of keys;
+* :mod:`reference.types` parses values, :mod:`reference.value_types` lists types, :mod:`reference.keys` the forms of keys;
 * :mod:`reference.codecs`, :mod:`reference.crc32c` and :mod:`reference.xxh3` are what batches need.
 """

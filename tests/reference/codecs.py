@@ -224,8 +224,8 @@ def _snappy_block(data: bytes, content: _Content) -> None:
             case 1:
                 distance = tag >> 5 << 8 | block.little(1)
                 _copy(made, distance, 4 + (tag >> 2 & 7), block.corrupt)
-            case kind:
-                _copy(made, block.little(2 if kind == 2 else 4), size, block.corrupt)
+            case type:
+                _copy(made, block.little(2 if type == 2 else 4), size, block.corrupt)
         if len(made) > announced:
             raise content.corrupt(_BLOCK_IS_WRONG)
     if len(made) != announced:

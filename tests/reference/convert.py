@@ -26,7 +26,7 @@ from letterhead.limits import Limits
 from letterhead.results import Loss
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, target
-from reference.losses import KindsGiven, Ledger, Losses
+from reference.losses import Ledger, Losses, TypesGiven
 from reference.reading import ERRORS, raise_first, read_cell
 from reference.walk import Fields
 from reference.writing import NO_MESSAGE, Report, Writer
@@ -63,16 +63,16 @@ def convert(
     *,
     target: str,
     on_loss: str = "raise",
-    kinds: KindsGiven = None,
+    types: TypesGiven = None,
     null_headers: str = "empty",
     canonical: bool = False,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> bytes | Converted | None:
     """Write one message in another format; with ``on_loss="report"`` also say what was lost."""
-    source, writer = _pair(format, target, on_loss=on_loss, kinds=kinds, null_headers=null_headers, canonical=canonical)
-    report, faulty, error = _convert(data, source, writer, ReadOptions(lenient, strict_kinds).within(limits))
+    source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
+    report, faulty, error = _convert(data, source, writer, ReadOptions(lenient, strict_types).within(limits))
     raise_first(report.faults, faulty, error=error)
     return Converted(report.data, report.losses) if on_loss == "report" else report.data
 
@@ -83,12 +83,12 @@ def convert_rows(
     *,
     target: str,
     on_loss: str = "raise",
-    kinds: KindsGiven = None,
+    types: TypesGiven = None,
     null_headers: str = "empty",
     canonical: bool = False,
     errors: str = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> list[Any]:
     """Write every row in another format; a null row is no message.
@@ -97,8 +97,8 @@ def convert_rows(
     that were asked for, each null where there are none. Losses are raised whatever ``errors`` says.
     """
     check_name("errors", errors, ERRORS)
-    source, writer = _pair(format, target, on_loss=on_loss, kinds=kinds, null_headers=null_headers, canonical=canonical)
-    options = ReadOptions(lenient, strict_kinds).within(limits)
+    source, writer = _pair(format, target, on_loss=on_loss, types=types, null_headers=null_headers, canonical=canonical)
+    options = ReadOptions(lenient, strict_types).within(limits)
     out: list[Any] = []
     for number, cell in enumerate(rows):
         nothing = NO_MESSAGE, source, DecodeError

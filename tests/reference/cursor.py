@@ -23,8 +23,8 @@ class ReadOptions(NamedTuple):
     ----------
     lenient : bool
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool
-        Refuse kind codes that have no name where the format lets them pass.
+    strict_types : bool
+        Refuse type codes that have no name where the format lets them pass.
     text_keys : bool
         Refuse keys that are no text where the format has typed ones.
     max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes : int
@@ -32,7 +32,7 @@ class ReadOptions(NamedTuple):
     """
 
     lenient: bool = False
-    strict_kinds: bool = False
+    strict_types: bool = False
     text_keys: bool = False
     max_message_bytes: int = MESSAGE_BYTES
     max_headers: int = HEADERS

@@ -19,8 +19,8 @@ from reference.envelopes import (
     streams,
     streams_timestamped,
 )
-from reference.kinds import IGGY, IGGY_NAMED, KIP82
 from reference.parts import MAX_LEN
+from reference.value_types import IGGY, IGGY_NAMED, KIP82
 from reference.walk import Batch, Block, Envelope, Outgoing
 
 
@@ -31,14 +31,14 @@ class Traits(NamedTuple):
     ----------
     keys : {"text", "int", "typed"}
         The form of the keys.
-    kinds : mapping of int to str, or None
-        The kinds of values by their codes; ``None`` where values have none.
+    types : mapping of int to str, or None
+        The types of values by their codes; ``None`` where values have none.
     nulls : bool
         A value can be null.
     lengths : range
         The bytes that a key or a value can have.
     checks : {"nothing", "size", "value"}
-        How closely the reader looks at a value that has a kind.
+        How closely the reader looks at a value that has a type.
     canonical : callable, optional
         What headers are sorted by in the one order that the format has for them.
     instead : tuple of str
@@ -46,7 +46,7 @@ class Traits(NamedTuple):
     """
 
     keys: str = "text"
-    kinds: Mapping[int, str] | None = None
+    types: Mapping[int, str] | None = None
     nulls: bool = True
     lengths: range = range(MAX_LEN + 1)
     checks: str = "nothing"
@@ -72,15 +72,15 @@ class Format(NamedTuple):
     """A tombstone is a mark of its own, and may have a value."""
 
 
-TYPED = Traits(kinds=KIP82, checks="value")
+TYPED = Traits(types=KIP82, checks="value")
 INT = Traits(keys="int")
-IGGY_2023 = Traits(kinds=IGGY_NAMED, nulls=False, lengths=iggy_2023.LENGTHS)
-IGGY_TLV = Traits(keys="typed", kinds=IGGY, nulls=False, lengths=iggy.LENGTHS, checks="size", canonical=iggy.canonical)
+IGGY_2023 = Traits(types=IGGY_NAMED, nulls=False, lengths=iggy_2023.LENGTHS)
+IGGY_TLV = Traits(keys="typed", types=IGGY, nulls=False, lengths=iggy.LENGTHS, checks="size", canonical=iggy.canonical)
 
 HEADERS = ("headers", "list<element: struct<key: string, value: binary>>")
-TYPED_HEADERS = ("headers", "list<element: struct<key: string, kind: string, value: binary>>")
+TYPED_HEADERS = ("headers", "list<element: struct<key: string, type: string, value: binary>>")
 INT_HEADERS = ("headers", "list<element: struct<key: int32, value: binary>>")
-IGGY_HEADERS = ("headers", "list<element: struct<key_kind: string, key: binary, kind: string, value: binary>>")
+IGGY_HEADERS = ("headers", "list<element: struct<key_type: string, key: binary, type: string, value: binary>>")
 
 
 def _message_fields(headers: tuple[str, str]) -> tuple[tuple[str, str], ...]:
@@ -112,7 +112,7 @@ FORMATS: dict[str, Format] = {
             name="kip82-typed",
             is_="block",
             source="KIP-82 draft, typed string keys",
-            layout="int32 key_len, key UTF-8, int32 value_len (0: null), kind byte, value; big-endian, "
+            layout="int32 key_len, key UTF-8, int32 value_len (0: null), type byte, value; big-endian, "
             "repeated to the end",
             fields=(TYPED_HEADERS,),
             block=kip82_typed,
@@ -131,7 +131,7 @@ FORMATS: dict[str, Format] = {
             name="iggy",
             is_="block",
             source="Apache Iggy 0.8.2 and later: typed keys and values",
-            layout="u8 key_kind, u32 key_len, key, u8 kind, u32 value_len, value; little-endian, repeated to the end",
+            layout="u8 key_type, u32 key_len, key, u8 type, u32 value_len, value; little-endian, repeated to the end",
             fields=(IGGY_HEADERS,),
             block=iggy,
             traits=IGGY_TLV,
@@ -141,7 +141,7 @@ FORMATS: dict[str, Format] = {
             name="iggy-2023",
             is_="block",
             source="Apache Iggy 0.0.30 to 0.8.1: message headers",
-            layout="u32 key_len, key UTF-8, u8 kind, u32 value_len, value; little-endian, repeated to the end",
+            layout="u32 key_len, key UTF-8, u8 type, u32 value_len, value; little-endian, repeated to the end",
             fields=(TYPED_HEADERS,),
             block=iggy_2023,
             traits=IGGY_2023,

@@ -5,10 +5,10 @@ form        in plain Python       formats
 ==========  ====================  ==========================================================
 text        ``str``               ``kafka``, ``kip82-typed``, ``iggy-2023`` and those around
 int         ``int``               ``kip82-int`` and those around
-typed       ``(kind, bits)``      ``iggy``, ``iggy-auto`` and those around
+typed       ``(type, bits)``      ``iggy``, ``iggy-auto`` and those around
 ==========  ====================  ==========================================================
 
-A typed key of kind string whose bits are UTF-8 is a plain ``str``: the same key is never two things.
+A typed key of type string whose bits are UTF-8 is a plain ``str``: the same key is never two things.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Key = str | int | tuple[str, bytes]
 FORMS = ("text", "int", "typed")
 
 
-def plain(kind: str, bits: bytes) -> Key:
+def plain(type: str, bits: bytes) -> Key:
     """Give a typed key as plain Python has it."""
-    if kind == "string":
+    if type == "string":
         try:
             return bits.decode()
         except UnicodeDecodeError:
             pass
-    return kind, bits
+    return type, bits
 
 
 def typed(key: Key) -> tuple[str, bytes]:
-    """Give a key of any form as a kind and bits."""
+    """Give a key of any form as a type and bits."""
     if isinstance(key, str):
         return "string", key.encode()
     if isinstance(key, int):
@@ -45,21 +45,21 @@ def typed(key: Key) -> tuple[str, bytes]:
 def spell(key: Key) -> str:
     """Give a key in words, as faults show it: ``tenant``, ``3``, ``int32:3``, ``binary:00ff``."""
     if isinstance(key, tuple):
-        kind, bits = key
-        text = types.text_of(kind, bits)
-        return f"{kind}:{bits.hex() if text is None else text}"
+        type, bits = key
+        text = types.text_of(type, bits)
+        return f"{type}:{bits.hex() if text is None else text}"
     return str(key)
 
 
 def given(key: Any) -> Key:
     """Take a key as a user gives it: a ``Value`` or bytes are typed keys."""
     if isinstance(key, Value):
-        return plain(key.kind, key.bits)
+        return plain(key.type, key.bits)
     if isinstance(key, bytes | bytearray | memoryview):
         return "binary", bytes(key)
     if isinstance(key, tuple):
-        kind, bits = key
-        return plain(kind, bits)
+        name, bits = key
+        return plain(name, bits)
     if isinstance(key, str | int) and not isinstance(key, bool):
         return key
     raise TypeError(f"a key must be str, int, bytes or a Value, not {type(key).__name__}")

@@ -1,6 +1,6 @@
 """What a target can carry of the headers of a message, and what it cannot: computed header by header, never for a pair.
 
-A header goes through four gates, in this order: its key, a null value, the kind of its value, its value. The first that
+A header goes through four gates, in this order: its key, a null value, the type of its value, its value. The first that
 leaves it out ends its way. What a gate changes or leaves out is a :class:`~letterhead.results.Loss`.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.results import Loss
-from reference import keys, kinds, types
+from reference import keys, types, value_types
 from reference.formats import Format
 from reference.keys import Key
 from reference.parts import misfit_of_length
@@ -19,8 +19,8 @@ from reference.walk import Outgoing, Refused
 
 ON_LOSS = ("raise", "drop", "report")
 
-KindsGiven = str | Mapping[Any, str | Sequence[str]] | None
-"""How values lose or get their kinds: ``"be"``, ``"le"``, ``"text"``, ``"binary"``, or a type for each key."""
+TypesGiven = str | Mapping[Any, str | Sequence[str]] | None
+"""How values lose or get their types: ``"be"``, ``"le"``, ``"text"``, ``"binary"``, or a type for each key."""
 
 
 class Losses(tuple[Loss, ...]):
@@ -28,17 +28,17 @@ class Losses(tuple[Loss, ...]):
 
     Attributes
     ----------
-    kinds : dict
-        What gives the values their kinds again: key to type, or to a list of types where the key stands more than once
-        with different ones. It can be handed back as ``kinds``.
+    types : dict
+        What gives the values their types again: key to type, or to a list of types where the key stands more than once
+        with different ones. It can be handed back as ``types``.
     """
 
-    kinds: dict[Key, str | list[str]]
+    types: dict[Key, str | list[str]]
 
-    def __new__(cls, losses: Iterable[Loss] = (), kinds: Mapping[Key, str | list[str]] | None = None) -> Losses:
-        """Make one of losses, and of what gives their values their kinds again."""
+    def __new__(cls, losses: Iterable[Loss] = (), types: Mapping[Key, str | list[str]] | None = None) -> Losses:
+        """Make one of losses, and of what gives their values their types again."""
         made = super().__new__(cls, losses)
-        made.kinds = dict(kinds or {})
+        made.types = dict(types or {})
         return made
 
 
@@ -50,8 +50,8 @@ class Ledger:
         self.first: Loss | None = None
         """The first that nobody agreed to."""
         self.stood: list[tuple[Key, str, bool]] = []
-        """For every value that was written under a kind or without the one it had: its key, the type that gives its
-        kind again, and whether it lost it."""
+        """For every value that was written under a type or without the one it had: its key, the type that gives its
+        type again, and whether it lost it."""
 
     def lose(self, loss: Loss) -> None:
         """Note a loss that nobody agreed to."""
@@ -63,7 +63,7 @@ class Ledger:
         self.losses.append(loss)
 
     def report(self) -> Losses:
-        """Give the losses, and how to undo those of kinds."""
+        """Give the losses, and how to undo those of types."""
         lost = {key for key, _, was_lost in self.stood if was_lost}
         back: dict[Key, list[str]] = {}
         for key, type, _ in self.stood:
@@ -73,30 +73,30 @@ class Ledger:
 
 
 class Type(NamedTuple):
-    """A kind, and how the bytes that are to have it spell the value."""
+    """A type, and how the bytes that are to have it spell the value."""
 
-    kind: str
+    type: str
     spelling: str
 
     @classmethod
     def parse(cls, text: str) -> Type:
-        """Read ``name[:be|le|text]`` or ``kind-200``."""
-        if text in kinds.UNNAMED.values():
+        """Read ``name[:be|le|text]`` or ``type-200``."""
+        if text in value_types.UNNAMED.values():
             return cls(text, "be")
         name, spelling = types.parse(text)
-        if not kinds.is_kind(name):
-            raise unknown_name("kind", name, [row.name for row in kinds.KINDS])
+        if not value_types.is_type(name):
+            raise unknown_name("type", name, [row.name for row in value_types.VALUE_TYPES])
         if spelling == "amqp":
-            raise ValueError(f"kind '{text}': values are read as AMQP, and not converted from it")
+            raise ValueError(f"type '{text}': values are read as AMQP, and not converted from it")
         return cls(name, spelling)
 
     def __str__(self) -> str:
-        plain = self.spelling == "be" or self.kind not in types.WIDTHS
-        return self.kind if plain else f"{self.kind}:{self.spelling}"
+        plain = self.spelling == "be" or self.type not in types.WIDTHS
+        return self.type if plain else f"{self.type}:{self.spelling}"
 
 
 class Asked:
-    """How the values of a call lose or get their kinds.
+    """How the values of a call lose or get their types.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class Asked:
         If that makes no sense for the target.
     """
 
-    def __init__(self, given: KindsGiven, row: Format) -> None:
+    def __init__(self, given: TypesGiven, row: Format) -> None:
         self.spelling: str | None = None
         self.binary = False
         self.each: list[tuple[Key, Type | list[Type]]] = []
@@ -113,18 +113,18 @@ class Asked:
         if isinstance(given, Mapping):
             self.each = [(keys.given(key), _types(asked)) for key, asked in given.items()]
         else:
-            check_name("kinds", given, (*types.SUFFIXES, "binary"))
+            check_name("types", given, (*types.SUFFIXES, "binary"))
             self.binary = given == "binary"
             self.spelling = None if self.binary else given
-        if row.traits.kinds is None and self.spelling is None:
+        if row.traits.types is None and self.spelling is None:
             raise ValueError(
-                f'kinds={{key: kind}} and kinds="binary" give values a kind, and {row.name} carries none: '
-                'give kinds="be", "le" or "text"'
+                f'types={{key: type}} and types="binary" give values a type, and {row.name} carries none: '
+                'give types="be", "le" or "text"'
             )
-        if row.traits.kinds is not None and self.spelling is not None:
+        if row.traits.types is not None and self.spelling is not None:
             raise ValueError(
-                f'kinds="be", "le" and "text" write values without their kinds, and {row.name} has kinds: '
-                'give kinds={key: kind} or kinds="binary"'
+                f'types="be", "le" and "text" write values without their types, and {row.name} has types: '
+                'give types={key: type} or types="binary"'
             )
 
 
@@ -136,11 +136,11 @@ class Gate:
     row : Format
         The target.
     asked : Asked
-        How values lose or get their kinds.
+        How values lose or get their types.
     ledger : Ledger
         Where losses are noted.
     converting : bool
-        Bits that are no value of their kind are a loss; otherwise they are the caller's fault.
+        Bits that are no value of their type are a loss; otherwise they are the caller's fault.
     from_typed_keys : bool
         The headers come from a format with typed keys, where text that spells a number is not that number.
     """
@@ -156,7 +156,7 @@ class Gate:
         self.from_typed_keys = from_typed_keys
         self.times: dict[int, int] = {}
 
-    def carry(self, header: int, key: Key, kind: str | None, value: bytes | None) -> Outgoing | None:
+    def carry(self, header: int, key: Key, type: str | None, value: bytes | None) -> Outgoing | None:
         """Make a header ready to be written; none where it is left out."""
         way = _Way(self, header, key)
         if not way.key_gate():
@@ -166,13 +166,13 @@ class Gate:
                 return way.outgoing(None, None)
             way.lose("null_not_carried", "the value is null")
             return None
-        untyped = self.traits.kinds is None
-        kinded = way.untyped(kind, value) if untyped else way.typed(kind, value)
-        if kinded is None or not way.length_fits("value", len(kinded[1])):
+        untyped = self.traits.types is None
+        typed = way.untyped(type, value) if untyped else way.typed(type, value)
+        if typed is None or not way.length_fits("value", len(typed[1])):
             return None
         if way.back is not None:
             self.ledger.stood.append((way.target, *way.back))
-        return way.outgoing(*kinded)
+        return way.outgoing(*typed)
 
     def said_of(self, source: Key, target: Key) -> Type | None:
         """Give what was said of a key, as it was or as it is written, this time that it stands with a value."""
@@ -198,21 +198,21 @@ class _Way:
         self.target: Key = key
         self.back: tuple[str, bool] | None = None
 
-    def outgoing(self, kind: str | None, value: bytes | None) -> Outgoing:
+    def outgoing(self, type: str | None, value: bytes | None) -> Outgoing:
         key: Any = keys.typed(self.target) if self.traits.keys == "typed" else self.target
-        return Outgoing(self.header, keys.spell(self.key), key.encode() if isinstance(key, str) else key, kind, value)
+        return Outgoing(self.header, keys.spell(self.key), key.encode() if isinstance(key, str) else key, type, value)
 
     def lose(self, code: str, message: str) -> None:
         """Note that the header is left out."""
         self.gate.ledger.lose(self._loss(code, message))
 
-    def _loss(self, code: str, message: str, kind: str | None = None, written: str | None = None) -> Loss:
-        # A key that changed is told as it is written, so that `kinds` can be handed back; a typed one says the same.
+    def _loss(self, code: str, message: str, type: str | None = None, written: str | None = None) -> Loss:
+        # A key that changed is told as it is written, so that `types` can be handed back; a typed one says the same.
         key = self.key if self.traits.keys == "typed" else self.target
-        return Loss(code, message, self.header, keys.spell(key), kind, written)
+        return Loss(code, message, self.header, keys.spell(key), type, written)
 
     def _misfit(self, misfit: types.Misfit, what: str = "") -> None:
-        """Leave out bits that are no value of their kind, or refuse them where the caller made them."""
+        """Leave out bits that are no value of their type, or refuse them where the caller made them."""
         if not self.gate.converting:
             raise Refused(misfit.code, what + misfit.message, self.header, keys.spell(self.key))
         self.lose(misfit.code, what + misfit.message)
@@ -228,11 +228,11 @@ class _Way:
         self.target = target
         if isinstance(target, int):
             return True
-        kind, bits = keys.typed(target)
+        type, bits = keys.typed(target)
         if not self.length_fits("key", len(bits)):
             return False
         try:
-            types.check(self.traits.checks, kind, bits)
+            types.check(self.traits.checks, type, bits)
         except types.Misfit as misfit:
             self._misfit(misfit, "key of ")
             return False
@@ -241,35 +241,35 @@ class _Way:
     def _to_text(self) -> str | None:
         if isinstance(self.key, str):
             return self.key
-        kind, bits = keys.typed(self.key)
-        text = types.text_of(kind, bits)
+        type, bits = keys.typed(self.key)
+        text = types.text_of(type, bits)
         if text is None:
-            self.lose("key_not_carried", f"the key is {kind} and has no text form")
+            self.lose("key_not_carried", f"the key is {type} and has no text form")
         else:
-            self.gate.ledger.lose(self._loss("key_not_carried", f"the key is {kind}", written="text"))
+            self.gate.ledger.lose(self._loss("key_not_carried", f"the key is {type}", written="text"))
         return text
 
     def _to_int(self) -> int | None:
         if isinstance(self.key, int):
             return self.key
-        kind, bits = keys.typed(self.key)
-        text = types.text_of(kind, bits) if kind == "string" or kind in types.INTEGERS else None
+        type, bits = keys.typed(self.key)
+        text = types.text_of(type, bits) if type == "string" or type in types.INTEGERS else None
         if text is None or not _is_decimal_int32(text):
             self.lose("key_not_carried", "the key is no decimal int32")
             return None
-        if kind != "int32" and (kind != "string" or self.gate.from_typed_keys):
-            self.gate.ledger.lose(self._loss("key_not_carried", f"the key is {kind}", written="int32"))
+        if type != "int32" and (type != "string" or self.gate.from_typed_keys):
+            self.gate.ledger.lose(self._loss("key_not_carried", f"the key is {type}", written="int32"))
         return int(text)
 
     def _to_typed(self) -> Key | None:
-        kind, bits = keys.typed(self.key)
-        if kind in (self.traits.kinds or {}).values():
-            return keys.plain(kind, bits)
-        text = types.text_of(kind, bits)
+        type, bits = keys.typed(self.key)
+        if type in (self.traits.types or {}).values():
+            return keys.plain(type, bits)
+        text = types.text_of(type, bits)
         if text is None:
-            self.lose("key_not_carried", f"the key is {kind} and has no text form")
+            self.lose("key_not_carried", f"the key is {type} and has no text form")
         else:
-            self.gate.ledger.lose(self._loss("key_not_carried", f"the key is {kind}", written="string"))
+            self.gate.ledger.lose(self._loss("key_not_carried", f"the key is {type}", written="string"))
         return text
 
     # --- the value ---------------------------------------------------------------------------------------------------
@@ -281,35 +281,35 @@ class _Way:
             self.lose(*misfit)
         return misfit is None
 
-    def untyped(self, kind: str | None, value: bytes) -> tuple[None, bytes] | None:
-        """Write a value without its kind."""
-        if kind is None:
+    def untyped(self, type: str | None, value: bytes) -> tuple[None, bytes] | None:
+        """Write a value without its type."""
+        if type is None:
             return None, value
         spelling = self.gate.asked.spelling
         if spelling is None:
-            how = 'pass kinds="be", "le" or "text" (--kinds be)'
-            self.lose("kind_not_carried", f"{self.gate.row.name} carries no kinds: {how} to write {kind} values")
+            how = 'pass types="be", "le" or "text" (--types be)'
+            self.lose("type_not_carried", f"{self.gate.row.name} carries no types: {how} to write {type} values")
             return None
         try:
-            # A kind that is lost can only be given back to bits that are a value of it.
-            types.check("value", kind, value)
-            written = types.untyped(kind, value, spelling)
+            # A type that is lost can only be given back to bits that are a value of it.
+            types.check("value", type, value)
+            written = types.untyped(type, value, spelling)
         except types.Misfit as misfit:
             self._misfit(misfit)
             return None
         as_what = {"be": "big-endian", "le": "little-endian", "text": "text"}[spelling]
-        as_what = as_what if kind in types.WIDTHS else "as it is"
+        as_what = as_what if type in types.WIDTHS else "as it is"
         # All NaNs are spelled alike: only one of them comes back as it was.
-        comes_back = spelling != "text" or not types.is_other_nan(kind, value)
-        back = str(Type(kind, spelling))
-        message = f"the kind {kind} is not carried"
-        self.gate.ledger.agreed(self._loss("kind_not_carried", message, back if comes_back else None, as_what))
+        comes_back = spelling != "text" or not types.is_other_nan(type, value)
+        back = str(Type(type, spelling))
+        message = f"the type {type} is not carried"
+        self.gate.ledger.agreed(self._loss("type_not_carried", message, back if comes_back else None, as_what))
         self.back = back, True
         return None, written
 
-    def typed(self, kind: str | None, value: bytes) -> tuple[str, bytes] | None:
-        """Find the kind under which a value is written, and its bits."""
-        known = self._as_asked(kind, value)
+    def typed(self, type: str | None, value: bytes) -> tuple[str, bytes] | None:
+        """Find the type under which a value is written, and its bits."""
+        known = self._as_asked(type, value)
         carried = known and self._as_carried(*known)
         if carried is None:
             return None
@@ -320,46 +320,46 @@ class _Way:
             return None
         return carried
 
-    def _as_asked(self, kind: str | None, value: bytes) -> tuple[str, bytes] | None:
+    def _as_asked(self, type: str | None, value: bytes) -> tuple[str, bytes] | None:
         said = self.gate.said_of(self.key, self.target)
         if said is None:
-            kind = kind or ("binary" if self.gate.asked.binary else None)
-            if kind is None:
-                how = 'pass kinds={"retry": "int32"} (--kind retry=int32) or kinds="binary" (--kinds binary)'
-                self.lose("unknown_kind", f"{self.gate.row.name} values need a kind: {how}")
+            type = type or ("binary" if self.gate.asked.binary else None)
+            if type is None:
+                how = 'pass types={"retry": "int32"} (--type retry=int32) or types="binary" (--types binary)'
+                self.lose("unknown_type", f"{self.gate.row.name} values need a type: {how}")
                 return None
-            return kind, value
-        if kind == said.kind:
-            return kind, value
-        if kind not in (None, "binary", "string"):
-            self.lose("wrong_kind", f"the value is {kind} and {said.kind} was asked for")
+            return type, value
+        if type == said.type:
+            return type, value
+        if type not in (None, "binary", "string"):
+            self.lose("wrong_type", f"the value is {type} and {said.type} was asked for")
             return None
         try:
-            return said.kind, types.typed(said.kind, value, said.spelling)
+            return said.type, types.typed(said.type, value, said.spelling)
         except types.Misfit as misfit:
             self.lose(misfit.code, misfit.message)
             return None
 
-    def _as_carried(self, kind: str, bits: bytes) -> tuple[str, bytes] | None:
-        """Give the kind and bits as the target has them: another kind where it has not this one."""
-        if kind in (self.traits.kinds or {}).values():
-            self.back = kind, False
-            return kind, bits
+    def _as_carried(self, type: str, bits: bytes) -> tuple[str, bytes] | None:
+        """Give the type and bits as the target has them: another type where it has not this one."""
+        if type in (self.traits.types or {}).values():
+            self.back = type, False
+            return type, bits
         try:
-            types.check("value", kind, bits)
+            types.check("value", type, bits)
         except types.Misfit as misfit:
             self._misfit(misfit)
             return None
-        if kind == "char":
+        if type == "char":
             try:
-                text = types.untyped(kind, bits, "text")
+                text = types.untyped(type, bits, "text")
             except types.Misfit as misfit:  # half of a surrogate pair
                 self.lose(misfit.code, misfit.message)
                 return None
-            written, bits, back = "string", text, Type(kind, "text")
+            written, bits, back = "string", text, Type(type, "text")
         else:
-            written, back = "binary", Type(kind, "be")
-        loss = self._loss("kind_not_carried", f"the kind {kind} is not carried", str(back), written)
+            written, back = "binary", Type(type, "be")
+        loss = self._loss("type_not_carried", f"the type {type} is not carried", str(back), written)
         self.gate.ledger.lose(loss)
         self.back = str(back), True
         return written, bits

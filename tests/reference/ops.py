@@ -4,7 +4,7 @@ A row is a cell of bytes in a format, or headers already (a list of keys and val
 or null. The order of the faults of a row is the order of the checks: the frame, the block, then the columns in the
 order asked for.
 
-What is given back is plain: headers as ``(key, kind, value)``, a key being ``str``, ``int`` or ``(kind, bits)``; an
+What is given back is plain: headers as ``(key, type, value)``, a key being ``str``, ``int`` or ``(type, bits)``; an
 envelope as a dict of its fields; a value as Python has it; faults as :class:`~letterhead.errors.Fault`.
 """
 
@@ -23,7 +23,7 @@ from reference.convert import Converted, convert, convert_rows
 from reference.cursor import ReadOptions
 from reference.formats import Format, named, of_one_message, target
 from reference.keys import Key
-from reference.losses import KindsGiven, Losses
+from reference.losses import Losses, TypesGiven
 from reference.reading import ERRORS, Reading, Row, Triple, in_message, raise_first, read_batch, read_cell, read_row
 from reference.walk import Entry, Fields, Refused
 from reference.writing import NO_MESSAGE, Report, Writer
@@ -64,13 +64,13 @@ def decode(
     format: str,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
 ) -> list[Triple] | dict[str, Any]:
     """Read one message: headers if the format is a block, a dict of fields otherwise."""
     row = of_one_message(format)
-    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds, text_keys).within(limits))
+    reading = read_cell(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits))
     raise_first(reading.faults, row)
     fields = _decoded(reading, row)
     headers: list[Triple] = fields["headers"]
@@ -83,14 +83,14 @@ def decode_rows(
     *,
     errors: str = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
 ) -> list[Any]:
     """Read every row; with ``errors="column"`` a dict of the fields and ``error``, null where the row is whole."""
     row = of_one_message(format)
     check_name("errors", errors, ERRORS)
-    options = ReadOptions(lenient, strict_kinds, text_keys).within(limits)
+    options = ReadOptions(lenient, strict_types, text_keys).within(limits)
     return [_decode_row(cell, number, row, errors, options) for number, cell in enumerate(rows)]
 
 
@@ -120,14 +120,14 @@ def messages(
     format: str,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
 ) -> list[dict[str, Any]]:
     """Read the messages of a batch, each a dict of fields."""
     row = _batch(format)
     made = []
-    for reading in read_batch(data, row, ReadOptions(lenient, strict_kinds, text_keys).within(limits)):
+    for reading in read_batch(data, row, ReadOptions(lenient, strict_types, text_keys).within(limits)):
         raise_first(reading.faults, row)
         made.append(_decoded(reading, row))
     return made
@@ -141,7 +141,7 @@ def messages_rows(
     headers: Columns | None = None,
     errors: str = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     dialect: str = "arrow",
     limits: Limits | None = None,
@@ -161,7 +161,7 @@ def messages_rows(
     names = known if columns is None else list(columns)
     for name in names:
         check_name("column", name, known)
-    options = ReadOptions(lenient, strict_kinds, text_keys).within(limits)
+    options = ReadOptions(lenient, strict_types, text_keys).within(limits)
     out = []
     for number, cell in enumerate(rows):
         for place, reading in enumerate(() if cell is None else read_batch(cell, row, options)):
@@ -191,18 +191,18 @@ def _batch(format: str) -> Format:
 
 
 def validate(
-    data: bytes, format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    data: bytes, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[Fault]:
     """Find everything that is wrong with one message, or with all messages of a batch."""
-    return _faults(data, named(format), ReadOptions(lenient, strict_kinds).within(limits))
+    return _faults(data, named(format), ReadOptions(lenient, strict_types).within(limits))
 
 
 def validate_rows(
-    rows: Iterable[Row], format: str, *, lenient: bool = False, strict_kinds: bool = False, limits: Limits | None = None
+    rows: Iterable[Row], format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[list[Fault] | None]:
     """Find everything that is wrong, row by row; null where a row is whole or there is none."""
     row = named(format)
-    options = ReadOptions(lenient, strict_kinds).within(limits)
+    options = ReadOptions(lenient, strict_types).within(limits)
     return [None if cell is None else _faults(cell, row, options) or None for cell in rows]
 
 
@@ -221,14 +221,14 @@ def select(
     columns: Columns,
     *,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     dialect: str = "arrow",
     limits: Limits | None = None,
 ) -> dict[str, Any]:
     """Read some headers of one message as typed values."""
     row = of_one_message(format)
     check_name("dialect", dialect, types.DIALECTS)
-    reading = read_cell(data, row, ReadOptions(lenient, strict_kinds).within(limits))
+    reading = read_cell(data, row, ReadOptions(lenient, strict_types).within(limits))
     values, faults = _pick(reading, _specs(columns, row), dialect)
     raise_first(faults, row)
     return values
@@ -241,7 +241,7 @@ def select_rows(
     *,
     errors: str = "raise",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     dialect: str = "arrow",
     lists: bool = False,
     limits: Limits | None = None,
@@ -251,7 +251,7 @@ def select_rows(
     check_name("errors", errors, ERRORS)
     check_name("dialect", dialect, types.DIALECTS)
     wanted = _specs(columns, row)
-    options = ReadOptions(lenient, strict_kinds).within(limits)
+    options = ReadOptions(lenient, strict_types).within(limits)
     names = [name for name, *_ in wanted] + (["error"] if errors == "column" else [])
     out: dict[str, list[Any]] = {name: [] for name in names}
     for number, cell in enumerate(rows):
@@ -315,13 +315,13 @@ def _value(entry: Entry, type: str, dialect: str, column: str, faults: list[Faul
     if entry.value is None:
         return None
     text = keys.spell(entry.key)
-    if entry.kind is not None:
+    if entry.type is not None:
         name, _ = types.parse(type)
-        if not types.accepts(type, entry.kind):
-            message = f"the value is {entry.kind} and {name} was asked for"
-            faults.append(Fault("wrong_kind", message, entry.at, entry.header, text, column))
+        if not types.accepts(type, entry.type):
+            message = f"the value is {entry.type} and {name} was asked for"
+            faults.append(Fault("wrong_type", message, entry.at, entry.header, text, column))
             return None
-        if entry.kind != "binary":
+        if entry.type != "binary":
             type = name  # the value is its bits, most significant byte first, whatever the order asked for
     try:
         return types.read(type, entry.value, dialect=dialect)
@@ -338,17 +338,17 @@ def encode(
     message: Iterable[Any] | Mapping[str, Any] | None,
     format: str,
     *,
-    kinds: KindsGiven = None,
+    types: TypesGiven = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
     canonical: bool = False,
 ) -> bytes | None:
     """Write one message: headers if the format is a block, a mapping of fields otherwise.
 
-    A header is ``(key, value)`` or ``(key, kind, bits)``.
+    A header is ``(key, value)`` or ``(key, type, bits)``.
     """
     row = target(format)
-    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
+    writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
     return _write(message, writer).data
 
 
@@ -356,7 +356,7 @@ def encode_rows(
     rows: Iterable[Any],
     format: str,
     *,
-    kinds: KindsGiven = None,
+    types: TypesGiven = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
     canonical: bool = False,
@@ -366,7 +366,7 @@ def encode_rows(
     With ``on_loss="report"`` a row is a dict of ``data`` and ``losses``, null where nothing was lost.
     """
     row = target(format)
-    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
+    writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=canonical, converting=False)
     out: list[Any] = []
     for number, message in enumerate(rows):
         nothing = message is None and row.envelope is not None
@@ -380,14 +380,14 @@ def batch(
     format: str,
     *,
     codec: str = "none",
-    kinds: KindsGiven = None,
+    types: TypesGiven = None,
     on_loss: str = "raise",
     null_headers: str = "empty",
 ) -> bytes:
     """Write messages, each a mapping of all fields, as one set of ``kip82-messages*``."""
     number = SET_CODECS.index(codec)
     row = target(format.replace("messages", "message"))
-    writer = Writer(row, kinds=kinds, on_loss=on_loss, null_headers=null_headers, canonical=False, converting=False)
+    writer = Writer(row, types=types, on_loss=on_loss, null_headers=null_headers, canonical=False, converting=False)
     laid_out: list[Fields] = []
     written: list[bytes] = []
     try:

@@ -11,7 +11,7 @@ from reference import keys
 from reference.cursor import Broken, Cursor, ReadOptions
 from reference.formats import Format
 from reference.keys import Key
-from reference.kinds import is_kind
+from reference.value_types import is_type
 from reference.walk import Entry, Fields, Opened
 
 ERRORS = ("raise", "null", "column")
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
         """The headers, if there are any to speak of and all could be read."""
         if self.absent or self.broken or self.damaged:
             return None
-        return [(entry.key, entry.kind, entry.value) for entry in self.entries]
+        return [(entry.key, entry.type, entry.value) for entry in self.entries]
 
 
 def read_cell(cell: bytes, row: Format, options: ReadOptions) -> Reading:
@@ -120,9 +120,9 @@ def _read_block(row: Format, fields: Fields, block: Cursor | None, faults: list[
 
 def _no_text(entry: Entry) -> Fault:
     """Say why a typed key is no text."""
-    kind, _ = keys.typed(entry.key)
-    code, message = "wrong_kind", f"the key is {kind} and text keys were asked for"
-    if kind == "string":
+    type, _ = keys.typed(entry.key)
+    code, message = "wrong_type", f"the key is {type} and text keys were asked for"
+    if type == "string":
         code, message = "key_not_utf8", "the key is not UTF-8"
     return Fault(code, message, None, entry.header, keys.spell(entry.key))
 
@@ -132,15 +132,15 @@ def read_list(headers: Sequence[Any] | None) -> Reading:
     entries: list[Entry] = []
     faults: list[Fault] = []
     for index, header in enumerate(headers or ()):
-        key, kind, value = header_of(header)
-        unknown = unknown_kind(key, kind)
+        key, type, value = header_of(header)
+        unknown = unknown_type(key, type)
         if key is None:
             faults.append(Fault("null_key", "the key is null", None, index))
         elif unknown is not None:
             text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
-            faults.append(Fault("unknown_kind", f"unknown kind '{unknown}'", None, index, text))
+            faults.append(Fault("unknown_type", f"unknown type '{unknown}'", None, index, text))
         else:
-            entries.append(Entry(index, key, kind, value, None))
+            entries.append(Entry(index, key, type, value, None))
     return Reading({}, entries, headers is None, False, bool(faults), faults)
 
 
@@ -152,22 +152,22 @@ def read_row(cell: Row, row: Format, options: ReadOptions) -> Reading:
 
 
 def header_of(header: Any) -> tuple[Key | None, str | None, bytes | None]:
-    """Give key, kind and value of a header as rows have it: two or three parts, or the fields of a struct."""
+    """Give key, type and value of a header as rows have it: two or three parts, or the fields of a struct."""
     if header is None:
         return None, None, None
     if isinstance(header, Mapping):
-        key, kind, value = header["key"], header.get("kind"), header["value"]
-        if "key_kind" in header and key is not None:
-            key = None if header["key_kind"] is None else (header["key_kind"], key)
+        key, type, value = header["key"], header.get("type"), header["value"]
+        if "key_type" in header and key is not None:
+            key = None if header["key_type"] is None else (header["key_type"], key)
     else:
-        key, kind, value = header if len(header) == 3 else (header[0], None, header[1])
-    return None if key is None else keys.given(key), kind, value
+        key, type, value = header if len(header) == 3 else (header[0], None, header[1])
+    return None if key is None else keys.given(key), type, value
 
 
-def unknown_kind(key: Key | None, kind: str | None) -> str | None:
-    """Give the first of the kinds of a header that there is not."""
-    for name in (key[0] if isinstance(key, tuple) else None, kind):
-        if name is not None and not is_kind(name):
+def unknown_type(key: Key | None, type: str | None) -> str | None:
+    """Give the first of the types of a header that there is not."""
+    for name in (key[0] if isinstance(key, tuple) else None, type):
+        if name is not None and not is_type(name):
             return name
     return None
 

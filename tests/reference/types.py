@@ -1,4 +1,4 @@
-"""What the bytes of a value mean when they are read as a type, and how a typed value is written without its kind.
+"""What the bytes of a value mean when they are read as a type, and how a typed value is written without its type.
 
 ::
 
@@ -108,59 +108,59 @@ def read(type: str, data: bytes, *, dialect: str = "arrow") -> Scalar | None:
     return _ticks(int(value), dialect) if name == "timestamp_ms" else value
 
 
-def accepts(type: str, kind: str) -> bool:
-    """Say whether a value that carries a kind may be read as a type."""
+def accepts(type: str, carried: str) -> bool:
+    """Say whether a value that carries a type may be read as a type."""
     name, spelling = parse(type)
     return (
-        kind == name
-        or (name, kind) in (("uuid", "binary"), ("timestamp_ms", "int64"))
-        or (spelling, kind) == ("amqp", "binary")
+        carried == name
+        or (name, carried) in (("uuid", "binary"), ("timestamp_ms", "int64"))
+        or (spelling, carried) == ("amqp", "binary")
     )
 
 
-def untyped(kind: str, bits: bytes, spelling: str) -> bytes:
-    """Write the bits of a typed value for a format without kinds, as ``be``, ``le`` or ``text``."""
-    if kind not in WIDTHS:  # strings, bytes, and kinds without a name: nothing to order or to spell
+def untyped(type: str, bits: bytes, spelling: str) -> bytes:
+    """Write the bits of a typed value for a format without types, as ``be``, ``le`` or ``text``."""
+    if type not in WIDTHS:  # strings, bytes, and types without a name: nothing to order or to spell
         return bits
-    _check_width(kind, bits)
+    _check_width(type, bits)
     if spelling == "text":
-        return _spell(kind, bits)
+        return _spell(type, bits)
     return bits if spelling == "be" else bits[::-1]
 
 
-def typed(kind: str, data: bytes, spelling: str) -> bytes:
-    """Give the bits of a value that was written without its kind: what ``untyped`` undoes."""
+def typed(type: str, data: bytes, spelling: str) -> bytes:
+    """Give the bits of a value that was written without its type: what ``untyped`` undoes."""
     if spelling == "text":
-        return _bits(kind, _read_text(kind, data))
-    check("value", kind, data)
-    return data[::-1] if spelling == "le" and kind in WIDTHS else data
+        return _bits(type, _read_text(type, data))
+    check("value", type, data)
+    return data[::-1] if spelling == "le" and type in WIDTHS else data
 
 
-def text_of(kind: str, bits: bytes) -> str | None:
-    """Give the text of a value that has one; bytes, kinds without a name and bits that are no value have none."""
-    if kind != "string" and kind not in WIDTHS:
+def text_of(type: str, bits: bytes) -> str | None:
+    """Give the text of a value that has one; bytes, types without a name and bits that are no value have none."""
+    if type != "string" and type not in WIDTHS:
         return None
     try:
-        return bits.decode() if kind == "string" else _spell(kind, bits).decode()
+        return bits.decode() if type == "string" else _spell(type, bits).decode()
     except (Misfit, UnicodeDecodeError):
         return None
 
 
-def check(closely: str, kind: str, data: bytes) -> None:
+def check(closely: str, type: str, data: bytes) -> None:
     """Look at a value as closely as the reader of a format does, whatever the order of its bytes.
 
-    ``"nothing"`` takes any bytes. ``"size"`` wants as many as the kind has. ``"value"`` wants a boolean to be 0 or 1
-    and a string to be UTF-8 as well. A char may be half of a surrogate pair, and kinds without a name are anything.
+    ``"nothing"`` takes any bytes. ``"size"`` wants as many as the type has. ``"value"`` wants a boolean to be 0 or 1
+    and a string to be UTF-8 as well. A char may be half of a surrogate pair, and types without a name are anything.
     """
-    if closely != "nothing" and kind in WIDTHS:
-        _check_width(kind, data)
-    if closely == "value" and kind in ("bool", "string"):
-        _read_bytes(kind, "be", data)
+    if closely != "nothing" and type in WIDTHS:
+        _check_width(type, data)
+    if closely == "value" and type in ("bool", "string"):
+        _read_bytes(type, "be", data)
 
 
-def is_other_nan(kind: str, bits: bytes) -> bool:
+def is_other_nan(type: str, bits: bytes) -> bool:
     """Say whether bits are a NaN that its text does not give back."""
-    code = {"float32": ">f", "float64": ">d"}.get(kind)
+    code = {"float32": ">f", "float64": ">d"}.get(type)
     if code is None:
         return False
     (number,) = struct.unpack(code, bits)
@@ -292,12 +292,12 @@ def _neighbour(single: float, *, up: bool) -> float:
     return float(struct.unpack(">f", struct.pack(">i", bits + (1 if away else -1)))[0])
 
 
-def _spell(kind: str, bits: bytes) -> bytes:
-    value = _read_bytes(kind, "be", bits)  # bits that are no value of their kind have no spelling
+def _spell(type: str, bits: bytes) -> bytes:
+    value = _read_bytes(type, "be", bits)  # bits that are no value of their type have no spelling
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, float):
-        return _spell_float(value, single=kind == "float32").encode()
+        return _spell_float(value, single=type == "float32").encode()
     return str(value).encode()
 
 

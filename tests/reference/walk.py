@@ -17,12 +17,12 @@ Fields = dict[str, Any]
 class Entry(NamedTuple):
     """A header that was read: which one it is, and the byte where its value begins.
 
-    A value that has a kind is its bits, most significant byte first; null has no kind.
+    A value that has a type is its bits, most significant byte first; null has no type.
     """
 
     header: int
     key: Key
-    kind: str | None
+    type: str | None
     value: bytes | None
     at: int | None
 
@@ -36,18 +36,18 @@ class Outgoing(NamedTuple):
         Which one it was where it comes from.
     text : str
         Its key in words, for faults.
-    key : bytes, int or (kind, bits)
+    key : bytes, int or (type, bits)
         Its key as the format has keys; text is its UTF-8.
-    kind : str or None
-        The kind of the value, where the format has kinds and the value is not null.
+    type : str or None
+        The type of the value, where the format has types and the value is not null.
     value : bytes or None
-        The bits of the value, most significant byte first, or the bytes of one without a kind.
+        The bits of the value, most significant byte first, or the bytes of one without a type.
     """
 
     header: int
     text: str
     key: Any
-    kind: str | None
+    type: str | None
     value: bytes | None
 
 

@@ -9,8 +9,8 @@ from letterhead.errors import ConversionError, Fault, check_name
 from reference import keys
 from reference.formats import Format
 from reference.keys import Key
-from reference.losses import ON_LOSS, Asked, Gate, KindsGiven, Ledger, Losses
-from reference.reading import header_of, unknown_kind
+from reference.losses import ON_LOSS, Asked, Gate, Ledger, Losses, TypesGiven
+from reference.reading import header_of, unknown_type
 from reference.walk import Fields, Outgoing, Refused, Written
 
 NULL_HEADERS = ("empty", "raise")
@@ -38,8 +38,8 @@ class Writer:
     ----------
     row : Format
         The target.
-    kinds : str or mapping, optional
-        How values lose or get their kinds.
+    types : str or mapping, optional
+        How values lose or get their types.
     on_loss : {"raise", "drop", "report"}
         What to do with what the target cannot carry.
     null_headers : {"empty", "raise"}
@@ -61,7 +61,7 @@ class Writer:
         self,
         row: Format,
         *,
-        kinds: KindsGiven,
+        types: TypesGiven,
         on_loss: str,
         null_headers: str,
         canonical: bool,
@@ -73,7 +73,7 @@ class Writer:
         if canonical and row.traits.canonical is None:
             raise ValueError(f"canonical=True: {row.name} has no order of its own for headers")
         self.row = row
-        self.asked = Asked(kinds, row)
+        self.asked = Asked(types, row)
         self.on_loss = on_loss
         self.null_headers = null_headers
         self.canonical = canonical
@@ -115,7 +115,7 @@ class Writer:
 
 def _checked(index: int, header: Any) -> tuple[Key, str | None, bytes | None]:
     """Refuse headers that no format could have."""
-    key, kind, value = header_of(header)
+    key, type, value = header_of(header)
     if key is None:
         raise Refused("null_key", "the key is null", index)
     if isinstance(key, str):
@@ -125,8 +125,8 @@ def _checked(index: int, header: Any) -> tuple[Key, str | None, bytes | None]:
             raise Refused("key_not_utf8", "half of a surrogate pair has no UTF-8 form", index) from None
     if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
         raise Refused("out_of_range", "the key does not fit int32", index, str(key))
-    unknown = unknown_kind(key, kind)
+    unknown = unknown_type(key, type)
     if unknown is not None:
         text = None if isinstance(key, tuple) and unknown == key[0] else keys.spell(key)
-        raise Refused("unknown_kind", f"unknown kind '{unknown}'", index, text)
-    return key, kind, value
+        raise Refused("unknown_type", f"unknown type '{unknown}'", index, text)
+    return key, type, value

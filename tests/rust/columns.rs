@@ -73,10 +73,10 @@ pub fn heads_at(lists: &ArrayRef, row: usize) -> Option<Vec<Head>> {
         match keys.data_type() {
             DataType::Utf8 => keys.as_string::<i32>().value(place).into(),
             DataType::Int32 => HeldKey::Int(keys.as_primitive::<Int32Type>().value(place)),
-            _ => HeldKey::typed(kind("key_kind", place).expect("a kind"), &bytes("key", place).expect("a key")),
+            _ => HeldKey::typed(kind("key_type", place).expect("a kind"), &bytes("key", place).expect("a key")),
         }
     };
-    let head = |place| Head { key: key(place), kind: kind("kind", place), value: bytes("value", place) };
+    let head = |place| Head { key: key(place), kind: kind("type", place), value: bytes("value", place) };
     Some((0..structs.len()).map(head).collect())
 }
 

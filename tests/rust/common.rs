@@ -14,9 +14,9 @@ use letterhead::value::{ByteOrder, bits_of};
 use letterhead::walk::{Batch, Block, Envelope, Field, FieldType, FieldValue, ReadOptions, WriteOptions};
 
 pub const STRICT: ReadOptions =
-    ReadOptions { lenient: false, strict_kinds: false, text_keys: false, limits: Limits::DEFAULT };
+    ReadOptions { lenient: false, strict_types: false, text_keys: false, limits: Limits::DEFAULT };
 pub const LENIENT: ReadOptions = ReadOptions { lenient: true, ..STRICT };
-pub const STRICT_KINDS: ReadOptions = ReadOptions { strict_kinds: true, ..STRICT };
+pub const STRICT_KINDS: ReadOptions = ReadOptions { strict_types: true, ..STRICT };
 
 /// A key. A typed string that is UTF-8 is `Text` and a typed int32 is `Int`, as they mean the same; a test may give
 /// either spelling to a writer.

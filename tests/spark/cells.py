@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from letterhead.types import ORDERS, SELECT_TYPES
-from letterhead.values import KINDS
+from letterhead.values import VALUE_TYPES
 
 TYPES = list(SELECT_TYPES) + [
     f"{name}:{order}" for name in SELECT_TYPES if name not in ("string", "binary") for order in ORDERS if order != "be"
@@ -73,14 +73,14 @@ def values(type: str) -> st.SearchStrategy[bytes | None]:
     """Draw values for a type: mostly of its width or spelling, often at an edge."""
     name, _, order = type.partition(":")
     if order == "text":
-        kind = _FLOAT_TEXTS if "float" in name else _INTEGER_TEXTS if "int" in name or "time" in name else _OTHER_TEXTS
-        spelled = [st.sampled_from(kind).map(str.encode), st.sampled_from(_UTF8).map(str.encode)]
+        texts = _FLOAT_TEXTS if "float" in name else _INTEGER_TEXTS if "int" in name or "time" in name else _OTHER_TEXTS
+        spelled = [st.sampled_from(texts).map(str.encode), st.sampled_from(_UTF8).map(str.encode)]
         if "float" in name:
             spelled += [
                 st.floats().map(repr).map(str.encode),
                 st.from_regex(rb"\A[+-]?[0-9]{1,25}(\.[0-9]{0,25})?e-?[0-9]{1,3}\Z"),
             ]
-        elif kind is _INTEGER_TEXTS:
+        elif texts is _INTEGER_TEXTS:
             spelled.append(st.integers(-(2**130), 2**130).map(str).map(str.encode))
         elif name == "uuid":
             spelled.append(st.uuids().map(str).map(str.encode))
@@ -112,32 +112,32 @@ KEYS: dict[str, list[dict[str, object]]] = {
     "kip82-typed": [{"key": "k"}, {"key": "k"}, {"key": "κ"}, {"key": None}],
     "kip82-int": [{"key": 7}, {"key": 7}, {"key": -7}, {"key": None}],
     "iggy": [
-        {"key_kind": kind, "key": key}
-        for kind, key in [
+        {"key_type": type, "key": key}
+        for type, key in [
             ("string", b"k"), ("string", b"k"), ("int8", b"k"), ("int8", b"k"), ("binary", b"k"), ("string", b"\xff"),
-            ("kind-200", b"k"), ("k", b"k"), (None, b"k"), ("string", None),
+            ("type-200", b"k"), ("k", b"k"), (None, b"k"), ("string", None),
         ]
     ],
 }  # fmt: skip
 """Keys of the formats, as they stand in a list: the first is asked for, the last ones are none."""
 
-_UNKNOWN = ["", "foo", "Int8", "kind-15", "kind-016", "kind-256", "kind-16\n", "kind--1", "uuid"]
+_UNKNOWN = ["", "foo", "Int8", "type-15", "type-016", "type-256", "type-16\n", "type--1", "uuid"]
 
-_KINDS = [*KINDS, "kind-16", "kind-99", "kind-100", "kind-199", "kind-200", "kind-249", "kind-255"]
+_TYPES = [*VALUE_TYPES, "type-16", "type-99", "type-100", "type-199", "type-200", "type-249", "type-255"]
 
 
 def typed_headers(format: str, type: str, broken: bool = True) -> st.SearchStrategy[list[dict[str, object]] | None]:
-    """Draw the headers of a message of a format, or null: mostly of the kind that the type needs."""
+    """Draw the headers of a message of a format, or null: mostly of the type that the type needs."""
     name = type.partition(":")[0]
-    kind = {"uuid": "binary", "timestamp_ms": "int64"}.get(name, name)
+    needed = {"uuid": "binary", "timestamp_ms": "int64"}.get(name, name)
     few = [each for each in KEYS[format] if broken or None not in each.values()]
-    kinds = [st.just(kind), st.just(kind), st.none(), st.sampled_from(_KINDS)]
+    types = [st.just(needed), st.just(needed), st.none(), st.sampled_from(_TYPES)]
     if broken:
-        kinds.append(st.sampled_from(_UNKNOWN))
+        types.append(st.sampled_from(_UNKNOWN))
     header = st.tuples(
         st.sampled_from(few),
-        st.fixed_dictionaries({"kind": st.one_of(kinds)} if format in ("kip82-typed", "iggy") else {}),
-        # Bits of a value with a kind lie in one order.
+        st.fixed_dictionaries({"type": st.one_of(types)} if format in ("kip82-typed", "iggy") else {}),
+        # Bits of a value with a type lie in one order.
         st.fixed_dictionaries({"value": values(type) | values(name)}),
     ).map(lambda parts: {**parts[0], **parts[1], **parts[2]})
     return st.one_of(st.none(), st.lists(header, max_size=4), st.lists(header, min_size=1, max_size=2))

@@ -1,4 +1,4 @@
-"""Run the transforms and ``header`` in a session of another kind: `python elsewhere.py connect|cluster SAMPLES`.
+"""Run the transforms and ``header`` in a session of another type: `python elsewhere.py connect|cluster SAMPLES`.
 
 A process of its own, because a process has one kind of session. It compares values with the kernel called here, and
 prints ``whole`` and where the workers ran.
@@ -19,16 +19,16 @@ from frames import collected, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 
-COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "amount_cents": "int64", "weight_kg": "float64", "route": "array<string>"}
 
 
-def session(kind: str):
+def session(type: str):
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.config("spark.sql.session.timeZone", "UTC").config(
         "spark.sql.shuffle.partitions", "2"
     )
-    if kind == "connect":
+    if type == "connect":
         return builder.remote("local[2]").getOrCreate()
     builder = builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -90,7 +90,7 @@ def check_edits(orders) -> None:
 
 
 def check_messages(spark) -> None:
-    """Rows that multiply, keys of every kind, and a conversion there and back."""
+    """Rows that multiply, keys of every type, and a conversion there and back."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
     cell = lh.encode(lh.Message(id=bytes(16), headers=headers, payload=b"p"), "iggy-message")
     sets = [
@@ -102,9 +102,9 @@ def check_messages(spark) -> None:
         spark.createDataFrame(sets, "part int, cell binary")
         .repartition(3)
         .transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "value"], headers={"n": "int8"}))
-        .transform(lhs.convert_headers("value", "iggy-message", target="streams", kinds="text", on_loss="drop", keep=kept))
+        .transform(lhs.convert_headers("value", "iggy-message", target="streams", types="text", on_loss="drop", keep=kept))
         .transform(lhs.decode_headers("value", "streams", keep=kept))
-        .transform(lhs.encode_headers("headers", "iggy", kinds={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))
+        .transform(lhs.encode_headers("headers", "iggy", types={"n": "int8:text", "3": "uint64:text"}, keep=[*kept, "payload"]))
         .transform(lhs.decode_headers("headers", "iggy"))
     )  # fmt: skip
     found = collected(

@@ -19,7 +19,7 @@ COLUMNS = {
     "tenant": "string",
     "amount_cents": "int64",
     "weight_kg": "float64",
-    "route": lh.All("string"),
+    "route": "array<string>",
     "event": lh.field("string", key="ce_type"),
     "absent": "uuid",
 }
@@ -131,7 +131,7 @@ def answers(engine: Any) -> dict[str, Any]:
     return {
         "select from headers": engine.run("select", headers, "kafka", COLUMNS),
         "encode": engine.run("encode", headers, "kafka", on_loss="report"),
-        "encode with kinds": engine.run("encode", headers, "iggy", on_loss="report", kinds={"amount_cents": "int64"}),
+        "encode with types": engine.run("encode", headers, "iggy", on_loss="report", types={"amount_cents": "int64"}),
         "decode": engine.run("decode", store, "streams-timestamped"),
         "convert": engine.run("convert", store, "streams-timestamped", target="streams", on_loss="report"),
         "what is bad": engine.run("decode", cells, "kafka", errors="column"),

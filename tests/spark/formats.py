@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import letterhead as lh
 
 UNTYPED = "array<struct<key:string,value:binary>>"
-TYPED = "array<struct<key:string,kind:string,value:binary>>"
+TYPED = "array<struct<key:string,type:string,value:binary>>"
 NUMBERED = "array<struct<key:int,value:binary>>"
-TYPED_KEYS = "array<struct<key_kind:string,key:binary,kind:string,value:binary>>"
+TYPED_KEYS = "array<struct<key_type:string,key:binary,type:string,value:binary>>"
 
 ERROR = "array<struct<code:string,message:string,byte_offset:bigint,header:int,key:string,column:string>>"
-LOSSES = "array<struct<code:string,message:string,header:int,key:string,kind:string,written:string>>"
+LOSSES = "array<struct<code:string,message:string,header:int,key:string,type:string,written:string>>"
 
 
 class Example(NamedTuple):
@@ -40,8 +40,8 @@ class Example(NamedTuple):
     selected: dict[str, Any]
 
 
-def _example(cell: str, types: dict[str, str], row: dict[str, Any], kind: tuple[list, dict, dict]) -> Example:
-    headers, columns, selected = kind
+def _example(cell: str, types: dict[str, str], row: dict[str, Any], type: tuple[list, dict, dict]) -> Example:
+    headers, columns, selected = type
     return Example(bytes.fromhex(cell), types, {**row, "headers": headers}, columns, selected)
 
 
@@ -52,19 +52,19 @@ _plain = (
         {"key": "route", "value": b"b"},
         {"key": "note", "value": None},
     ],
-    {"tenant": "string", "route": lh.All("string"), "note": "int32", "absent": "int128"},
+    {"tenant": "string", "route": "array<string>", "note": "int32", "absent": "int128"},
     {"tenant": "acme", "route": ["a", "b"], "note": None, "absent": None},
 )
 _plain_hex = "080c74656e616e740861636d650a726f75746502610a726f7574650262086e6f746501"
 
 _typed = (
     [
-        {"key": "tenant", "kind": "string", "value": b"acme"},
-        {"key": "retry", "kind": "int32", "value": b"\0\0\0\3"},
-        {"key": "at", "kind": "int64", "value": bytes.fromhex("0000019b76daa800")},
-        {"key": "raw", "kind": "binary", "value": b"\0\1"},
+        {"key": "tenant", "type": "string", "value": b"acme"},
+        {"key": "retry", "type": "int32", "value": b"\0\0\0\3"},
+        {"key": "at", "type": "int64", "value": bytes.fromhex("0000019b76daa800")},
+        {"key": "raw", "type": "binary", "value": b"\0\1"},
     ],
-    {"tenant": "string", "retry": "int32", "at": "timestamp_ms", "raw": lh.All("binary")},
+    {"tenant": "string", "retry": "int32", "at": "timestamp_ms", "raw": "array<binary>"},
     {"tenant": "acme", "retry": 3, "at": 1767225600000000, "raw": [b"\0\1"]},
 )
 _typed_hex = (
@@ -89,10 +89,10 @@ _numbered_hex = "00000007 00000004 00000003  000f4241 00000004 61636d65  0000000
 
 _typed_keys = (
     [
-        {"key_kind": "string", "key": b"tenant", "kind": "string", "value": b"acme"},
-        {"key_kind": "int32", "key": b"\0\0\0\3", "kind": "uint64", "value": b"\xff" * 8},
-        {"key_kind": "binary", "key": b"\xff", "kind": "int128", "value": b"\xff" * 16},
-        {"key_kind": "string", "key": b"flag", "kind": "kind-200", "value": b"x"},
+        {"key_type": "string", "key": b"tenant", "type": "string", "value": b"acme"},
+        {"key_type": "int32", "key": b"\0\0\0\3", "type": "uint64", "value": b"\xff" * 8},
+        {"key_type": "binary", "key": b"\xff", "type": "int128", "value": b"\xff" * 16},
+        {"key_type": "string", "key": b"flag", "type": "type-200", "value": b"x"},
     ],
     {
         "tenant": "string",

@@ -48,23 +48,23 @@ def said(spark: Any) -> dict[str, Any]:
     }
 
 
-def run(kind: str, samples: Path) -> None:
+def run(type: str, samples: Path) -> None:
     from pyspark.sql import SparkSession
 
     before = None
-    if kind == "settings":
+    if type == "settings":
         spark = recipe("python cluster")["spark"]
-    elif kind == "job":
+    elif type == "job":
         # The options of the command line do the shipping.
         spark = SparkSession.builder.getOrCreate()
     else:
         builder = SparkSession.builder
-        spark = (builder.remote("local[2]") if kind == "connect" else builder).getOrCreate()
+        spark = (builder.remote("local[2]") if type == "connect" else builder).getOrCreate()
         before = said(spark)
-        recipe(f"python {kind}", spark=spark, archive=recipe("python pack")["archive"])
+        recipe(f"python {type}", spark=spark, archive=recipe("python pack")["archive"])
     recipe("python doctor", spark=spark)
     after = said(spark)
-    if kind == "settings":
+    if type == "settings":
         elsewhere.check(spark, samples)
     print(json.dumps({"before": before, "after": after}))
     spark.stop()

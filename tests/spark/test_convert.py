@@ -14,9 +14,9 @@ from letterhead import spark as lhs
 
 HEADERS = [("tenant", b"acme"), ("retry", b"\0\0\0\3"), ("retry", b"4"), ("7", b"x")]
 
-KINDS = {"tenant": "string", "retry": ["int32", "int8:text"], "7": "binary"}
+VALUE_TYPES = {"tenant": "string", "retry": ["int32", "int8:text"], "7": "binary"}
 
-WITH_KINDS = [("tenant", lh.String("acme")), ("retry", lh.Int32(3)), ("retry", lh.Int8(4)), ("7", lh.Binary(b"x"))]
+WITH_TYPES = [("tenant", lh.String("acme")), ("retry", lh.Int32(3)), ("retry", lh.Int8(4)), ("7", lh.Binary(b"x"))]
 
 
 def headers_of(cell: bytes, format: str):
@@ -30,12 +30,12 @@ def headers_of(cell: bytes, format: str):
 @pytest.mark.parametrize("target", [name for name in EXAMPLES if name != "iggy-auto"])
 def test_headers_of_kafka_are_written_in_every_format(spark, target):
     headers = EXAMPLES[target].types["headers"]
-    kinds, written = (KINDS, WITH_KINDS) if "kind:" in headers else (None, HEADERS)
+    types, written = (VALUE_TYPES, WITH_TYPES) if "type:" in headers else (None, HEADERS)
     if "key:int" in headers:
         # The other keys are no numbers.
         written = [(7, b"x")]
     df = cells_of(spark, [lh.encode(HEADERS, "kafka"), None, b""]).transform(
-        lhs.convert_headers("cell", "kafka", target=target, kinds=kinds, on_loss="drop")
+        lhs.convert_headers("cell", "kafka", target=target, types=types, on_loss="drop")
     )
     assert df.dtypes == [("number", "bigint"), ("cell", "binary")]
     found = collected(df)
@@ -50,16 +50,16 @@ def test_headers_of_kafka_are_written_in_every_format(spark, target):
 def test_headers_of_every_format_are_written_as_kafkas(spark, format):
     text = {
         "array<struct<key:string,value:binary>>": [("tenant", b"acme"), ("route", b"a"), ("route", b"b"), ("note", None)],
-        "array<struct<key:string,kind:string,value:binary>>": [
+        "array<struct<key:string,type:string,value:binary>>": [
             ("tenant", b"acme"), ("retry", b"3"), ("at", b"1767225600000"), ("raw", b"\0\1"),
         ],
         "array<struct<key:int,value:binary>>": [("7", b"\0\0\0\3"), ("1000001", b"acme"), ("7", None)],
-        "array<struct<key_kind:string,key:binary,kind:string,value:binary>>": [
+        "array<struct<key_type:string,key:binary,type:string,value:binary>>": [
             ("tenant", b"acme"), ("3", str(2**64 - 1).encode()), ("flag", b"x"),
         ],
     }  # fmt: skip
     df = cells_of(spark, [EXAMPLES[format].cell]).transform(
-        lhs.convert_headers("cell", format, target="kafka", kinds="text", on_loss="drop", into="block", keep=[])
+        lhs.convert_headers("cell", format, target="kafka", types="text", on_loss="drop", into="block", keep=[])
     )
     (cell,) = collected(df)["block"]
     assert headers_of(cell, "kafka") == text[EXAMPLES[format].types["headers"]]
@@ -67,14 +67,14 @@ def test_headers_of_every_format_are_written_as_kafkas(spark, format):
 
 def test_headers_go_to_iggy_and_come_back_equal(spark):
     cells = [lh.encode(HEADERS, "kafka"), b"", None]
-    there = lhs.convert_headers("cell", "kafka", target="iggy", kinds=KINDS, into="iggy", keep=["cell"])
-    back = lhs.convert_headers("iggy", "iggy", target="kafka", kinds="be", on_loss="report", into="back")
+    there = lhs.convert_headers("cell", "kafka", target="iggy", types=VALUE_TYPES, into="iggy", keep=["cell"])
+    back = lhs.convert_headers("iggy", "iggy", target="kafka", types="be", on_loss="report", into="back")
     df = cells_of(spark, cells).transform(there).transform(back)
     assert df.dtypes == [("cell", "binary"), ("back", "binary"), ("losses", LOSSES)]
     found = collected(df)
     expected = [(key, b"\4" if value == b"4" else value) for key, value in HEADERS]
     assert [cell and headers_of(cell, "kafka") for cell in found["back"]] == [expected, b"", None]
-    assert [losses and [(loss["key"], loss["kind"], loss["written"]) for loss in losses] for losses in found["losses"]] == [
+    assert [losses and [(loss["key"], loss["type"], loss["written"]) for loss in losses] for losses in found["losses"]] == [
         [("tenant", "string", "as it is"), ("retry", "int32", "big-endian"), ("retry", "int8", "big-endian"),
          ("7", "binary", "as it is")],
         None,
@@ -83,18 +83,18 @@ def test_headers_go_to_iggy_and_come_back_equal(spark):
 
 
 def test_the_losses_say_how_to_come_back(spark):
-    """Iggy to Kafka and back with the kinds that were reported."""
-    cell = lh.encode([*WITH_KINDS, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
-    there = lhs.convert_headers("cell", "iggy", target="kafka", kinds="text", on_loss="report", keep=[])
+    """Iggy to Kafka and back with the types that were reported."""
+    cell = lh.encode([*WITH_TYPES, ("big", lh.UInt128(2**100)), ("f", lh.Float32(0.1))], "iggy")
+    there = lhs.convert_headers("cell", "iggy", target="kafka", types="text", on_loss="report", keep=[])
     found = collected(cells_of(spark, [cell]).transform(there))
-    kinds = {}
+    types = {}
     for loss in found["losses"][0]:
-        kinds.setdefault(loss["key"], []).append(loss["kind"])
-    assert kinds == {
+        types.setdefault(loss["key"], []).append(loss["type"])
+    assert types == {
         "tenant": ["string"], "retry": ["int32:text", "int8:text"], "7": ["binary"], "big": ["uint128:text"],
         "f": ["float32:text"],
     }  # fmt: skip
-    back = lhs.convert_headers("cell", "kafka", target="iggy", kinds=kinds)
+    back = lhs.convert_headers("cell", "kafka", target="iggy", types=types)
     assert collected(cells_of(spark, found["cell"]).transform(back))["cell"] == [cell]
 
 
@@ -103,16 +103,16 @@ def test_a_real_topic_goes_there_and_back(spark, samples):
     orders = spark.read.parquet(str(samples / "orders-0.parquet"))
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", into="block", keep=["offset"]))
     typed = blocks.transform(
-        lhs.convert_headers("block", "kafka", target="kip82-typed", kinds="binary", into="typed", keep=["block"])
-    ).transform(lhs.convert_headers("typed", "kip82-typed", target="kafka", kinds="be", into="back"))
+        lhs.convert_headers("block", "kafka", target="kip82-typed", types="binary", into="typed", keep=["block"])
+    ).transform(lhs.convert_headers("typed", "kip82-typed", target="kafka", types="be", into="back"))
     assert (typed.count(), typed.where("block <=> back").count()) == (10_000, 10_000)
 
     iggy = blocks.transform(
         lhs.convert_headers(
-            "block", "kafka", target="iggy", kinds="binary", on_loss="report", into="iggy", keep=["offset", "block"]
+            "block", "kafka", target="iggy", types="binary", on_loss="report", into="iggy", keep=["offset", "block"]
         )
     ).transform(
-        lhs.convert_headers("iggy", "iggy", target="kafka", kinds="be", into="back", keep=["offset", "block", "losses"])
+        lhs.convert_headers("iggy", "iggy", target="kafka", types="be", into="back", keep=["offset", "block", "losses"])
     )
     found = iggy.groupBy((F.col("losses").isNull()).alias("fits"), (F.col("block") == F.col("back")).alias("equal"))
     counts = {(row.fits, row.equal): row["count"] for row in found.count().collect()}
@@ -131,7 +131,7 @@ def test_a_real_topic_goes_there_and_back(spark, samples):
 def test_timestamps_and_payloads_find_their_places(spark):
     cell = EXAMPLES["streams-timestamped"].cell
     df = cells_of(spark, [cell]).transform(
-        lhs.convert_headers("cell", "streams-timestamped", target="kip82-message", kinds="binary")
+        lhs.convert_headers("cell", "streams-timestamped", target="kip82-message", types="binary")
     )
     read = lh.decode(collected(df)["cell"][0], "kip82-message")
     assert (read.timestamp, read.value, read.headers["tenant"]) == (5, b"p", lh.Binary(b"acme"))
@@ -160,7 +160,7 @@ def mixed(spark):
 
 def test_what_is_wrong_and_what_is_lost_stand_in_columns_of_their_own(mixed):
     df = mixed.transform(
-        lhs.convert_headers("cell", "kafka", target="iggy", kinds="binary", on_loss="report", errors="column")
+        lhs.convert_headers("cell", "kafka", target="iggy", types="binary", on_loss="report", errors="column")
     )
     assert df.dtypes == [("number", "bigint"), ("cell", "binary"), ("losses", LOSSES), ("error", ERROR)]
     found = collected(df)
@@ -174,7 +174,7 @@ def test_what_is_wrong_and_what_is_lost_stand_in_columns_of_their_own(mixed):
 
 @pytest.mark.parametrize("errors", ["null", "column"])
 def test_a_cell_that_could_not_be_converted_is_null(mixed, errors):
-    convert = lhs.convert_headers("cell", "kafka", target="iggy", kinds="binary", on_loss="drop", errors=errors)
+    convert = lhs.convert_headers("cell", "kafka", target="iggy", types="binary", on_loss="drop", errors=errors)
     found = collected(mixed.transform(convert))
     assert [cell is None for cell in found["cell"]] == [False, True, True, False, True]
 
@@ -183,22 +183,22 @@ def test_a_loss_is_raised_with_what_is_kept(spark):
     df = cells_of(spark, [EXAMPLES["kip82-typed"].cell])
     text = failure(df.transform(lhs.convert_headers("cell", "kip82-typed", target="kafka", keep=["number"])))
     assert (
-        'ConversionError: kafka: header 0: kafka carries no kinds: pass kinds="be", "le" or "text" (--kinds be) '
+        'ConversionError: kafka: header 0: kafka carries no types: pass types="be", "le" or "text" (--types be) '
         "to write string values in the row with number=0"
     ) in text
     df = cells_of(spark, [b"\x01"])
     text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", keep=["number"])))
     assert "DecodeError: kafka: header count -1 is negative in the row with number=0 (byte 0)" in text
     df = cells_of(spark, [lh.encode(MANY, "kafka")])
-    text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", kinds="binary", keep=[])))
+    text = failure(df.transform(lhs.convert_headers("cell", "kafka", target="iggy", types="binary", keep=[])))
     assert re.search(r"EncodeError: iggy: the headers take \d+ bytes, more than 100000(\s|\Z)", text)
 
 
 def test_options_of_the_reader_and_of_the_writer_arrive(spark):
     lenient = lhs.convert_headers("cell", "kafka", target="kafka", lenient=True, keep=[])
     assert collected(cells_of(spark, [b"\x01"]).transform(lenient)) == {"cell": [b""]}
-    strict = lhs.convert_headers("cell", "iggy", target="iggy", strict_kinds=True)
-    assert "value kind code 200 is unknown" in failure(cells_of(spark, [EXAMPLES["iggy"].cell]).transform(strict))
+    strict = lhs.convert_headers("cell", "iggy", target="iggy", strict_types=True)
+    assert "value type code 200 is unknown" in failure(cells_of(spark, [EXAMPLES["iggy"].cell]).transform(strict))
     # Null headers: there is no such field before the later of the message formats.
     old = lh.encode(lh.Message(magic=1, value=b"v", headers=None), "kip82-message")
     refused = lhs.convert_headers("cell", "kip82-message", target="streams", null_headers="raise", on_loss="drop")
@@ -214,15 +214,15 @@ def test_options_of_the_reader_and_of_the_writer_arrive(spark):
         ({"target": "igyg"}, ValueError, "did you mean 'iggy'"),
         ({"target": 7}, TypeError, "target must be str, not int"),
         ({"target": "iggy-auto"}, ValueError, "iggy-auto reads either layout and is no target"),
-        ({"target": "iggy", "kinds": "be"}, ValueError, 'give kinds={key: kind} or kinds="binary"'),
-        ({"target": "streams", "kinds": "binary"}, ValueError, 'give kinds="be", "le" or "text"'),
-        ({"target": "iggy", "kinds": {"a": "itn32"}}, ValueError, "did you mean 'int32'"),
-        ({"target": "iggy", "kinds": {3.5: "int32"}}, TypeError, "a key of kinds must be str, int, bytes or a Value"),
-        ({"target": "iggy", "kinds": {"a": 3}}, TypeError, "a type such as 'int32', or a list of them"),
-        ({"target": "iggy", "kinds": ["int32"]}, TypeError, "kinds must be a word or a mapping"),
+        ({"target": "iggy", "types": "be"}, ValueError, 'give types={key: type} or types="binary"'),
+        ({"target": "streams", "types": "binary"}, ValueError, 'give types="be", "le" or "text"'),
+        ({"target": "iggy", "types": {"a": "itn32"}}, ValueError, "did you mean 'int32'"),
+        ({"target": "iggy", "types": {3.5: "int32"}}, TypeError, "a key of types must be str, int, bytes or a Value"),
+        ({"target": "iggy", "types": {"a": 3}}, TypeError, "a type such as 'int32', or a list of them"),
+        ({"target": "iggy", "types": ["int32"]}, TypeError, "types must be a word or a mapping"),
         ({"target": "kafka", "canonical": True}, ValueError, "kafka has no order of its own"),
         ({"target": "kafka", "canonical": 1}, TypeError, "canonical must be bool, not int"),
-        ({"target": "kafka", "strict_kinds": None}, TypeError, "strict_kinds must be bool"),
+        ({"target": "kafka", "strict_types": None}, TypeError, "strict_types must be bool"),
         ({"target": "kafka", "on_loss": "keep"}, ValueError, "on_loss"),
         ({"target": "kafka", "errors": "colum"}, ValueError, "did you mean 'column'"),
         ({"target": "kafka", "null_headers": "drop"}, ValueError, "null_headers"),

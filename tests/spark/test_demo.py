@@ -26,14 +26,13 @@ pytestmark = pytest.mark.timeout(TIMEOUT + 30)
 
 
 def columns() -> dict[str, Any]:
-    import letterhead as lh
 
     return {
         "tenant": "string",
         "retry": "int32",
         "amount_cents": "int64",
         "traceparent": "string",
-        "route": lh.All("string"),
+        "route": "array<string>",
     }
 
 

@@ -20,7 +20,7 @@ from frames import HEADERS, collected, explained, failure, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.types import SELECT_TYPES
-from letterhead.values import KINDS
+from letterhead.values import VALUE_TYPES
 
 ROWS = [[("a", b"1"), ("b", None), ("a", b"2"), ("κ", b"\xff"), ("", b"")], [("b", b"3")], [], None]
 
@@ -265,7 +265,7 @@ def test_bytes_of_a_value(spark, value, of, type, bytes):
     assert one(spark, value, type, of) == bytes
 
 
-def test_bytes_are_those_of_the_native_kinds(spark):
+def test_bytes_are_those_of_the_native_types(spark):
     """Powers of two and their neighbours, in every order, against what `lh.encode` writes."""
     powers = [2.0**n for n in range(-1074, 1024)]
     doubles = [sign * number for sign in (1, -1) for p in powers for number in (p, math.nextafter(p, 0))]
@@ -274,7 +274,7 @@ def test_bytes_are_those_of_the_native_kinds(spark):
     made = df.transform(lhs.edit_headers(insert={order: ("v", f"float64:{order}") for order in orders})).toArrow()
     for number, row in zip(made["v"].to_pylist(), made["headers"].to_pylist(), strict=True):
         assert [header["value"] for header in row] == [
-            lh.decode(lh.encode([("k", lh.Float64(number))], "kafka", kinds=order), "kafka")["k"] for order in orders
+            lh.decode(lh.encode([("k", lh.Float64(number))], "kafka", types=order), "kafka")["k"] for order in orders
         ], number
 
 
@@ -284,7 +284,7 @@ def test_every_type_is_written_from_what_it_is_read_as(spark):
     df = frame_of(spark, [[]]).transform(lhs.select_headers("headers", "kafka", columns, keep=["headers"]))
     made = df.transform(lhs.edit_headers(insert={name: (name, name) for name in SELECT_TYPES}))
     assert [(header.key, header.value) for header in made.first().headers] == [(name, None) for name in SELECT_TYPES]
-    assert set(KINDS) <= set(SELECT_TYPES)
+    assert set(VALUE_TYPES) <= set(SELECT_TYPES)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(420)]
 SCRIPT = Path(__file__).parent / "elsewhere.py"
 
 
-def run(kind: str, samples: Path) -> str:
+def run(type: str, samples: Path) -> str:
     """Run the script; what it says last."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), kind, str(samples)], capture_output=True, text=True, timeout=360, check=False
+        [sys.executable, str(SCRIPT), type, str(samples)], capture_output=True, text=True, timeout=360, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout.splitlines()[-1]

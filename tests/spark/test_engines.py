@@ -105,5 +105,5 @@ def test_all_engines_give_the_same_answers(asked, engine) -> None:
 def test_what_is_bad_is_said_with_its_reason(asked) -> None:
     codes = [[fault["code"] for fault in row["error"] or []] for row in asked("polars")["what is bad"]]
     assert codes == [[], [], ["truncated"], ["trailing_bytes"], ["negative_count"]]
-    losses = asked("polars")["encode with kinds"][0]["losses"]
-    assert {loss["code"] for loss in losses} == {"unknown_kind"}
+    losses = asked("polars")["encode with types"][0]["losses"]
+    assert {loss["code"] for loss in losses} == {"unknown_type"}

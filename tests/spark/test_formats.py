@@ -16,7 +16,7 @@ from letterhead import arrow as lha
 from letterhead import spark as lhs
 
 BLOCKS = [name for name, example in EXAMPLES.items() if list(example.types) == ["headers"]]
-WITH_KINDS = [name for name, example in EXAMPLES.items() if "kind:" in example.types["headers"]]
+WITH_TYPES = [name for name, example in EXAMPLES.items() if "type:" in example.types["headers"]]
 
 
 def test_every_format_has_an_example():
@@ -55,7 +55,7 @@ def test_headers_are_selected_from_bytes_and_from_lists(spark, format):
     assert collected(by_list) == {name: [value] for name, value in example.selected.items()}
 
 
-# Kinds and keys -------------------------------------------------------------------------------------------------------
+# Types and keys -------------------------------------------------------------------------------------------------------
 
 VALUES = {
     "bool": (lh.Bool(True), "boolean", True),
@@ -78,14 +78,14 @@ VALUES = {
 
 
 @pytest.mark.parametrize("format", ["kip82-typed", "iggy-2023", "iggy"])
-def test_values_of_every_kind_arrive(spark, format):
-    codes = {kind["name"]: kind["kip82" if format == "kip82-typed" else "iggy"] for kind in _native.kinds()}
-    kinds = [kind for kind in VALUES if codes[kind] is not None]
-    assert len(kinds) == (10 if format == "kip82-typed" else 15)
-    cell = lh.encode([(kind, VALUES[kind][0]) for kind in kinds], format)
-    df = cells_of(spark, [cell]).transform(lhs.select_headers("cell", format, {kind: kind for kind in kinds}, keep=[]))
-    assert df.dtypes == [(kind, VALUES[kind][1]) for kind in kinds]
-    assert collected(df) == {kind: [VALUES[kind][2]] for kind in kinds}
+def test_values_of_every_type_arrive(spark, format):
+    codes = {type["name"]: type["kip82" if format == "kip82-typed" else "iggy"] for type in _native.types()}
+    types = [type for type in VALUES if codes[type] is not None]
+    assert len(types) == (10 if format == "kip82-typed" else 15)
+    cell = lh.encode([(type, VALUES[type][0]) for type in types], format)
+    df = cells_of(spark, [cell]).transform(lhs.select_headers("cell", format, {type: type for type in types}, keep=[]))
+    assert df.dtypes == [(type, VALUES[type][1]) for type in types]
+    assert collected(df) == {type: [VALUES[type][2]] for type in types}
 
 
 def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
@@ -98,8 +98,8 @@ def test_a_number_that_no_decimal_holds_is_an_error_of_its_column(spark):
     assert [(error["code"], error["column"]) for error in found["error"][0]] == [("out_of_range", "a")]
 
 
-@pytest.mark.parametrize("format", WITH_KINDS)
-def test_a_value_of_another_kind_is_an_error(spark, format):
+@pytest.mark.parametrize("format", WITH_TYPES)
+def test_a_value_of_another_type_is_an_error(spark, format):
     """Never a guess: int32 has the bytes of a float32 too."""
     first = next(name for name, wanted in EXAMPLES[format].columns.items() if wanted == "string")
     columns = {"wrong": lh.field("binary", key=first), first: "string"}
@@ -109,20 +109,20 @@ def test_a_value_of_another_kind_is_an_error(spark, format):
     found = collected(df.transform(lhs.select_headers("cell", format, columns, keep=[], errors="column")))
     assert (found["wrong"], found[first]) == ([None], ["acme"])
     assert [(error["code"], error["key"], error["column"]) for error in found["error"][0]] == [
-        ("wrong_kind", first, "wrong")
+        ("wrong_type", first, "wrong")
     ]
 
 
 def test_codes_without_a_name_pass_or_are_refused(spark):
     cells = [EXAMPLES["iggy"].cell]
-    assert "value kind code 200 is unknown" in failure(
-        cells_of(spark, cells).transform(lhs.decode_headers("cell", "iggy", strict_kinds=True))
+    assert "value type code 200 is unknown" in failure(
+        cells_of(spark, cells).transform(lhs.decode_headers("cell", "iggy", strict_types=True))
     )
     columns = {"tenant": "string", "flag": "binary"}
-    select = lhs.select_headers("cell", "iggy", columns, keep=[], errors="column", strict_kinds=True)
+    select = lhs.select_headers("cell", "iggy", columns, keep=[], errors="column", strict_types=True)
     found = collected(cells_of(spark, cells).transform(select))
     assert (found["tenant"], found["flag"]) == (["acme"], [None])
-    assert [error["code"] for error in found["error"][0]] == ["unknown_kind"]
+    assert [error["code"] for error in found["error"][0]] == ["unknown_type"]
 
 
 @pytest.mark.parametrize("format", ["iggy", "iggy-auto", "iggy-message"])
@@ -136,8 +136,8 @@ def test_typed_keys_are_read_as_text_where_they_are(spark, format):
     assert dict(df.dtypes)["headers"] == TYPED
     found = collected(df)
     assert found["headers"][0] == [
-        {"key": "tenant", "kind": "string", "value": b"acme"},
-        {"key": "n", "kind": "int8", "value": b"\1"},
+        {"key": "tenant", "type": "string", "value": b"acme"},
+        {"key": "n", "type": "int8", "value": b"\1"},
     ]
     # A list with a hole in it would not show that there is one.
     assert found["headers"][1] is None
@@ -157,7 +157,7 @@ def test_text_keys_are_written_as_typed_ones(spark):
 GOOD = EXAMPLES["iggy"].cell
 
 PLACES = [GOOD.index(b"\x0c\x08\0\0\0"), GOOD.index(b"\x08\x10\0\0\0")]
-"""Where the kinds of the second and the third value are."""
+"""Where the types of the second and the third value are."""
 
 ONE_BAD, TWO_BAD = (bytes(0 if at in PLACES[:bad] else byte for at, byte in enumerate(GOOD)) for bad in (1, 2))
 
@@ -172,7 +172,7 @@ def test_a_bad_header_does_not_hide_its_neighbours(spark):
     assert found["wide"] == [Decimal(-1), Decimal(-1), None, Decimal(-1)]
     assert found["error"] == [
         None,
-        [{"code": "unknown_kind", "message": "value kind code 0 is unknown", "byte_offset": PLACES[0], "header": 1,
+        [{"code": "unknown_type", "message": "value type code 0 is unknown", "byte_offset": PLACES[0], "header": 1,
           "key": "int32:3", "column": None}],
         None,
         [{"code": "truncated", "message": "value takes 1 byte and 0 are left", "byte_offset": len(CUT), "header": 3,
@@ -186,13 +186,13 @@ def test_a_list_with_a_bad_header_is_null_and_says_all_that_is_wrong(spark):
     found = collected(df)
     assert found["headers"] == [EXAMPLES["iggy"].row["headers"], None, None, None]
     assert [error and [(one["code"], one["header"]) for one in error] for error in found["error"]] == [
-        None, [("unknown_kind", 1)], [("unknown_kind", 1), ("unknown_kind", 2)], [("truncated", 3)],
+        None, [("unknown_type", 1)], [("unknown_type", 1), ("unknown_type", 2)], [("truncated", 3)],
     ]  # fmt: skip
     two = cells_of(spark, [GOOD, ONE_BAD])
     nulls = two.transform(lhs.decode_headers("cell", "iggy", keep=["number"], errors="null"))
     assert collected(nulls) == {"number": [0, 1], "headers": [EXAMPLES["iggy"].row["headers"], None]}
     text = failure(two.transform(lhs.decode_headers("cell", "iggy", keep=["number"])))
-    assert f"iggy: header 1: value kind code 0 is unknown in the row with number=1 (byte {PLACES[0]})" in text
+    assert f"iggy: header 1: value type code 0 is unknown in the row with number=1 (byte {PLACES[0]})" in text
 
 
 def test_what_was_read_of_a_message_format_stays(spark):
@@ -229,33 +229,33 @@ def test_a_batch_is_refused_where_a_message_is_read(format):
 # Writing --------------------------------------------------------------------------------------------------------------
 
 
-def test_values_get_their_kinds_when_they_are_written(spark):
+def test_values_get_their_types_when_they_are_written(spark):
     df = cells_of(spark, [EXAMPLES["kafka"].cell]).transform(lhs.decode_headers("cell", "kafka", keep=[]))
-    kinds = {"tenant": "string", "route": ["string", "binary"]}
-    encode = lhs.encode_headers("headers", "iggy", kinds=kinds, on_loss="report", into="cell")
+    types = {"tenant": "string", "route": ["string", "binary"]}
+    encode = lhs.encode_headers("headers", "iggy", types=types, on_loss="report", into="cell")
     found = collected(df.transform(encode))
     assert list(lh.decode(found["cell"][0], "iggy")) == [
         ("tenant", lh.String("acme")), ("route", lh.String("a")), ("route", lh.Binary(b"b")),
     ]  # fmt: skip
     assert found["losses"] == [[{
-        "code": "null_not_carried", "message": "the value is null", "header": 3, "key": "note", "kind": None,
+        "code": "null_not_carried", "message": "the value is null", "header": 3, "key": "note", "type": None,
         "written": None,
     }]]  # fmt: skip
     text = failure(df.transform(lhs.encode_headers("headers", "kip82-typed")))
-    assert "ConversionError: kip82-typed: header 0: kip82-typed values need a kind: pass kinds={" in text
+    assert "ConversionError: kip82-typed: header 0: kip82-typed values need a type: pass types={" in text
 
 
-def test_kinds_are_written_out_where_the_format_has_none(spark):
-    """A list with kinds goes into a format without, if it is said how."""
+def test_types_are_written_out_where_the_format_has_none(spark):
+    """A list with types goes into a format without, if it is said how."""
     df = cells_of(spark, [EXAMPLES["kip82-typed"].cell]).transform(lhs.decode_headers("cell", "kip82-typed", keep=[]))
-    for kinds, retry in (("be", b"\0\0\0\3"), ("le", b"\3\0\0\0"), ("text", b"3")):
-        encode = lhs.encode_headers("headers", "kafka", kinds=kinds, on_loss="report", into="cell")
+    for types, retry in (("be", b"\0\0\0\3"), ("le", b"\3\0\0\0"), ("text", b"3")):
+        encode = lhs.encode_headers("headers", "kafka", types=types, on_loss="report", into="cell")
         made = df.transform(encode)
         assert made.dtypes == [("cell", "binary"), ("losses", LOSSES)]
         found = collected(made)
         assert lh.decode(found["cell"][0], "kafka").get("retry") == retry
-        assert [loss["kind"] for loss in found["losses"][0]][1:] == [
-            *({"be": ["int32", "int64"], "le": ["int32:le", "int64:le"], "text": ["int32:text", "int64:text"]}[kinds]),
+        assert [loss["type"] for loss in found["losses"][0]][1:] == [
+            *({"be": ["int32", "int64"], "le": ["int32:le", "int64:le"], "text": ["int32:text", "int64:text"]}[types]),
             "binary",
         ]
 
@@ -264,7 +264,7 @@ def test_headers_are_sorted_as_iggy_sorts_them(spark):
     df = cells_of(spark, [EXAMPLES["iggy"].cell]).transform(lhs.decode_headers("cell", "iggy", keep=[]))
     found = collected(df.transform(lhs.encode_headers("headers", "iggy", canonical=True, into="cell")))
     keys = [key for key, _ in lh.decode(found["cell"][0], "iggy")]
-    # By the code of the kind: binary 1, string 2, int32 6.
+    # By the code of the type: binary 1, string 2, int32 6.
     assert keys == [lh.Binary(b"\xff"), "flag", "tenant", lh.Int32(3)]
 
 

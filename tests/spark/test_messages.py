@@ -52,7 +52,7 @@ def captured(vectors) -> dict[str, bytes]:
 
 
 def test_a_batch_of_iggy_becomes_rows(spark, captured):
-    """Every kind, under keys of every kind."""
+    """Every type, under keys of every type."""
     types = {
         "offset": "bigint", "timestamp": "bigint", "origin_timestamp": "bigint", "id": "binary",
         "checksum": "decimal(20,0)", "headers": TYPED_KEYS, "payload": "binary",
@@ -74,8 +74,8 @@ def test_a_batch_of_iggy_becomes_rows(spark, captured):
     assert found["id"][0] == (1234).to_bytes(16, "big")
     assert found["checksum"][0] == Decimal(11678843338983664554)
     assert [len(headers) for headers in found["headers"]] == [15, 8, 0]
-    assert {header["kind"] for header in found["headers"][0]} == {
-        kind["name"] for kind in _native.kinds() if kind["iggy"] is not None
+    assert {header["type"] for header in found["headers"][0]} == {
+        type["name"] for type in _native.types() if type["iggy"] is not None
     }
     assert {name: found[name] for name in columns} == {
         "text": ["text", None, None], "low": [-(2**63), None, None], "high": [Decimal(2**64 - 1), None, None],
@@ -94,7 +94,7 @@ def test_messages_polled_from_iggy_become_rows(spark, captured):
     found = collected(df)
     assert (found["offset"], set(found["state"])) == ([0, 1, 2, 3, 4], {"available"})
     assert found["payload"] == [b"hello-world", b"all kinds", b"none", b"wrong size for kind", b"empty map"]
-    assert found["headers"][0] == [{"key": "key 1", "kind": "string", "value": b"value1"}]
+    assert found["headers"][0] == [{"key": "key 1", "type": "string", "value": b"value1"}]
 
 
 @pytest.mark.parametrize("format", BATCHES)
@@ -161,7 +161,7 @@ def test_fields_come_in_the_order_asked_for_and_the_row_only_if_it_is(spark):
     assert collected(df.transform(asked)) == {
         "number": [0, 0, 1], "value": [b"v0", b"v1", b"v2"], "row": [0, 0, 1], "offset": [0, 1, 2], "text": ["", "a", "aa"],
     }  # fmt: skip
-    only = lhs.explode_batches("cell", "kip82-messages", columns=[], headers={"n": lh.All("int8")}, keep=[])
+    only = lhs.explode_batches("cell", "kip82-messages", columns=[], headers={"n": "array<int8>"}, keep=[])
     assert collected(df.transform(only)) == {"n": [[0], [1], [2]]}
     # As many rows as there are messages, and nothing else.
     assert collected(df.transform(lhs.explode_batches("cell", "kip82-messages", columns=[], keep=["number"]))) == {

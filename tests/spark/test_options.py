@@ -52,28 +52,28 @@ def test_the_options_are_those_of_arrow(verb):
 @pytest.mark.parametrize(
     ("verb", "format", "options"),
     [
-        ("decode", "iggy", {"errors": "null", "lenient": True, "strict_kinds": True, "text_keys": True, "limits": LIMITS}),
+        ("decode", "iggy", {"errors": "null", "lenient": True, "strict_types": True, "text_keys": True, "limits": LIMITS}),
         ("select", "iggy", {
-            "columns": {"a": "int8"}, "errors": "null", "lenient": True, "strict_kinds": True, "limits": LIMITS,
+            "columns": {"a": "int8"}, "errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS,
         }),
         (
             "encode",
             "iggy",
-            {"on_loss": "drop", "kinds": {lh.Int32(3): ["int8", "kind-20"]}, "null_headers": "raise", "canonical": True},
+            {"on_loss": "drop", "types": {lh.Int32(3): ["int8", "type-20"]}, "null_headers": "raise", "canonical": True},
         ),
         (
             "convert",
             "kafka",
             {
-                "target": "iggy", "on_loss": "drop", "kinds": "binary", "null_headers": "raise", "canonical": True,
-                "errors": "null", "lenient": True, "strict_kinds": True, "limits": LIMITS,
+                "target": "iggy", "on_loss": "drop", "types": "binary", "null_headers": "raise", "canonical": True,
+                "errors": "null", "lenient": True, "strict_types": True, "limits": LIMITS,
             },
         ),
         (
             "messages",
             "iggy-batch",
             {
-                "columns": ["offset"], "headers": {"a": "int8"}, "errors": "null", "lenient": True, "strict_kinds": True,
+                "columns": ["offset"], "headers": {"a": "int8"}, "errors": "null", "lenient": True, "strict_types": True,
                 "text_keys": True, "limits": LIMITS,
             },
         ),
@@ -98,12 +98,12 @@ def test_every_option_is_handed_on(verb, format, options):
 def test_what_travels_can_be_pickled():
     import pickle
 
-    kinds = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "kind-200"}
-    transform = lhs.convert_headers("cell", "kafka", target="iggy", kinds=kinds)
+    types = {lh.Int32(3): "int8", b"\xff": ["int16", "binary"], "k": "type-200"}
+    transform = lhs.convert_headers("cell", "kafka", target="iggy", types=types)
     assert pickle.loads(pickle.dumps(transform)) == transform
     # The mapping is the user's; what is in the transform is not.
-    kinds["k"] = "int8"
-    assert transform.options["kinds"]["k"] == "kind-200"
+    types["k"] = "int8"
+    assert transform.options["types"]["k"] == "type-200"
 
 
 def test_every_limit_is_an_option_of_the_sources():

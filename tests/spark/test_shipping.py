@@ -151,9 +151,9 @@ def standalone(place: Path, workers: int) -> Iterator[str]:
     port, web = free_port(), free_port()
     processes: list[subprocess.Popen] = []
 
-    def run(kind: str, *arguments: str) -> None:
+    def run(type: str, *arguments: str) -> None:
         log = (place / f"{len(processes)}.log").open("w")
-        command = [str(start), f"org.apache.spark.deploy.{kind}", *arguments, "--host", "127.0.0.1"]
+        command = [str(start), f"org.apache.spark.deploy.{type}", *arguments, "--host", "127.0.0.1"]
         environment = environments.clean(SPARK_LOCAL_IP="127.0.0.1")
         processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=place))
 

@@ -102,13 +102,13 @@ def test_control_characters_do_not_reach_the_screen(spark, capsys):
 
 
 def test_headers_of_other_formats(spark, capsys):
-    """Kinds and keys that are no text have columns of their own."""
+    """Types and keys that are no text have columns of their own."""
     iggy = lh.encode([("tenant", lh.String("acme")), (lh.Int32(3), lh.UInt8(7))], "iggy")
     ints = lh.encode([(-7, b"v")], "kip82-int")
     cells = spark.createDataFrame([(iggy, ints)], "iggy binary, ints binary")
     typed = cells.transform(lhs.decode_headers("iggy", "iggy", keep=[]))
     assert shown(capsys, typed) == [
-        "header  key kind  key          kind    value   bytes",
+        "header  key type  key          type    value   bytes",
         "──────  ────────  ───────────  ──────  ──────  ─────",
         '0       string    tenant       string  "acme"  4',
         "1       int32     00 00 00 03  uint8   07      1",

@@ -27,7 +27,7 @@ def orders(spark):
 
 def test_headers_are_selected(orders):
     rows = orders.orderBy("offset").collect()
-    columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": lh.All("string")}
+    columns = {"tenant": "string", "retry": "int32", "weight_kg": "float64", "route": "array<string>"}
     df = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     assert df.columns == ["offset", *columns]
     found = df.orderBy("offset").collect()
@@ -54,7 +54,7 @@ def test_state_is_decoded_and_written_back(spark):
 
 
 def test_messages_are_converted_and_their_headers_selected(spark):
-    """Rows multiply; keys and values have kinds."""
+    """Rows multiply; keys and values have types."""
     headers = [("n", lh.Int8(7)), (lh.Int32(3), lh.UInt64(2**64 - 1))]
     inner = lh.encode(headers, "iggy")
     one = [lh.encode(lh.Message(offset=n, value=inner, headers={"n": lh.Int8(n)}), "kip82-message") for n in range(3)]
@@ -83,11 +83,11 @@ def test_messages_are_converted_and_their_headers_selected(spark):
     with pytest.raises(Exception, match="and a header of kafka is read from array<struct<key:string,value:binary>>"):
         typed.select(lhs.header("headers", "n", "int8")).collect()
 
-    kinds = {"n": "int8:text", "3": "uint64:text"}
+    types = {"n": "int8:text", "3": "uint64:text"}
     there = lhs.convert_headers(
-        "value", "iggy", target="kafka", kinds="text", on_loss="drop", into="kafka", keep=["value"]
+        "value", "iggy", target="kafka", types="text", on_loss="drop", into="kafka", keep=["value"]
     )
-    back = lhs.convert_headers("kafka", "kafka", target="iggy", kinds=kinds, into="iggy", keep=[])
+    back = lhs.convert_headers("kafka", "kafka", target="iggy", types=types, into="iggy", keep=[])
     cells = {bytes(row.iggy) for row in messages.transform(there).transform(back).collect()}
     assert [lh.decode(cell, "iggy") for cell in cells] == [lh.Headers([headers[0], ("3", headers[1][1])])]
 

@@ -10,7 +10,7 @@ import letterhead as lh
 from frames import collected
 from letterhead import spark as lhs
 
-COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_messages_of_a_stream_are_converted(spark, tmp_path):
     made = (
         stream.transform(lhs.explode_batches("cell", "kip82-messages", columns=["offset", "headers"]))
         .transform(lhs.encode_headers("headers", "kip82-typed", keep=["row", "offset"]))
-        .transform(lhs.convert_headers("headers", "kip82-typed", target="kafka", kinds="text", keep=["row", "offset"]))
+        .transform(lhs.convert_headers("headers", "kip82-typed", target="kafka", types="text", keep=["row", "offset"]))
     )
     assert made.isStreaming
     assert run(spark, made, tmp_path / "out", tmp_path / "checkpoint") == [3, 3]

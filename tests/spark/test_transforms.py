@@ -19,7 +19,7 @@ ORDERS = {
     "retry": "int32",
     "amount_cents": "int64",
     "weight_kg": "float64",
-    "route": lh.All("string"),
+    "route": "array<string>",
     "event": lh.field("string", key="ce_type", repeat="last"),
 }
 
@@ -108,7 +108,7 @@ def test_blocks_are_written_and_read_back(orders):
 
 
 def test_bytes_and_lists_select_the_same(orders):
-    columns = {"tenant": "string", "route": lh.All("string")}
+    columns = {"tenant": "string", "route": "array<string>"}
     by_list = orders.transform(lhs.select_headers("headers", "kafka", columns, keep=[]))
     blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=[]))
     by_bytes = blocks.transform(lhs.select_headers("headers", "kafka", columns))
@@ -201,7 +201,7 @@ def test_bad_rows_become_null(cells):
     decoded = cells.transform(lhs.decode_headers("value", "kafka", keep=["id"], errors="null"))
     one, short = [{"key": "k", "value": b"\0\0\0\1"}, {"key": "n", "value": None}], [{"key": "k", "value": b"a"}]
     assert collected(decoded) == {"id": [0, 1, 2, 3, 4], "headers": [one, None, None, short, None]}
-    columns = {"k": "int32", "n": lh.All("string")}
+    columns = {"k": "int32", "n": "array<string>"}
     selected = cells.transform(lhs.select_headers("value", "kafka", columns, keep=[], errors="null"))
     assert collected(selected) == {"k": [1, None, None, None, None], "n": [[None], None, None, [], None]}
 
@@ -450,7 +450,7 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
             "no fields but its headers",
         ),
         (lambda: lhs.encode_headers("headers", "kafka", on_loss="keep"), ValueError, "on_loss"),
-        (lambda: lhs.encode_headers("headers", "kafka", kinds="big"), ValueError, "kinds"),
+        (lambda: lhs.encode_headers("headers", "kafka", types="big"), ValueError, "types"),
         (lambda: lhs.encode_headers("headers", "kafka", null_headers="drop"), ValueError, "null_headers"),
     ],
 )

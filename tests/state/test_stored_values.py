@@ -409,7 +409,7 @@ def test_what_a_store_cannot_write_is_refused_with_its_place() -> None:
     typed = lh.Headers([("a", b"1"), ("retry", lh.Int32(3))])
     with pytest.raises(lh.ConversionError) as lost:
         VALUES.serialize(TOPIC, NONE, ValueTimestampHeaders(b"v", 5, typed))
-    assert (lost.value.code, lost.value.header, lost.value.key) == ("kind_not_carried", 1, "retry")
+    assert (lost.value.code, lost.value.header, lost.value.key) == ("type_not_carried", 1, "retry")
 
 
 class Text(serdes.Serde[bytes]):

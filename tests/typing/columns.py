@@ -30,12 +30,12 @@ cells = Shared(na.c_array([block, None], na.binary()))
 # No type can be said: it is that of the library whose column was given.
 decoded = assert_type(lha.decode(cells, "kafka"), Any)
 assert len(decoded) == 2
-wanted: columns_module.Columns = {"tenant": "string", "route": lh.All("string"), "n": lh.field("int64", key="retry")}
+wanted: columns_module.Columns = {"tenant": "string", "route": "array<string>", "n": lh.field("int64", key="retry")}
 assert len(assert_type(lha.select(cells, "kafka", wanted, errors="column"), Any)) == 2
 assert len(assert_type(lha.encode(decoded, "kafka"), Any)) == 2
-assert len(assert_type(lha.convert(cells, "kafka", target="iggy", kinds="binary"), Any)) == 2
+assert len(assert_type(lha.convert(cells, "kafka", target="iggy", types="binary"), Any)) == 2
 assert len(assert_type(lha.validate(cells, "kafka"), Any)) == 2
 assert assert_type(lha.scan(cells, "kafka"), Scan).statistics.rows == 2
 
 assert assert_type(lh.field("int64", key="retry", repeat="first"), lh.Field).type == "int64"
-assert assert_type(lh.All("string"), lh.Field).repeat == "all"
+assert assert_type(lh.field("array<string>"), lh.Field).repeat == "all"

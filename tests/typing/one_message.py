@@ -57,13 +57,13 @@ messages = assert_type(lh.messages(batch, "record-batch"), Iterator[lh.Message])
 assert [message.value for message in messages] == [b"v"]
 
 # What is reported is a pair; a block as target is always bytes.
-assert type(assert_type(lh.convert(block, "kafka", target="iggy", kinds="binary"), bytes)) is bytes
+assert type(assert_type(lh.convert(block, "kafka", target="iggy", types="binary"), bytes)) is bytes
 assert type(assert_type(lh.convert(block, "kafka", target="streams", on_loss="drop"), bytes | None)) is bytes
-converted = assert_type(lh.convert(block, "kafka", target="iggy", kinds="binary", on_loss="report"), lh.Converted)
+converted = assert_type(lh.convert(block, "kafka", target="iggy", types="binary", on_loss="report"), lh.Converted)
 data, losses = converted
 assert type(assert_type(data, bytes | None)) is bytes
 assert type(assert_type(losses, lh.Losses)) is lh.Losses
-assert assert_type(losses.kinds, dict[HeaderKey, str | list[str]]) == {}
+assert assert_type(losses.types, dict[HeaderKey, str | list[str]]) == {}
 
 # What is asked for by name, and what is wrong.
 assert assert_type(lh.select(block, "kafka", {"tenant": "string"}), dict[str, Any]) == {"tenant": "acme"}

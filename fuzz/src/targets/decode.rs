@@ -40,7 +40,7 @@ fn modes_agree(format: Format, cell: &[u8], options: ReadOptions) {
     if message.is_ok() && !options.lenient {
         let lenient = ReadOptions { lenient: true, ..options };
         assert_eq!(read(format, cell, lenient), message, "what a strict reader reads a lenient one reads too");
-        let any_kind = ReadOptions { strict_kinds: false, ..options };
+        let any_kind = ReadOptions { strict_types: false, ..options };
         assert_eq!(read(format, cell, any_kind), message, "what has a named kind is read alike where others pass");
     }
 }

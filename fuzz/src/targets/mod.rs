@@ -77,7 +77,7 @@ impl Shape {
     fn options(self) -> ReadOptions {
         ReadOptions {
             lenient: self.bit(0),
-            strict_kinds: self.bit(1),
+            strict_types: self.bit(1),
             text_keys: self.bit(2),
             ..ReadOptions::default()
         }

@@ -22,7 +22,6 @@ from letterhead.cli.options import (
     Format,
     Hex,
     Json,
-    Kind,
     Lenient,
     Limit,
     MaxDecompressedBytes,
@@ -33,9 +32,10 @@ from letterhead.cli.options import (
     OnErrors,
     OnLoss,
     Refusal,
-    StrictKinds,
+    StrictTypes,
     Target,
-    WordOfKinds,
+    Type,
+    WordOfTypes,
     Written,
     format_names,
     limits_of,
@@ -83,7 +83,7 @@ def inspect_command(
     row: Annotated[int, typer.Option("--row", min=0, help="With --column: the row, from 0.")] = 0,
     json: Json = False,
     lenient: Lenient = False,
-    strict_kinds: StrictKinds = False,
+    strict_types: StrictTypes = False,
     everything: Everything = False,
     max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
@@ -109,7 +109,7 @@ def inspect_command(
 
     data = read_cell(file, hex=hex, base64=base64, column=column, row=row, lists=False)
     limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
-    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
+    options: Reading = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
     return run_inspect(data, format, json=json, everything=everything, options=options)
 
 
@@ -122,7 +122,7 @@ def decode_command(
     column: Column = None,
     json: Json = False,
     lenient: Lenient = False,
-    strict_kinds: StrictKinds = False,
+    strict_types: StrictTypes = False,
     errors: OnErrors = Errors.raise_,
     error_column: ErrorColumn = "error",
     limit: Limit = None,
@@ -173,7 +173,7 @@ def decode_command(
     from letterhead.cli.source import read_cell
 
     limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
-    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
+    options: Reading = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
     _check_error_column(error_column, column, errors)
     if column is None:
         if limit is not None or out is not None or prefix is not None or profile is not None:
@@ -204,8 +204,8 @@ def encode_command(
     file: Annotated[str | None, typer.Argument(metavar="FILE|-", help="JSON; - is standard input.")] = None,
     hex: Annotated[bool, typer.Option("--hex", help="Write hex text instead of bytes.")] = False,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes to a file.")] = None,
-    kinds: WordOfKinds = None,
-    kind: Kind = None,
+    types: WordOfTypes = None,
+    type: Type = None,
     on_loss: Annotated[
         Refusal, typer.Option("--on-loss", help="What the format cannot carry: stop there, or leave it out.")
     ] = Refusal.raise_,
@@ -214,9 +214,9 @@ def encode_command(
     """Encode JSON, as `letterhead decode --json` gives it, into bytes on standard output.
 
     A value is null, a string, or an object with "hex", "text" or "base64". A
-    value with a kind is a string like "int32:3", "bool:true", "string:acme" or
-    "binary:00ff", or an object that has "kind" as well. A format without kinds
-    takes it only with --kinds; {"text": "int32:3"} is that text itself. A key
+    value with a type is a string like "int32:3", "bool:true", "string:acme" or
+    "binary:00ff", or an object that has "type" as well. A format without types
+    takes it only with --types; {"text": "int32:3"} is that text itself. A key
     is a string, a whole number where the format has integer keys, or in iggy
     also a string like "int32:3".
 
@@ -230,10 +230,10 @@ def encode_command(
                  | letterhead encode -f kafka > same.bin
     """
     from letterhead.cli.encode import run_encode
-    from letterhead.cli.losses import kinds_option
+    from letterhead.cli.losses import types_option
 
-    said = kinds_option(None if kinds is None else kinds.value, kind)
-    return run_encode(file, format, as_hex=hex, out=out, kinds=said, on_loss=on_loss.value, canonical=canonical)
+    said = types_option(None if types is None else types.value, type)
+    return run_encode(file, format, as_hex=hex, out=out, types=said, on_loss=on_loss.value, canonical=canonical)
 
 
 @app.command("convert", epilog=EXIT_CODES)
@@ -252,13 +252,13 @@ def convert_command(
             "say so, on stderr or in the JSON.",
         ),
     ] = OnLoss.raise_,
-    kinds: WordOfKinds = None,
-    kind: Kind = None,
+    types: WordOfTypes = None,
+    type: Type = None,
     canonical: Canonical = False,
     to_hex: Annotated[bool, typer.Option("--to-hex", help="Write hex text instead of bytes.")] = False,
     json: Json = False,
     lenient: Lenient = False,
-    strict_kinds: StrictKinds = False,
+    strict_types: StrictTypes = False,
     errors: OnErrors = Errors.raise_,
     error_column: ErrorColumn = "error",
     limit: Limit = None,
@@ -282,21 +282,21 @@ def convert_command(
 
     \b
     Examples:
-      letterhead convert cell.bin -f kafka -t iggy --kind retry=int32 -o iggy.bin
-      letterhead convert cell.bin -f iggy --to kafka --kinds be \\
+      letterhead convert cell.bin -f kafka -t iggy --type retry=int32 -o iggy.bin
+      letterhead convert cell.bin -f iggy --to kafka --types be \\
                  --on-loss report --to-hex
       letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy \\
-                 --kinds binary --json
+                 --types binary --json
       letterhead convert store.parquet -c value -f streams --to iggy-message \\
-                 --kinds binary --on-loss report --errors column -o out.parquet
+                 --types binary --on-loss report --errors column -o out.parquet
     """
     from letterhead.cli import convert
-    from letterhead.cli.losses import kinds_option
+    from letterhead.cli.losses import types_option
     from letterhead.cli.source import read_cell
 
-    said = kinds_option(None if kinds is None else kinds.value, kind)
+    said = types_option(None if types is None else types.value, type)
     limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
-    options: Converting = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits, "canonical": canonical}
+    options: Converting = {"lenient": lenient, "strict_types": strict_types, "limits": limits, "canonical": canonical}
     _check_error_column(error_column, column, errors)
     if column is None:
         if limit is not None or errors is not Errors.raise_:
@@ -306,7 +306,7 @@ def convert_command(
             format,
             to,
             on_loss=on_loss.value,
-            kinds=said,
+            types=said,
             as_hex=to_hex,
             json=json,
             out=out,
@@ -320,7 +320,7 @@ def convert_command(
         format,
         to,
         on_loss=on_loss.value,
-        kinds=said,
+        types=said,
         json=json,
         errors=errors.value,
         error_column=error_column,
@@ -359,7 +359,7 @@ def scan_command(
     ] = 1000,
     everything: Annotated[bool, typer.Option("--all", help="Show the unlikely types too.")] = False,
     lenient: Lenient = False,
-    strict_kinds: StrictKinds = False,
+    strict_types: StrictTypes = False,
     max_message_bytes: MaxMessageBytes = None,
     max_headers: MaxHeaders = None,
     max_decompressed_bytes: MaxDecompressedBytes = None,
@@ -383,7 +383,7 @@ def scan_command(
     from letterhead.cli.scan import run_scan
 
     limits = limits_of(max_message_bytes, max_headers, max_decompressed_bytes, max_records, max_output_bytes)
-    options: Reading = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
+    options: Reading = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
     return run_scan(
         file,
         column,

@@ -37,7 +37,7 @@ def run_cell(
     target: str,
     *,
     on_loss: OnLoss,
-    kinds: Any,
+    types: Any,
     as_hex: bool,
     json: bool,
     out: Path | None,
@@ -50,7 +50,7 @@ def run_cell(
     row_of(target)
     format = format_of(format, [data])
     try:
-        made = lh.convert(data, format, target=target, on_loss=on_loss, kinds=kinds, **options)
+        made = lh.convert(data, format, target=target, on_loss=on_loss, types=types, **options)
     except lh.errors.HeaderError:
         raise
     except (ValueError, TypeError) as error:
@@ -75,7 +75,7 @@ def run_column(
     target: str,
     *,
     on_loss: OnLoss,
-    kinds: Any,
+    types: Any,
     json: bool,
     errors: ErrorPolicy,
     error_column: str,
@@ -97,7 +97,7 @@ def run_column(
         nonlocal emptied
         from letterhead import arrow as lha
 
-        writing: Any = {"on_loss": on_loss, "kinds": kinds}
+        writing: Any = {"on_loss": on_loss, "types": types}
         if of_bytes:
             converted = lha.convert(cells, format, target=target, **bad.options, **writing, **options)
         else:
@@ -147,5 +147,5 @@ def _document(format: str, target: str, written: bytes | None, losses: lh.Losses
     document: dict[str, Any] = {"format": format, "target": target, "data": value_json(written)}
     if losses is not None:
         document["losses"] = [loss._asdict() for loss in losses]
-        document["kinds"] = {key_text(key): kinds for key, kinds in losses.kinds.items()}
+        document["types"] = {key_text(key): types for key, types in losses.types.items()}
     return document

@@ -2,11 +2,11 @@
 
     {"headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}], "timestamp": 1767225600000, …}
 
-A value is null, or an object with "hex" and, where it spells something, "text"; of a value with a kind also "kind", and
+A value is null, or an object with "hex" and, where it spells something, "text"; of a value with a type also "type", and
 then "hex" has its bits, most significant byte first. For `encode` one of them is enough, "base64" will do, and a string
-stands for text: `"acme"`, or for a value with a kind: `"int32:3"`, which a format without kinds takes only if --kinds says
+stands for text: `"acme"`, or for a value with a type: `"int32:3"`, which a format without types takes only if --types says
 how to write it. A key is a string, a number where keys are integers,
-and where keys have kinds a string like `"int32:3"`, or an object as for values if it has no such spelling.
+and where keys have types a string like `"int32:3"`, or an object as for values if it has no such spelling.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from letterhead.cli.source import parse_base64, parse_hex
 from letterhead.cli.spelling import (
     KeyForm,
     as_key,
-    check_kind,
+    check_type,
     looks_typed,
     of_text,
     read_key,
@@ -55,14 +55,14 @@ def headers_json(headers: lh.Headers, form: KeyForm) -> list[dict[str, Any]]:
 
 
 def value_json(value: HeaderValue) -> dict[str, str] | None:
-    """Spell a value for JSON: its kind if it has one, its bits as hex always, and text as well where there is any."""
+    """Spell a value for JSON: its type if it has one, its bits as hex always, and text as well where there is any."""
     if value is None:
         return None
-    spelt = {"hex": value.hex()} if isinstance(value, bytes) else {"kind": value.kind, "hex": value.bits.hex()}
+    spelt = {"hex": value.hex()} if isinstance(value, bytes) else {"type": value.type, "hex": value.bits.hex()}
     text = text_of(value) if isinstance(value, Value) else None
     if text is not None:
         spelt["text"] = text
-    elif isinstance(value, bytes) or value.kind == "binary":
+    elif isinstance(value, bytes) or value.type == "binary":
         with contextlib.suppress(UnicodeDecodeError):
             spelt["text"] = (value if isinstance(value, bytes) else value.bits).decode("utf-8")
     return spelt
@@ -88,7 +88,7 @@ def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
     return lh.Headers([(_row_key(row), _row_value(row)) for row in given])
 
 
-def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any:
+def read_message(document: Any, format: str, *, with_types: bool = False) -> Any:
     """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or a message."""
     if row_of(format)["is_"] == "batch":
         raise Failure(f"{format} is a batch: its messages are written one by one")
@@ -101,7 +101,7 @@ def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any
     missing = [name for name in fields if name not in document and name not in OPTIONAL]
     if missing:
         raise Failure(f'JSON: "{missing[0]}" is missing: {format} has {", ".join(fields)}')
-    headers = _headers(document["headers"], format, with_kinds=with_kinds)
+    headers = _headers(document["headers"], format, with_types=with_types)
     if list(fields) == ["headers"]:
         return headers
     given = {name: _field(name, document[name], of) for name, of in fields.items() if name in document}
@@ -109,15 +109,15 @@ def read_message(document: Any, format: str, *, with_kinds: bool = False) -> Any
 
 
 def _row_key(row: Mapping[str, Any]) -> Any:
-    if "key_kind" not in row or row["key_kind"] is None:
+    if "key_type" not in row or row["key_type"] is None:
         return row["key"]
-    return of_message(row["key_kind"], row["key"])
+    return of_message(row["key_type"], row["key"])
 
 
 def _row_value(row: Mapping[str, Any]) -> HeaderValue:
     value: bytes | None = row["value"]
-    kind = row.get("kind")
-    return value if value is None or kind is None else of_message(kind, value)
+    type = row.get("type")
+    return value if value is None or type is None else of_message(type, value)
 
 
 def _key_json(key: HeaderKey, form: KeyForm) -> Any:
@@ -128,16 +128,16 @@ def _key_json(key: HeaderKey, form: KeyForm) -> Any:
         with contextlib.suppress(Failure):
             if read_key(spelt, form) == key:
                 return spelt
-        return {"kind": key.kind, "hex": key.bits.hex()}
+        return {"type": key.type, "hex": key.bits.hex()}
     return spelt
 
 
-def _headers(given: Any, format: str, *, with_kinds: bool) -> lh.Headers | None:
+def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
     if given is None:
         return None
     if not isinstance(given, list):
         raise Failure(f'JSON: "headers" is a list, not {_name(given)}')
-    form, with_kinds = keys_of(format), with_kinds or bool(row_of(format)["kinds"])
+    form, with_types = keys_of(format), with_types or bool(row_of(format)["types"])
     headers = lh.Headers()
     for index, item in enumerate(given):
         place = f"JSON: header {index}"
@@ -145,13 +145,13 @@ def _headers(given: Any, format: str, *, with_kinds: bool) -> lh.Headers | None:
             raise Failure(f'{place}: an object with "key" and "value" is needed')
         key = _key(item["key"], form, place)
         value = item["value"]
-        if not with_kinds and isinstance(value, str) and looks_typed(value):
+        if not with_types and isinstance(value, str) and looks_typed(value):
             raise Failure(
-                f"{place}: {json.dumps(value)} is a value with a kind, and {format} has none: pass --kinds be, le or text "
+                f"{place}: {json.dumps(value)} is a value with a type, and {format} has none: pass --types be, le or text "
                 f'to write the value, or {{"text": …}} to write this text'
             )
-        typed = _at(place, read_value, value) if with_kinds and isinstance(value, str) else None
-        headers.add(key, _value(value, place, kinds=True) if typed is None else typed)
+        typed = _at(place, read_value, value) if with_types and isinstance(value, str) else None
+        headers.add(key, _value(value, place, types=True) if typed is None else typed)
     return headers
 
 
@@ -163,9 +163,9 @@ def _key(given: Any, form: KeyForm, place: str) -> HeaderKey:
             raise Failure(f"{place}: its key does not fit 32 bits")
         return given
     if form == "typed" and isinstance(given, dict):
-        value = _value(given, f"{place}: its key", kinds=True)
+        value = _value(given, f"{place}: its key", types=True)
         if not isinstance(value, Value):
-            raise Failure(f'{place}: its key has no "kind"')
+            raise Failure(f'{place}: its key has no "type"')
         return as_key(value)
     if not isinstance(given, str):
         raise Failure(f"{place}: a key is a string, not {_name(given)}")
@@ -192,35 +192,35 @@ def _field(name: str, given: Any, of: str) -> Any:
     return given
 
 
-def _value(given: Any, place: str, *, kinds: bool = False) -> bytes | Value | None:
+def _value(given: Any, place: str, *, types: bool = False) -> bytes | Value | None:
     """Read a value: null, a string, or bytes spelt one or more times, the same each time."""
     if given is None:
         return None
     if isinstance(given, str):
         return _encodable(given, place)
-    spellings = [*SPELLINGS, "kind"] if kinds else SPELLINGS
-    if not isinstance(given, dict) or not set(given) - {"kind"} or any(name not in spellings for name in given):
+    spellings = [*SPELLINGS, "type"] if types else SPELLINGS
+    if not isinstance(given, dict) or not set(given) - {"type"} or any(name not in spellings for name in given):
         raise Failure(f'{place}: a value is null, a string, or an object with "hex", "text" or "base64"')
     for name, text in given.items():
         if not isinstance(text, str):
             raise Failure(f'{place}: "{name}" is a string, not {_name(text)}')
-    kind = given.get("kind")
-    if kind is not None:
-        _at(place, check_kind, kind)
-    read = {name: _spelt(name, text, kind, place) for name, text in given.items() if name != "kind"}
+    type = given.get("type")
+    if type is not None:
+        type = _at(place, check_type, type)
+    read = {name: _spelt(name, text, type, place) for name, text in given.items() if name != "type"}
     if len(set(read.values())) > 1:
         raise Failure(f"{place}: {' and '.join(read)} are not the same bytes: change both, or leave one out")
     data = next(iter(read.values()))
-    return data if kind is None else of_message(kind, data)
+    return data if type is None else of_message(type, data)
 
 
-def _spelt(name: str, text: str, kind: str | None, place: str) -> bytes:
+def _spelt(name: str, text: str, type: str | None, place: str) -> bytes:
     if name == "hex":
         return parse_hex(text, f"{place}: hex")
     if name == "base64":
         return parse_base64(text, f"{place}: base64")
-    data = _encodable(text, place) if kind != "char" else b""
-    return data if kind is None else _at(place, of_text, kind, text).bits
+    data = _encodable(text, place) if type != "char" else b""
+    return data if type is None else _at(place, of_text, type, text).bits
 
 
 def _at(place: str, read: Any, *given: Any) -> Any:

@@ -20,7 +20,7 @@ def run_encode(
     *,
     as_hex: bool,
     out: Path | None,
-    kinds: Any = None,
+    types: Any = None,
     on_loss: Literal["raise", "drop"] = "raise",
     canonical: bool = False,
 ) -> int:
@@ -28,9 +28,9 @@ def run_encode(
     check_terminal("--hex", as_hex, out)
     given = read_bytes(file)
     refuse_table(given, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
-    message = read_message(_parse(given), format, with_kinds=kinds is not None)
+    message = read_message(_parse(given), format, with_types=types is not None)
     try:
-        data = lh.encode(message, format, kinds=kinds, on_loss=on_loss, canonical=canonical)
+        data = lh.encode(message, format, types=types, on_loss=on_loss, canonical=canonical)
     except lh.errors.HeaderError:
         raise
     except (ValueError, TypeError) as error:

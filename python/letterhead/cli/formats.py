@@ -16,7 +16,7 @@ class Reading(TypedDict):
     """The options of every verb that reads."""
 
     lenient: bool
-    strict_kinds: bool
+    strict_types: bool
     limits: Limits
 
 

@@ -1,4 +1,4 @@
-"""How headers are put on a screen: keys, values by their kind, all of them as a table or in a few words."""
+"""How headers are put on a screen: keys, values by their type, all of them as a table or in a few words."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ HEADERS_IN_SUMMARY = 4
 
 
 def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
-    """Show headers, one a line; kinds where values have them."""
-    with_kinds = any(isinstance(value, Value) for _, value in headers)
-    kinds = ("kind",) if with_kinds else ()
-    view = table("header", "key", *kinds, "value", "bytes", right=("header", "bytes"))
+    """Show headers, one a line; types where values have them."""
+    with_types = any(isinstance(value, Value) for _, value in headers)
+    types = ("type",) if with_types else ()
+    view = table("header", "key", *types, "value", "bytes", right=("header", "bytes"))
     for index, (key, value) in enumerate(headers):
-        kind = (value.kind if isinstance(value, Value) else "",) if with_kinds else ()
+        type = (value.type if isinstance(value, Value) else "",) if with_types else ()
         bits = value.bits if isinstance(value, Value) else value
         size = "" if bits is None else f"{len(bits):,}"
         name = quoted(key) if isinstance(key, str) else printable(key_text(key))
-        view.add_row(str(index), name, *kind, typed_text(value, limit=limit), size)
+        view.add_row(str(index), name, *type, typed_text(value, limit=limit), size)
     return view
 
 
@@ -50,20 +50,20 @@ def key_text(key: HeaderKey) -> str:
 
 
 def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:
-    """Show a value: what it spells if it has a kind, otherwise quoted text or hex."""
+    """Show a value: what it spells if it has a type, otherwise quoted text or hex."""
     if not isinstance(value, Value):
         return value_text(value, limit=limit)
     text = text_of(value)
-    if value.kind == "binary" or (value.kind == "string" and text is not None):
+    if value.type == "binary" or (value.type == "string" and text is not None):
         return value_text(value.bits, limit=limit)
     if text is None:
         return Text(spaced_hex(value.bits), style="cyan")
-    return Text(quoted(text) if value.kind == "char" else text)
+    return Text(quoted(text) if value.type == "char" else text)
 
 
 def _summary(value: HeaderValue, limit: int | None) -> Text:
     if isinstance(value, bytes | None) and limit is not None:
         return short(value, limit)
-    if isinstance(value, Value) and value.kind in ("string", "binary") and limit is not None:
+    if isinstance(value, Value) and value.type in ("string", "binary") and limit is not None:
         return short(value.bits, limit)
     return typed_text(value, limit=limit)

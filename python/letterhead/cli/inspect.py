@@ -214,7 +214,7 @@ class _View:
         of_message = label.header is None
         if text == "-1" and (label.field == "value length" or (of_message and label.field == "key length")):
             return "-1, null"
-        if text == "0" and label.field == "value length" and not of_message and row["kinds"] and row["nulls"]:
+        if text == "0" and label.field == "value length" and not of_message and row["types"] and row["nulls"]:
             return "0, null"
         if label.field.endswith("timestamp"):
             return f"{text}  {moment(int(text), microseconds=in_microseconds(self.format))}".rstrip()

@@ -24,22 +24,22 @@ KEEP = "without --on-loss, the error says how to keep them"
 ROWS = 20
 
 
-def kinds_option(kinds: str | None, pairs: list[str] | None) -> Any:
-    """Read --kinds WORD and --kind KEY=TYPE, which may stand more than once, into what `kinds=` takes.
+def types_option(types: str | None, pairs: list[str] | None) -> Any:
+    """Read --types WORD and --type KEY=TYPE, which may stand more than once, into what `types=` takes.
 
     A key is written as faults and losses write it. One that is given more than once has a type for each time it stands.
     """
     if not pairs:
-        return kinds
-    if kinds is not None:
-        raise Failure("--kinds and --kind exclude each other: give one of them")
-    types: dict[str, list[str]] = {}
+        return types
+    if types is not None:
+        raise Failure("--types and --type exclude each other: give one of them")
+    by_key: dict[str, list[str]] = {}
     for pair in pairs:
-        key, equals, type = pair.rpartition("=")
+        key, equals, name = pair.rpartition("=")
         if not equals:
-            raise Failure(f"--kind: {pair!r} is not KEY=TYPE, as in retry=int32")
-        types.setdefault(key, []).append(type)
-    return {key: each[0] if len(each) == 1 else each for key, each in types.items()}
+            raise Failure(f"--type: {pair!r} is not KEY=TYPE, as in retry=int32")
+        by_key.setdefault(key, []).append(name)
+    return {key: each[0] if len(each) == 1 else each for key, each in by_key.items()}
 
 
 def header_count(message: Any) -> int:
@@ -61,7 +61,7 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
 
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:
-    """Show the losses of one message on stderr, one a line, and how the kinds come back."""
+    """Show the losses of one message on stderr, one a line, and how the types come back."""
     screen = console(sys.stderr)
     if not losses:
         screen.print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
@@ -72,7 +72,7 @@ def show_losses(losses: lh.Losses, source: str, target: str) -> None:
         header = "" if loss.header is None else str(loss.header)
         view.add_row(header, printable(loss.key or ""), printable(loss.message), _written(loss.written), loss.code)
     screen.print(view)
-    _way_back(losses.kinds, source, target)
+    _way_back(losses.types, source, target)
 
 
 @dataclass
@@ -90,7 +90,7 @@ class Summary:
     def __init__(self) -> None:
         self.rows = 0
         self.groups: dict[tuple[Any, ...], _Group] = {}
-        self.kinds: dict[str, set[str]] = {}
+        self.types: dict[str, set[str]] = {}
 
     def add(self, row: int, losses: Iterable[Mapping[str, Any]]) -> None:
         """Count the losses of one row."""
@@ -100,8 +100,8 @@ class Summary:
             what = re.sub(r"\d+", "", loss["message"])
             group = self.groups.setdefault((loss["code"], loss["key"], loss["written"], what), _Group(row, loss))
             group.times += 1
-            if loss["kind"] is not None and loss["key"] is not None:
-                self.kinds.setdefault(loss["key"], set()).add(loss["kind"])
+            if loss["type"] is not None and loss["key"] is not None:
+                self.types.setdefault(loss["key"], set()).add(loss["type"])
 
     def show(self, source: str, target: str, rows: int) -> None:
         """Show them on stderr: how often, what, and where first."""
@@ -119,24 +119,24 @@ class Summary:
         screen.print(view)
         if len(groups) > ROWS:
             screen.print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
-        # Where the target has kinds, values that kept theirs are not in the losses.
-        if not row_of(target)["kinds"] and all(len(kinds) == 1 for kinds in self.kinds.values()):
-            _way_back({key: next(iter(kinds)) for key, kinds in self.kinds.items()}, source, target)
+        # Where the target has types, values that kept theirs are not in the losses.
+        if not row_of(target)["types"] and all(len(types) == 1 for types in self.types.values()):
+            _way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
 
 
 def _written(written: str | None) -> Text:
     return Text("left out", style="red") if written is None else Text(written)
 
 
-def _way_back(kinds: Mapping[Any, str | list[str]], source: str, target: str) -> None:
-    """Print the command that gives the values their kinds again."""
-    if not kinds or not row_of(source)["is_target"]:
+def _way_back(types: Mapping[Any, str | list[str]], source: str, target: str) -> None:
+    """Print the command that gives the values their types again."""
+    if not types or not row_of(source)["is_target"]:
         return
     words = ["letterhead", "convert", "-f", target, "--to", source]
-    for key, types in kinds.items():
-        for type in [types] if isinstance(types, str) else types:
-            words += ["--kind", f"{key_text(key)}={type}"]
+    for key, given in types.items():
+        for name in [given] if isinstance(given, str) else given:
+            words += ["--type", f"{key_text(key)}={name}"]
     # On one line, whatever the width: it is there to be copied.
     screen = console(sys.stderr)
-    screen.print(Text("The way back, with the kinds that they had:", style="dim"))
+    screen.print(Text("The way back, with the types that they had:", style="dim"))
     screen.print(Text("  " + printable(" ".join(map(shlex.quote, words))), style="cyan"), soft_wrap=True)

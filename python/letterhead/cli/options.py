@@ -37,8 +37,8 @@ class Refusal(StrEnum):
     drop = "drop"
 
 
-class Kinds(StrEnum):
-    """What becomes of kinds where one side has none."""
+class Types(StrEnum):
+    """What becomes of types where one side has none."""
 
     be = "be"
     le = "le"
@@ -81,25 +81,25 @@ Column = Annotated[
     ),
 ]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Java's deserializers accept, as they read it.")]
-StrictKinds = Annotated[
-    bool, typer.Option("--strict-kinds", help="Of iggy: refuse kinds that have no name yet, codes 16 to 255.")
+StrictTypes = Annotated[
+    bool, typer.Option("--strict-types", help="Of iggy: refuse types that have no name yet, codes 16 to 255.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values, and show every message.")]
-WordOfKinds = Annotated[
-    Kinds | None,
+WordOfTypes = Annotated[
+    Types | None,
     typer.Option(
-        "--kinds",
-        help="To a format without kinds: write values big-endian, little-endian or as text. To one with kinds: "
-        "values without a kind are binary.",
+        "--types",
+        help="To a format without types: write values big-endian, little-endian or as text. To one with types: "
+        "values without a type are binary.",
     ),
 ]
-Kind = Annotated[
+Type = Annotated[
     list[str] | None,
     typer.Option(
-        "--kind",
+        "--type",
         metavar="KEY=TYPE",
-        help="To a format with kinds: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
+        help="To a format with types: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
         "Give it once for each key; for one key several times, in the order of its headers.",
     ),
 ]

@@ -55,11 +55,11 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _lossless(error: ConversionError) -> str:
     """Name what keeps a value that cannot be converted as it is."""
-    if error.code == "unknown_kind":
+    if error.code == "unknown_type":
         return ""  # the message names it
-    wrong_type = error.code in ("wrong_kind", "wrong_size", "bad_bool", "bad_text", "value_not_utf8")
-    if wrong_type and error.format is not None and row_of(error.format)["kinds"]:
-        return "pass the type that fits (--kind KEY=TYPE), --kinds binary for the bytes as they are, "
+    wrong_type = error.code in ("wrong_type", "wrong_size", "bad_bool", "bad_text", "value_not_utf8")
+    if wrong_type and error.format is not None and row_of(error.format)["types"]:
+        return "pass the type that fits (--type KEY=TYPE), --types binary for the bytes as they are, "
     return "choose a format that carries it, "
 
 

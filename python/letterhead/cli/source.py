@@ -124,18 +124,18 @@ def parse_base64(text: str, what: str = "--base64") -> bytes:
 
 def open_parquet(path: Path, column: str) -> pyarrow.parquet.ParquetFile:
     """Open a Parquet file and check that it has a column of bytes of that name."""
-    parquet, kind = _opened(path, column)
-    if not _is_bytes(kind):
-        raise Failure(f"column {column!r} of {path} is {kind}: bytes (binary) are needed")
+    parquet, type = _opened(path, column)
+    if not _is_bytes(type):
+        raise Failure(f"column {column!r} of {path} is {type}: bytes (binary) are needed")
     return parquet
 
 
 def open_headers(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, bool]:
     """Open a Parquet file and check that it has a column of bytes, or of headers; say whether it is of bytes."""
-    parquet, kind = _opened(path, column)
-    if not _is_bytes(kind) and not _is_list(kind):
-        raise Failure(f"column {column!r} of {path} is {kind}: bytes (binary) or a list of headers are needed")
-    return parquet, _is_bytes(kind)
+    parquet, type = _opened(path, column)
+    if not _is_bytes(type) and not _is_list(type):
+        raise Failure(f"column {column!r} of {path} is {type}: bytes (binary) or a list of headers are needed")
+    return parquet, _is_bytes(type)
 
 
 def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
@@ -161,22 +161,22 @@ def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
     return parquet, schema.field(column).type
 
 
-def _is_bytes(kind: Any) -> bool:
+def _is_bytes(type: Any) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
+    return bool(pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type))
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(type: Any) -> bool:
     import pyarrow as pa
 
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+    return bool(pa.types.is_list(type) or pa.types.is_large_list(type))
 
 
-def _is_headers(kind: Any) -> bool:
+def _is_headers(type: Any) -> bool:
     import pyarrow as pa
 
-    return _is_list(kind) and pa.types.is_struct(kind.value_type) and kind.value_type.get_field_index("key") >= 0
+    return _is_list(type) and pa.types.is_struct(type.value_type) and type.value_type.get_field_index("key") >= 0
 
 
 def _text(given: str) -> str:

@@ -20,8 +20,9 @@ import struct
 from typing import NamedTuple
 
 from letterhead.errors import DecodeError, Fault, counted, unknown_name
+from letterhead.types import ValueType, type_name
 
-__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "check_type", "decode", "fault"]
+__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "fault"]
 
 FORMAT = "amqp"
 """What errors name as the format."""
@@ -152,7 +153,7 @@ def decode(data: bytes) -> Primitive:
     Raises
     ------
     DecodeError
-        If the bytes are no primitive: ``truncated``, ``trailing_bytes``, ``unknown_kind`` (described and compound types,
+        If the bytes are no primitive: ``truncated``, ``trailing_bytes``, ``unknown_type`` (described and compound types,
         decimals, codes that AMQP does not have), ``bad_bool``, ``value_not_utf8``, ``out_of_range``.
 
     Examples
@@ -174,15 +175,14 @@ def decode(data: bytes) -> Primitive:
     return Primitive(made.type, _value(made, data))
 
 
-def check_type(type: object) -> None:
-    """Raise what fits for a type that AMQP has no primitive for."""
-    if not isinstance(type, str):
-        raise TypeError(f"type must be str, not {type.__class__.__name__}")
-    name, colon, _ = type.partition(":")
+def checked_type(type: ValueType, *, sql: bool = False) -> str:
+    """Return our name of a type; raise an error for one that AMQP has no primitive for."""
+    name, colon, _ = type_name(type, sql=sql).partition(":")
     if colon and name in READ_AS:
         raise ValueError(f"type {type!r}: AMQP says how its numbers are written, so {name!r} takes no suffix")
     if name not in READ_AS:
         raise unknown_name("type", type, READ_AS)
+    return name
 
 
 def fault(data: bytes, type: str | None = None) -> Fault | None:
@@ -208,9 +208,9 @@ def fault(data: bytes, type: str | None = None) -> Fault | None:
         what = "is of code " + f"0x{code:02x}" + ", which AMQP does not have"
         if code in REFUSED:
             what = f"is {_a(REFUSED[code])}, which is no single value"
-        return Fault("unknown_kind", f"the value {what}", byte_offset=0)
+        return Fault("unknown_type", f"the value {what}", byte_offset=0)
     if type is not None and made.type != "null" and made.type not in READ_AS[type]:
-        return Fault("wrong_kind", f"the value is {made.type} and {type} was asked for", byte_offset=0)
+        return Fault("wrong_type", f"the value is {made.type} and {type} was asked for", byte_offset=0)
     end = 1 + made.width
     if len(data) < end:
         return Fault("truncated", f"the bytes end inside the {'length' if made.length else made.type}", byte_offset=1)

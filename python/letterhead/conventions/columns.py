@@ -12,15 +12,18 @@ from typing import Any, Literal
 from letterhead import _native
 from letterhead._arrow_types import Column, OnError, to_pyarrow
 from letterhead._optional_dependencies import needed
-from letterhead.conventions.amqp import check_type
+from letterhead.conventions.amqp import checked_type
 from letterhead.errors import check_name
+from letterhead.types import ValueType
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 
 _INSTALL = "'letterhead[arrow]'"
 
 
-def amqp(column: Column, type: str, *, errors: OnError = "raise", _dialect: Literal["arrow", "spark"] = "arrow") -> Any:
+def amqp(
+    column: Column, type: ValueType, *, errors: OnError = "raise", _dialect: Literal["arrow", "spark"] = "arrow"
+) -> Any:
     """Read a column of AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub have them in headers.
 
     The code on the wire decides: a value of another type than the one asked for is an error, not a guess. How a type is
@@ -31,7 +34,7 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", _dialect: Lite
     column : Arrow array or stream of binary or string
         One value a cell. A null cell stays null. Values of headers need not be selected first: the type
         ``"int64:amqp"`` of :func:`letterhead.arrow.select` reads them where they are.
-    type : str
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
         What the values are: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
         ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
         ``uuid``, ``string`` (string and symbol), ``binary``. There is no suffix: AMQP is big-endian.
@@ -47,7 +50,7 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", _dialect: Lite
     Raises
     ------
     DecodeError
-        If ``errors="raise"``. Its codes are those of :func:`letterhead.conventions.amqp.decode`, and ``wrong_kind``.
+        If ``errors="raise"``. Its codes are those of :func:`letterhead.conventions.amqp.decode`, and ``wrong_type``.
     TypeError, ValueError
         If the column is not of bytes, or a name is misspelt.
 
@@ -64,10 +67,10 @@ def amqp(column: Column, type: str, *, errors: OnError = "raise", _dialect: Lite
     >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
     ['hi', None]
     """
-    check_type(type)
+    name = checked_type(type)
     with needed("lha.amqp", _INSTALL):
         import pyarrow  # noqa: F401
-    return to_pyarrow(_native.amqp_column(column, type, errors=errors, dialect=_dialect))
+    return to_pyarrow(_native.amqp_column(column, name, errors=errors, dialect=_dialect))
 
 
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:

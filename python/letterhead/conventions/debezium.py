@@ -15,7 +15,7 @@ DEBEZIUM = Profile(
     "`add.headers=op,source.ts_ms`, each through `SimpleHeaderConverter`",
     (
         Row("connector_logical_name", "__debezium.context.connectorLogicalName", "string", "`topic.prefix`"),
-        Row("connector_name", "__debezium.context.connectorName", "string", "kind of the connector: `postgresql`"),
+        Row("connector_name", "__debezium.context.connectorName", "string", "type of the connector: `postgresql`"),
         Row("task_id", "__debezium.context.taskId", "string", "task of the connector, a number as text"),
         Row("run_id", "__debezium.context.runId", "string", "a uuid for each start; in later releases only"),
         Row("op", "__op", "string", "`c`, `u`, `d`, `r`, `t`"),

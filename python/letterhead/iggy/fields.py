@@ -11,7 +11,7 @@ from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.limits import LONGEST
 from letterhead.iggy.text import parse_value, spell_value
 from letterhead.values import (
-    KINDS,
+    VALUE_TYPES,
     Binary,
     Bool,
     Float32,
@@ -62,7 +62,7 @@ class HeaderField:
     """What keys and values have in common: every ``from_*`` and ``as_*``.
 
     A ``from_*`` refuses what no header may hold: 0 bytes (``empty_key``, ``empty_value``) and more than 255
-    (``too_long``), a number outside its kind (``out_of_range``). An ``as_*`` refuses another kind (``wrong_kind``), a
+    (``too_long``), a number outside its kind (``out_of_range``). An ``as_*`` refuses another kind (``wrong_type``), a
     number of bytes that its kind does not have (``wrong_size``), a boolean that is neither 0 nor 1 (``bad_bool``) and
     text that is not UTF-8 (``value_not_utf8``).
     """
@@ -88,7 +88,7 @@ class HeaderField:
         Raises
         ------
         EncodeError
-            If Iggy has no such kind (``unknown_kind``), or the value has no bytes or too many.
+            If Iggy has no such kind (``unknown_type``), or the value has no bytes or too many.
 
         Examples
         --------
@@ -99,8 +99,8 @@ class HeaderField:
         """
         if not isinstance(value, Value):
             raise TypeError(f"a Value such as Int32(3) is needed, not {type(value).__name__}")
-        if HeaderKind.of_value(value.kind) is None:
-            refuse_value("unknown_kind", f"{cls._what} kind {value.kind} is unknown to Iggy")
+        if HeaderKind.of_value(value.type) is None:
+            refuse_value("unknown_type", f"{cls._what} kind {value.type} is unknown to Iggy")
         return cls._checked(value)
 
     @classmethod
@@ -136,7 +136,7 @@ class HeaderField:
         """
         kind = _kind(kind)
         data = need_bytes(value, f"the bytes of a {cls._what}")
-        held = of_message(kind.value_kind, _turned(kind.value_kind, data))
+        held = of_message(kind.value_type, _turned(kind.value_type, data))
         return cls._checked(held) if validate else cls._of(held)
 
     @classmethod
@@ -158,7 +158,7 @@ class HeaderField:
         Raises
         ------
         DecodeError
-            If there is no such kind (``unknown_kind``), or the text spells no value of it (``bad_text``,
+            If there is no such kind (``unknown_type``), or the text spells no value of it (``bad_text``,
             ``out_of_range``).
 
         Examples
@@ -199,14 +199,14 @@ class HeaderField:
     @property
     def kind(self) -> HeaderKind:
         """The kind."""
-        kind = HeaderKind.of_value(self._held.kind)
+        kind = HeaderKind.of_value(self._held.type)
         assert kind is not None, "no field is made of a kind that Iggy does not have"
         return kind
 
     @property
     def value(self) -> bytes:
         """The bytes as they are on the wire, least significant first where they are a number."""
-        return _turned(self._held.kind, self._held.bits)
+        return _turned(self._held.type, self._held.bits)
 
     def to_value(self) -> Value:
         """Give the typed value that every other part of this package knows."""
@@ -323,21 +323,21 @@ class HeaderField:
 
     def _with_size(self) -> Self:
         """Refuse what has another number of bytes than its kind."""
-        width = KINDS.get(self._held.kind)
+        width = VALUE_TYPES.get(self._held.type)
         size = len(self._held.bits)
         if width is not None and size != width:
             given = counted(size, "byte")
             whose = "key of " if self._what == "key" else ""
-            refuse_value("wrong_size", f"{whose}{given} where {self._held.kind} takes {width}")
+            refuse_value("wrong_size", f"{whose}{given} where {self._held.type} takes {width}")
         return self
 
     def _bits(self, asked: str) -> bytes:
         """Give the bits of a value that has to be of a kind, and a whole one."""
         kind = self.kind
         if str(kind) != asked:
-            refuse_bytes("wrong_kind", f"the {self._what} is {kind} and {asked} was asked for", None)
+            refuse_bytes("wrong_type", f"the {self._what} is {kind} and {asked} was asked for", None)
         bits = self._held.bits
-        width = KINDS.get(kind.value_kind)
+        width = VALUE_TYPES.get(kind.value_type)
         if width is not None and len(bits) != width:
             refuse_bytes("wrong_size", f"{counted(len(bits), 'byte')} where {asked} takes {width}", None)
         return bits
@@ -433,7 +433,7 @@ class HeaderValue(HeaderField):
         If the bytes are none (``empty_value``), too many (``too_long``), or another number than the kind has
         (``wrong_size``).
     DecodeError
-        If there is no such kind (``unknown_kind``).
+        If there is no such kind (``unknown_type``).
 
     Examples
     --------
@@ -461,7 +461,7 @@ _MAKERS = {kind: {"string": "str"}.get(str(kind), str(kind)) for kind in HeaderK
 
 def _turned(kind: str, data: bytes) -> bytes:
     """Turn bytes on the wire into bits or back; kinds of a fixed width have an order, whatever size a value has."""
-    return data if KINDS.get(kind) is None else data[::-1]
+    return data if VALUE_TYPES.get(kind) is None else data[::-1]
 
 
 def _kind(given: HeaderKind | str | int) -> HeaderKind:

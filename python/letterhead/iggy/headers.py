@@ -15,7 +15,7 @@ from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.limits import check_header_bytes
 from letterhead.message import Data
 from letterhead.operations import decode, encode
-from letterhead.results import Kinds
+from letterhead.results import Types
 from letterhead.values import Value
 
 __all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]
@@ -71,7 +71,7 @@ class HeaderMap(transport.JsonModel):
             self[key] = value
 
     @classmethod
-    def from_bytes(cls, data: Data, format: ReadFormat = "iggy-auto", *, strict_kinds: bool = False) -> Self:
+    def from_bytes(cls, data: Data, format: ReadFormat = "iggy-auto", *, strict_types: bool = False) -> Self:
         """Read the headers of a message.
 
         Parameters
@@ -80,7 +80,7 @@ class HeaderMap(transport.JsonModel):
             All headers of a message, and nothing else.
         format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
             How they are written; the two can be told apart by their second byte.
-        strict_kinds : bool, default False
+        strict_types : bool, default False
             Whether kinds from later releases, which have no name here, are refused.
 
         Returns
@@ -100,20 +100,20 @@ class HeaderMap(transport.JsonModel):
         HeaderMap({HeaderKey('a'): HeaderValue.from_str('xyz')})
         """
         check_read_format(format)
-        read = decode(data, format, strict_kinds=strict_kinds)
+        read = decode(data, format, strict_types=strict_types)
         assert isinstance(read, Headers), "a block gives headers"
         return cls.from_headers(read)
 
     @classmethod
-    def from_headers(cls, headers: Headers, *, kinds: Kinds | None = None) -> Self:
+    def from_headers(cls, headers: Headers, *, types: Types | None = None) -> Self:
         """Make a map of headers from any format.
 
         Parameters
         ----------
         headers : Headers
             The headers; of those with the same key the last stays.
-        kinds : "binary" or mapping of key to type, optional
-            What values without a kind are, as :func:`letterhead.encode` takes it.
+        types : "binary" or mapping of key to type, optional
+            What values without a type are, as :func:`letterhead.encode` takes it.
 
         Returns
         -------
@@ -124,9 +124,9 @@ class HeaderMap(transport.JsonModel):
         ------
         EncodeError
             If Iggy cannot have a header: a value is null (``null_not_carried``) or of a kind that Iggy does not have
-            (``unknown_kind``).
+            (``unknown_type``).
         ConversionError
-            If a value has no kind and ``kinds`` does not say which.
+            If a value has no type and ``types`` does not say which.
 
         Examples
         --------
@@ -135,8 +135,8 @@ class HeaderMap(transport.JsonModel):
         >>> HeaderMap.from_headers(lh.Headers([("retry", lh.Int32(3))]))
         HeaderMap({HeaderKey('retry'): HeaderValue.from_int32(3)})
         """
-        if kinds is not None:
-            read = decode(encode(headers, "iggy", kinds=kinds) or b"", "iggy")
+        if types is not None:
+            read = decode(encode(headers, "iggy", types=types) or b"", "iggy")
             assert isinstance(read, Headers), "a block gives headers"
             headers = read
         made = cls()
@@ -372,14 +372,14 @@ def _value_from(value: object, index: int) -> HeaderValue:
         raise EncodeError("the value is null", format="iggy", code="null_not_carried", header=index)
     if isinstance(value, Value):
         return HeaderValue._of(_known(value, "value", index))._with_length()
-    message = 'iggy values need a kind: pass kinds={"retry": "int32"} or kinds="binary" to HeaderMap.from_headers'
-    raise ConversionError(message, format="iggy", code="unknown_kind", header=index)
+    message = 'iggy values need a type: pass types={"retry": "int32"} or types="binary" to HeaderMap.from_headers'
+    raise ConversionError(message, format="iggy", code="unknown_type", header=index)
 
 
 def _known(held: Value, what: str, index: int) -> Value:
-    if HeaderKind.of_value(held.kind) is None:
-        message = f"{what} kind {held.kind} is unknown to Iggy"
-        raise EncodeError(message, format="iggy", code="unknown_kind", header=index)
+    if HeaderKind.of_value(held.type) is None:
+        message = f"{what} kind {held.type} is unknown to Iggy"
+        raise EncodeError(message, format="iggy", code="unknown_type", header=index)
     return held
 
 
@@ -392,5 +392,5 @@ def _text_key(key: HeaderKey, index: int) -> str:
 
 def _field_tree(field: HeaderField) -> dict[str, str]:
     if not field.kind.is_named:
-        refuse_value("unknown_kind", f"{field._what} kind {field.kind} has no name in JSON")
+        refuse_value("unknown_type", f"{field._what} kind {field.kind} has no name in JSON")
     return {"kind": str(field.kind), "value": transport.text_of(field.value)}

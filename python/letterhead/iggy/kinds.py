@@ -57,7 +57,7 @@ class HeaderKind(IntEnum):
         Raises
         ------
         DecodeError
-            If no kind has the code (``unknown_kind``).
+            If no kind has the code (``unknown_type``).
 
         Examples
         --------
@@ -65,7 +65,7 @@ class HeaderKind(IntEnum):
         <HeaderKind.BOOL: 3>
         """
         if code not in cls._value2member_map_:
-            raise DecodeError(f"value kind code {code} is unknown", format=None, code="unknown_kind")
+            raise DecodeError(f"value kind code {code} is unknown", format=None, code="unknown_type")
         return cls(code)
 
     @classmethod
@@ -85,7 +85,7 @@ class HeaderKind(IntEnum):
         Raises
         ------
         DecodeError
-            If no kind has the name (``unknown_kind``).
+            If no kind has the name (``unknown_type``).
 
         Examples
         --------
@@ -96,16 +96,16 @@ class HeaderKind(IntEnum):
             if str(kind) == name:
                 return kind
         names = ", ".join(map(str, cls))
-        raise DecodeError(f"a kind of this name is unknown (kinds: {names})", format=None, code="unknown_kind")
+        raise DecodeError(f"a kind of this name is unknown (kinds: {names})", format=None, code="unknown_type")
 
     @classmethod
-    def of_value(cls, kind: str) -> HeaderKind | None:
-        """Give the kind that a :class:`letterhead.Value` of some kind has in Iggy; ``None`` where it has none."""
-        if kind == "binary":
+    def of_value(cls, type: str) -> HeaderKind | None:
+        """Return the kind that a :class:`letterhead.Value` of a type has in Iggy; ``None`` where it has none."""
+        if type == "binary":
             return cls.RAW
-        if kind.startswith("kind-"):
-            return cls(int(kind[5:]))
-        return next((member for member in cls if str(member) == kind), None)
+        if type.startswith("type-"):
+            return cls(int(type[5:]))
+        return next((member for member in cls if str(member) == type), None)
 
     @property
     def is_named(self) -> bool:
@@ -113,9 +113,9 @@ class HeaderKind(IntEnum):
         return self._value_ in type(self)._value2member_map_
 
     @property
-    def value_kind(self) -> str:
-        """The kind that a :class:`letterhead.Value` of this kind has."""
-        return "binary" if self is HeaderKind.RAW else str(self)
+    def value_type(self) -> str:
+        """The type that a :class:`letterhead.Value` of this kind has."""
+        return "binary" if self is HeaderKind.RAW else str(self) if self.is_named else f"type-{self._value_}"
 
     def as_code(self) -> int:
         """Give the byte on the wire."""

@@ -41,7 +41,7 @@ class Consumer:
     Raises
     ------
     EncodeError
-        If the kind has another name (``unknown_kind``).
+        If the kind has another name (``unknown_type``).
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Consumer:
 
     def __post_init__(self) -> None:
         if self.kind not in _CONSUMERS:
-            refuse_value("unknown_kind", "consumer of this kind is unknown")
+            refuse_value("unknown_type", "consumer of this kind is unknown")
 
     @classmethod
     def new(cls, id: Identifier | int | str) -> Consumer:
@@ -75,7 +75,7 @@ class Consumer:
     def _read(cls, cursor: Cursor) -> Consumer:
         code = cursor.number(1, "consumer kind")
         if not 1 <= code <= len(_CONSUMERS):
-            cursor.refuse("unknown_kind", f"consumer kind {code} is unknown", back=1)
+            cursor.refuse("unknown_type", f"consumer kind {code} is unknown", back=1)
         return cls(_CONSUMERS[code - 1], Identifier._read(cursor, "consumer id"))
 
 
@@ -95,7 +95,7 @@ class PollingStrategy:
     Raises
     ------
     EncodeError
-        If the kind has another name (``unknown_kind``), or the value does not fit 64 bits (``out_of_range``).
+        If the kind has another name (``unknown_type``), or the value does not fit 64 bits (``out_of_range``).
 
     Examples
     --------
@@ -109,7 +109,7 @@ class PollingStrategy:
 
     def __post_init__(self) -> None:
         if self.kind not in _STRATEGIES:
-            refuse_value("unknown_kind", "polling strategy of this kind is unknown")
+            refuse_value("unknown_type", "polling strategy of this kind is unknown")
         need_unsigned(self.value, 64, "the value of the polling strategy")
 
     @classmethod
@@ -145,7 +145,7 @@ class PollingStrategy:
     def _read(cls, cursor: Cursor) -> PollingStrategy:
         code = cursor.number(1, "polling kind")
         if not 1 <= code <= len(_STRATEGIES):
-            cursor.refuse("unknown_kind", f"polling kind {code} is unknown", back=1)
+            cursor.refuse("unknown_type", f"polling kind {code} is unknown", back=1)
         return cls(_STRATEGIES[code - 1], cursor.number(8, "polling value"))
 
 

@@ -86,7 +86,7 @@ class Identifier:
     def _read(cls, cursor: Cursor, which: str) -> Identifier:
         kind = cursor.number(1, f"{which} kind")
         if kind not in (_NUMERIC, _NAMED):
-            cursor.refuse("unknown_kind", f"identifier kind {kind} is unknown", back=1)
+            cursor.refuse("unknown_type", f"identifier kind {kind} is unknown", back=1)
         size = cursor.number(1, f"{which} length")
         if kind == _NUMERIC and size != 4:
             cursor.refuse("wrong_size", f"{size} bytes where a numeric identifier takes 4", back=1)
@@ -177,7 +177,7 @@ class Partitioning:
     def _read(cls, cursor: Cursor) -> Partitioning:
         code = cursor.number(1, "partitioning kind")
         if not 1 <= code <= len(_PARTITIONINGS):
-            cursor.refuse("unknown_kind", f"partitioning kind {code} is unknown", back=1)
+            cursor.refuse("unknown_type", f"partitioning kind {code} is unknown", back=1)
         value = cursor.take(cursor.number(1, "partitioning length"), "partitioning")
         fault = _misfit(_PARTITIONINGS[code - 1], value)
         if fault is not None:
@@ -187,7 +187,7 @@ class Partitioning:
 
 def _misfit(kind: str, value: bytes) -> tuple[str, str] | None:
     if kind not in _PARTITIONINGS:
-        return "unknown_kind", "partitioning of this name is unknown"
+        return "unknown_type", "partitioning of this name is unknown"
     if kind == "messages_key" and not value:
         return "empty_value", "the messages key has no bytes"
     if len(value) > LONGEST:

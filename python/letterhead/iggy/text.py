@@ -8,7 +8,7 @@ from typing import NoReturn
 from letterhead.iggy.faults import refuse_bytes
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.operations import encode, select
-from letterhead.values import KINDS, Binary, Float32, String, Value
+from letterhead.values import VALUE_TYPES, Binary, Float32, String, Value
 
 __all__ = ["parse_value", "spell_value"]
 
@@ -42,14 +42,14 @@ def parse_value(kind: HeaderKind, text: str) -> Value:
 
 def spell_value(value: Value) -> str:
     """Show a value as Iggy's library shows it."""
-    if value.kind == "string":
+    if value.type == "string":
         return value.bits.decode(errors="replace")
-    width = KINDS.get(value.kind)
+    width = VALUE_TYPES.get(value.type)
     if width is None:
         return f'b"{"".join(map(_spell_byte, value.bits))}"'
-    if len(value.bits) != width or (value.kind == "bool" and value.bits not in (b"\0", b"\1")):
-        return f"<malformed {value.kind}>"
-    if value.kind in ("float32", "float64"):
+    if len(value.bits) != width or (value.type == "bool" and value.bits not in (b"\0", b"\1")):
+        return f"<malformed {value.type}>"
+    if value.type in ("float32", "float64"):
         return _spell_float(value)
     return str(value.value).lower()
 
@@ -60,7 +60,7 @@ def _parse_integer(kind: HeaderKind, text: str) -> Value:
         _misspelt(kind)
     digits = text.lstrip("+-").lstrip("0")[:_MOST_DIGITS] or "0"
     number = -int(digits) if text.startswith("-") else int(digits)
-    bits = 8 * (KINDS[str(kind)] or 0)
+    bits = 8 * (VALUE_TYPES[str(kind)] or 0)
     low, high = (-1 << bits - 1, 1 << bits - 1) if signed else (0, 1 << bits)
     if not low <= number < high:
         refuse_bytes("out_of_range", f"the number does not fit {kind}", None)
@@ -79,7 +79,7 @@ def _parse_float(kind: HeaderKind, text: str) -> Value:
 
 
 def _block(value: str | Value) -> bytes:
-    return encode([("v", value)], "kafka", kinds="text") or b""
+    return encode([("v", value)], "kafka", types="text") or b""
 
 
 def _spell_float(value: Value) -> str:

@@ -140,7 +140,7 @@ class DraftHeaders(ABC, Generic[K]):
         ------
         DecodeError
             If the bytes are not headers, or a value is not of the type that the key's serializer writes
-            (``wrong_kind``).
+            (``wrong_type``).
         EncodeError
             If the key is not of the form of these headers (``key_not_carried``).
         """

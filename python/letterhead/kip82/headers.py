@@ -17,13 +17,13 @@ __all__ = ["Headers"]
 _Given = TypeVar("_Given")
 
 
-def _putter(kind: str, type: type[_Given]) -> Callable[[Headers, str, _Given], None]:
+def _putter(type: str, of: type[_Given]) -> Callable[[Headers, str, _Given], None]:
     """Make the method that adds a value of a type of the draft."""
 
     def put(self: Headers, key: str, value: _Given) -> None:
-        self.put_typed(key, kind, value)
+        self.put_typed(key, type, value)
 
-    put.__doc__ = f"Add a value of the type ``{kind}``, a Python {type.__name__}."
+    put.__doc__ = f"Add a value of the type ``{type}``, a Python {of.__name__}."
     return put
 
 
@@ -76,14 +76,14 @@ class Headers(DraftHeaders[str]):
     put_string = _putter("string", str)
     put_bytes = _putter("byte[]", bytes)
 
-    def put_typed(self, key: str, kind: str, value: Any) -> None:
+    def put_typed(self, key: str, type: str, value: Any) -> None:
         """Add a value of a type, whatever serializer the key has.
 
         Parameters
         ----------
         key : str
             The key.
-        kind : str
+        type : str
             The type, by the draft's name.
         value : bool, int, float, str or bytes
             What the type takes.
@@ -98,7 +98,7 @@ class Headers(DraftHeaders[str]):
             If there is no such type.
         """
         with self._placed(key):
-            typed = Typed(kind, value)
+            typed = Typed(type, value)
         self.put(key, typed)
 
     def put(self, key: str, value: Any) -> None:
@@ -117,7 +117,7 @@ class Headers(DraftHeaders[str]):
         TypeError
             If the key or the value is none of these, or these headers are immutable.
         EncodeError
-            If the key has no UTF-8 form (``key_not_utf8``), the draft has no such type (``unknown_kind``), or the value
+            If the key has no UTF-8 form (``key_not_utf8``), the draft has no such type (``unknown_type``), or the value
             does not fit.
         """
         super().put(key, value)
@@ -159,7 +159,7 @@ class Headers(DraftHeaders[str]):
     def _to_held(self, key: str, value: Any) -> HeaderValue:
         serializer = self._serializers.get(key)
         if serializer is not None and not isinstance(value, Typed | Value):
-            return Value.from_bits(TYPES[serializer.kind], serializer.to_bytes(key, value))
+            return Value.from_bits(TYPES[serializer.type], serializer.to_bytes(key, value))
         return self._held_as(value)
 
     def _held_as(self, value: Any) -> HeaderValue:
@@ -180,8 +180,8 @@ class Headers(DraftHeaders[str]):
         serializer = self._serializers.get(key)
         if serializer is None:
             return value.value
-        kind = Typed.from_value(value).kind
-        if kind != serializer.kind:
-            message = f"the value is of the type {kind} and the serializer of its key takes {serializer.kind}"
-            raise DecodeError(message, format=self._format, code="wrong_kind", key=key)
+        type = Typed.from_value(value).type
+        if type != serializer.type:
+            message = f"the value is of the type {type} and the serializer of its key takes {serializer.type}"
+            raise DecodeError(message, format=self._format, code="wrong_type", key=key)
         return serializer.deserialize(value.bits)

@@ -27,7 +27,7 @@ _NONE: Mapping[Any, HeaderSerializer] = MappingProxyType({})
 
 
 class _Interceptor:
-    """What both kinds have.
+    """What both types have.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ from letterhead.kip82.versions import (
     write_message,
 )
 from letterhead.message import Message
-from letterhead.results import Kinds
+from letterhead.results import Types
 
 __all__ = ["Compacted", "MessageLog"]
 
@@ -92,8 +92,8 @@ class MessageLog(Closing):
     on_loss : {"raise", "drop"}, default "raise"
         What to do with headers that cannot be kept: where a request is of another layout than the log, and where the
         log writes messages of magic 0 or 1, which have none.
-    kinds_in, kinds_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of kinds then, as in :func:`letterhead.convert`: of the headers that a produce request brings, and of
+    types_in, types_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of types then, as in :func:`letterhead.convert`: of the headers that a produce request brings, and of
         those that a fetch takes away.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
         They see every message before :meth:`append` writes it, and learn where it was written or why it was not. Requests
@@ -118,7 +118,7 @@ class MessageLog(Closing):
     MessageLogError
         If the directory is no log, or has another layout, topic or partition.
     ValueError
-        If an option is misspelt, or ``kinds_in`` or ``kinds_out`` make no sense for the layout.
+        If an option is misspelt, or ``types_in`` or ``types_out`` make no sense for the layout.
 
     Examples
     --------
@@ -148,8 +148,8 @@ class MessageLog(Closing):
         message_format_version: Literal[0, 1, 2] | None = None,
         codec: Codec = "none",
         on_loss: Literal["raise", "drop"] = "raise",
-        kinds_in: Kinds | None = None,
-        kinds_out: Kinds | None = None,
+        types_in: Types | None = None,
+        types_out: Types | None = None,
         interceptors: ProducerInterceptors | Iterable[ProducerInterceptor] = (),
     ) -> None:
         if layout is not None:
@@ -167,8 +167,8 @@ class MessageLog(Closing):
         self._log_append_time = timestamps == "append"
         self._codec = CODECS.index(codec)
         self._interceptors = ProducerInterceptors.of(interceptors)
-        self._crossing_in: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_in}
-        self._crossing_out: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds_out}
+        self._crossing_in: dict[str, Any] = {"on_loss": on_loss, "types": types_in}
+        self._crossing_out: dict[str, Any] = {"on_loss": on_loss, "types": types_out}
         self._store = Store(
             self.path,
             (layout, topic, partition, message_format_version),
@@ -574,7 +574,7 @@ class MessageLog(Closing):
             return self._store.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
 
     def _check_crossing(self) -> None:
-        """Refuse kinds that make no sense between the layouts, before a request meets them."""
+        """Refuse types that make no sense between the layouts, before a request meets them."""
         nothing = Message(**dict.fromkeys(("offset", *_FIELDS)))
         for version in VERSIONS:
             other = layout_of(version, self.layout) or self.layout

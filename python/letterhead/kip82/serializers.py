@@ -75,7 +75,7 @@ class HeaderSerializer(Serializer[Any]):
         Turns an object into bytes.
     deserialize : callable
         Turns the bytes into the object again.
-    kind : str, default "byte[]"
+    type : str, default "byte[]"
         The type that stands before the bytes where values have one: the bytes are then what the draft says of it, a
         number most significant byte first.
 
@@ -88,25 +88,25 @@ class HeaderSerializer(Serializer[Any]):
     --------
     >>> import json
     >>> from letterhead.kip82 import Headers, HeaderSerializer
-    >>> as_json = HeaderSerializer(lambda tags: json.dumps(tags).encode(), json.loads, kind="string")
+    >>> as_json = HeaderSerializer(lambda tags: json.dumps(tags).encode(), json.loads, type="string")
     >>> headers = Headers(serializers={"tags": as_json})
     >>> headers.put("tags", ["new", "eu"])
     >>> headers.get_all("tags"), headers.get_typed("tags")
     ([['new', 'eu']], [Typed('string', '["new", "eu"]')])
     """
 
-    kind: str = "byte[]"
+    type: str = "byte[]"
 
     def __post_init__(self) -> None:
-        check_name("kind", self.kind, TYPES)
+        check_name("type", self.type, TYPES)
 
     @staticmethod
-    def of(kind: str) -> HeaderSerializer:
+    def of(type: str) -> HeaderSerializer:
         """Give the one that writes a type as the draft does.
 
         Parameters
         ----------
-        kind : str
+        type : str
             The type, by the draft's name.
 
         Returns
@@ -127,8 +127,8 @@ class HeaderSerializer(Serializer[Any]):
         >>> HeaderSerializer.of("string").deserialize(b"acme")
         'acme'
         """
-        check_name("kind", kind, TYPES)
-        return _OF[kind]
+        check_name("type", type, TYPES)
+        return _OF[type]
 
     def to_bytes(self, key: object, value: Any) -> bytes:
         """Serialize the value of a key, and see that it has become bytes."""
@@ -138,9 +138,9 @@ class HeaderSerializer(Serializer[Any]):
         return bytes(made)
 
 
-def _of(kind: str) -> HeaderSerializer:
-    ours = TYPES[kind]
-    return HeaderSerializer(lambda value: Value(ours, value).bits, lambda bits: Value.from_bits(ours, bits).value, kind)
+def _of(type: str) -> HeaderSerializer:
+    ours = TYPES[type]
+    return HeaderSerializer(lambda value: Value(ours, value).bits, lambda bits: Value.from_bits(ours, bits).value, type)
 
 
-_OF = {kind: _of(kind) for kind in TYPES}
+_OF = {type: _of(type) for type in TYPES}

@@ -23,8 +23,8 @@ TYPES: dict[str, str] = {
 }
 """The draft's name of each type, in the order of their codes from 0 on, and the name that it has everywhere else here."""
 
-_CODES = {kind: code for code, kind in enumerate(TYPES)}
-_DRAFT = {ours: kind for kind, ours in TYPES.items()}
+_CODES = {type: code for code, type in enumerate(TYPES)}
+_DRAFT = {ours: type for type, ours in TYPES.items()}
 
 
 class Typed:
@@ -32,7 +32,7 @@ class Typed:
 
     Parameters
     ----------
-    kind : {"boolean", "byte", "char", "short", "int", "long", "float", "double", "string", "byte[]"}
+    type : {"boolean", "byte", "char", "short", "int", "long", "float", "double", "string", "byte[]"}
         The type, by the draft's name.
     value : bool, int, float, str or bytes
         What the type takes; of ``char`` one UTF-16 unit.
@@ -50,7 +50,7 @@ class Typed:
     --------
     >>> from letterhead.kip82 import Typed
     >>> retry = Typed("int", 3)
-    >>> retry.kind, retry.value, retry.code
+    >>> retry.type, retry.value, retry.code
     ('int', 3, 4)
     >>> retry == Typed("long", 3)
     False
@@ -63,13 +63,13 @@ class Typed:
     __slots__ = ("_held",)
     _held: Value
 
-    def __init__(self, kind: str, value: Any) -> None:
-        check_name("kind", kind, TYPES)
-        self._held = Value(TYPES[kind], value)
+    def __init__(self, type: str, value: Any) -> None:
+        check_name("type", type, TYPES)
+        self._held = Value(TYPES[type], value)
 
     @classmethod
     def from_value(cls, value: Value) -> Typed:
-        """Make one of a value that has its kind.
+        """Make one of a value that has its type.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Typed:
         Raises
         ------
         EncodeError
-            If the draft has no such kind (``unknown_kind``).
+            If the draft has no such type (``unknown_type``).
 
         Examples
         --------
@@ -92,22 +92,22 @@ class Typed:
         >>> Typed.from_value(lh.Int64(3))
         Typed('long', 3)
         """
-        if value.kind not in _DRAFT:
-            message = f"the draft has no type for {value.kind}"
-            raise EncodeError(message, format="kip82-typed", code="unknown_kind")
+        if value.type not in _DRAFT:
+            message = f"the draft has no type for {value.type}"
+            raise EncodeError(message, format="kip82-typed", code="unknown_type")
         made = cls.__new__(cls)
         made._held = value
         return made
 
     @property
-    def kind(self) -> str:
+    def type(self) -> str:
         """The type, by the draft's name."""
-        return _DRAFT[self._held.kind]
+        return _DRAFT[self._held.type]
 
     @property
     def code(self) -> int:
         """The byte that stands for the type before the value."""
-        return _CODES[self.kind]
+        return _CODES[self.type]
 
     @property
     def value(self) -> PythonValue:
@@ -125,4 +125,4 @@ class Typed:
         return hash(self._held)
 
     def __repr__(self) -> str:
-        return f"Typed({self.kind!r}, {self.value!r})"
+        return f"Typed({self.type!r}, {self.value!r})"

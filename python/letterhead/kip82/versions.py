@@ -26,7 +26,7 @@ from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
 from letterhead.message import Message
 from letterhead.operations import batch, convert, encode, messages
-from letterhead.results import Kinds
+from letterhead.results import Types
 
 __all__ = [
     "MAGIC",
@@ -128,17 +128,17 @@ def carry(
     target: Layout,
     *,
     on_loss: Literal["raise", "drop"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
 ) -> bytes:
     """Write a message of one layout in another one."""
     # The wrapper layout says with a bit what the others say with a null value: this is no loss, but what a delete is.
     if layout == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=False)
-    # Only across layouts do losses and kinds mean anything: as it was sent, a message goes in or is refused.
+    # Only across layouts do losses and types mean anything: as it was sent, a message goes in or is refused.
     data = write_message(message, layout)
     if target == layout:
         return data
-    options: dict[str, Any] = {"on_loss": on_loss, "kinds": kinds}
+    options: dict[str, Any] = {"on_loss": on_loss, "types": types}
     return _whole(convert(data, MESSAGES[layout], target=MESSAGES[target], **options))
 
 

@@ -53,9 +53,8 @@ def _item(key: KeyScan) -> str:
     type = key.guesses[0].type
     text = isinstance(key.key, str)
     if key.statistics.repeated:
-        value = f"lh.All({literal(type)})" if text else f"lh.All({literal(type)}, key={key_code(key.key)})"
-    else:
-        value = literal(type) if text else f"lh.field({literal(type)}, key={key_code(key.key)})"
+        type = f"array<{type}>"
+    value = literal(type) if text else f"lh.field({literal(type)}, key={key_code(key.key)})"
     return f"{literal(key.name)}: {value}"
 
 
@@ -65,8 +64,8 @@ def key_code(key: Key) -> str:
         return literal(key)
     if isinstance(key, int):
         return repr(key)
-    kind, bits = key
-    return repr(bits) if kind == "binary" else f"lh.{of_message(kind, bits)!r}"
+    type, bits = key
+    return repr(bits) if type == "binary" else f"lh.{of_message(type, bits)!r}"
 
 
 def literal(text: str) -> str:

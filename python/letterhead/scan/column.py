@@ -31,7 +31,7 @@ def scan_column(
     errors: Literal["count", "raise"],
     max_keys: int,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
     """Scan a column; :func:`letterhead.arrow.scan` says what the parameters are."""
@@ -41,7 +41,7 @@ def scan_column(
     if max_keys < 1:
         raise ValueError(f"max_keys is {max_keys}, and a scan keeps one key at least")
     statistics = Statistics(max_keys=max_keys)
-    options: dict[str, Any] = {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits}
+    options: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
     cells = 0
     for piece in _pieces(column):
         made = _read(piece, format, layouts[format] == "batch", options)

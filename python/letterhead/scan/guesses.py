@@ -14,14 +14,14 @@ from typing import Literal, NamedTuple, TypeAlias
 from letterhead.scan.costs import cost
 from letterhead.scan.readings import READINGS, SHAPES, Tally
 from letterhead.scan.statistics import KeyStatistics
-from letterhead.values import KINDS
+from letterhead.values import VALUE_TYPES
 
 __all__ = ["CONFIDENCES", "Confidence", "Guess", "guesses_of", "moment"]
 
 Confidence: TypeAlias = Literal["stated", "strong", "likely", "weak", "tie", "possible", "unlikely"]
 
 CONFIDENCES: dict[Confidence, str] = {
-    "stated": "the format has kinds, and this one stands beside the values",
+    "stated": "the format has types, and this one stands beside the values",
     "strong": "other types explain the values far worse",
     "likely": "other types explain them worse, or a narrower type is assumed where a wider one fits too",
     "weak": "only a little speaks against the others, or there are few distinct values",
@@ -72,7 +72,7 @@ class Guess(NamedTuple):
 def guesses_of(statistics: KeyStatistics) -> list[Guess]:
     """Rank the types that the values of a key may be of."""
     of = statistics.headers - statistics.nulls
-    if statistics.kinds:
+    if statistics.types:
         return _stated(statistics, of)
     if not statistics.values:
         seen = f"{_all(of, of, 'value')} empty" if of else "every value is null"
@@ -82,14 +82,14 @@ def guesses_of(statistics: KeyStatistics) -> list[Guess]:
 
 def _stated(statistics: KeyStatistics, of: int) -> list[Guess]:
     """Repeat what the format says."""
-    kinds = sorted(statistics.kinds.items(), key=lambda each: (-each[1], each[0]))
+    types = sorted(statistics.types.items(), key=lambda each: (-each[1], each[0]))
     made = []
-    for kind, count in kinds:
-        evidence = f"the kind beside {_all(count, of, 'value', verb=False)}"
-        tally = statistics.readings.get(kind)
-        if len(kinds) == 1 and tally is not None and tally.low is not None:
-            evidence += f"; {_span(kind, tally)}"
-        made.append(Guess(kind if kind in KINDS else "binary", "stated", count, of, None, evidence))
+    for type, count in types:
+        evidence = f"the type beside {_all(count, of, 'value', verb=False)}"
+        tally = statistics.readings.get(type)
+        if len(types) == 1 and tally is not None and tally.low is not None:
+            evidence += f"; {_span(type, tally)}"
+        made.append(Guess(type if type in VALUE_TYPES else "binary", "stated", count, of, None, evidence))
     return made
 
 
@@ -126,7 +126,7 @@ def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
 
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
-    """Give the types that read most of the values, each kind of number once."""
+    """Give the types that read most of the values, each type of number once."""
     most = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")

@@ -25,7 +25,7 @@ class KeyScan:
     Attributes
     ----------
     key : str, int or (str, bytes)
-        The key; of a format with typed keys its kind and bits, unless it is a string.
+        The key; of a format with typed keys its type and bits, unless it is a string.
     statistics : KeyStatistics
         What was counted.
     of_rows : int
@@ -40,12 +40,12 @@ class KeyScan:
     def name(self) -> str:
         """The key as text."""
         if isinstance(self.key, tuple):
-            kind, bits = self.key
+            type, bits = self.key
             try:
-                value = of_message(kind, bits).value
+                value = of_message(type, bits).value
             except ValueError:
                 value = bits
-            return f"{kind}:{value.hex() if isinstance(value, bytes) else value}"
+            return f"{type}:{value.hex() if isinstance(value, bytes) else value}"
         return str(self.key)
 
     @cached_property
@@ -86,7 +86,7 @@ class KeyScan:
         found = self.statistics
         headers = found.headers
         return {
-            "key": self.key if isinstance(self.key, str | int) else {"kind": self.key[0], "hex": self.key[1].hex()},
+            "key": self.key if isinstance(self.key, str | int) else {"type": self.key[0], "hex": self.key[1].hex()},
             "headers": headers,
             "rows": found.rows,
             "share_of_rows": _share(found.rows, self.of_rows),
@@ -110,7 +110,7 @@ class KeyScan:
                 }
                 for value in self.examples
             ],
-            "kinds": dict(sorted(found.kinds.items())),
+            "types": dict(sorted(found.types.items())),
             "guesses": [guess._asdict() for guess in self.guesses],
         }
 

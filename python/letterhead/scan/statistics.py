@@ -16,7 +16,7 @@ from letterhead.scan.sketch import Histogram, Sample
 __all__ = ["Key", "KeyStatistics", "Statistics"]
 
 Key: TypeAlias = str | int | tuple[str, bytes]
-"""A key as `select` takes it in its plain form: text, an int, or a kind and bits."""
+"""A key as `select` takes it in its plain form: text, an int, or a type and bits."""
 
 _MORE_KEYS = 256
 """Hashes of keys that were left out; so many of them are counted exactly."""
@@ -36,8 +36,8 @@ class KeyStatistics:
         Rows in which the key stands more than once, and how often it stands in one row at most.
     sizes, positions : Histogram
         Bytes of the values that are not null, and places of the headers in their rows, from 0.
-    kinds : dict of str to int
-        Where the format has kinds: how often each stands beside a value.
+    types : dict of str to int
+        Where the format has types: how often each stands beside a value.
     sample : Sample
         Distinct values.
     readings, shapes : dict of str to Tally
@@ -54,7 +54,7 @@ class KeyStatistics:
     most: int = 0
     sizes: Histogram = field(default_factory=Histogram)
     positions: Histogram = field(default_factory=Histogram)
-    kinds: dict[str, int] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
     sample: Sample = field(default_factory=Sample)
     readings: dict[str, Tally] = field(default_factory=dict)
     shapes: dict[str, Tally] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class KeyStatistics:
         """How many values have bytes to go by."""
         return self.headers - self.nulls - self.empty
 
-    def add(self, values: Any, rows: Any, positions: Any, kinds: Any | None) -> None:
+    def add(self, values: Any, rows: Any, positions: Any, types: Any | None) -> None:
         """Add headers of one batch that have the key, in their order.
 
         Parameters
@@ -79,8 +79,8 @@ class KeyStatistics:
             Their values.
         rows, positions : numpy.ndarray of int64
             The row of each, and its place in the row.
-        kinds : pyarrow.StringArray, optional
-            The kind of each.
+        types : pyarrow.StringArray, optional
+            The type of each.
         """
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         times = np.diff(starts, append=len(rows))
@@ -90,9 +90,9 @@ class KeyStatistics:
         self.repeated += int((times > 1).sum())
         self.most = max(self.most, int(times.max(initial=0)))
         self.positions.add(_counted(positions))
-        if kinds is not None:
-            for each in pc.value_counts(kinds.drop_null()).to_pylist():
-                self.kinds[each["values"]] = self.kinds.get(each["values"], 0) + each["counts"]
+        if types is not None:
+            for each in pc.value_counts(types.drop_null()).to_pylist():
+                self.types[each["values"]] = self.types.get(each["values"], 0) + each["counts"]
         distinct = pc.value_counts(values.drop_null())
         self._add_distinct(distinct.field("values"), distinct.field("counts").to_numpy())
 
@@ -107,8 +107,8 @@ class KeyStatistics:
         self.sizes.merge(other.sizes)
         self.positions.merge(other.positions)
         self.sample.merge(other.sample)
-        for kind, count in other.kinds.items():
-            self.kinds[kind] = self.kinds.get(kind, 0) + count
+        for type, count in other.types.items():
+            self.types[type] = self.types.get(type, 0) + count
         for mine, others in ((self.readings, other.readings), (self.shapes, other.shapes)):
             for name, tally in others.items():
                 mine.setdefault(name, Tally()).merge(tally)
@@ -192,8 +192,8 @@ class Statistics:
         for key, places in _by_key(parts, self._left_out, self.max_keys):
             statistics = self.keys.setdefault(key, KeyStatistics(exact=known))
             chosen = pa.array(places)
-            kinds = parts["kind"].take(chosen) if "kind" in parts else None
-            statistics.add(parts["value"].take(chosen), rows[places], positions[places], kinds)
+            types = parts["type"].take(chosen) if "type" in parts else None
+            statistics.add(parts["value"].take(chosen), rows[places], positions[places], types)
         self._shrink()
 
     def add_faults(self, codes: dict[str, int], rows: int) -> None:
@@ -247,13 +247,13 @@ def _fields(structs: Any) -> dict[str, Any]:
     # flatten() carries nulls of the struct into its fields.
     fields = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
     key = fields["key"]
-    if "key_kind" in fields:
-        made = {"key_kind": fields["key_kind"].cast(pa.string()), "key": key.cast(pa.binary())}
+    if "key_type" in fields:
+        made = {"key_type": fields["key_type"].cast(pa.string()), "key": key.cast(pa.binary())}
     else:
         made = {"key": key if pa.types.is_integer(key.type) else key.cast(pa.string())}
     made["value"] = fields["value"].cast(pa.binary())
-    if "kind" in fields:
-        made["kind"] = fields["kind"].cast(pa.string())
+    if "type" in fields:
+        made["type"] = fields["type"].cast(pa.string())
     return made
 
 
@@ -261,20 +261,20 @@ def _by_key(parts: dict[str, Any], left_out: Any, most: int) -> Iterator[tuple[K
     """Give each key and the places of its headers; of too many keys, the ones with the most headers."""
     keys = parts["key"].dictionary_encode()
     codes, names = keys.indices.to_numpy().astype(np.int64), keys.dictionary.to_pylist()
-    if "key_kind" in parts:
-        kinds = parts["key_kind"].dictionary_encode()
-        spelt = kinds.dictionary.to_pylist()
-        codes = kinds.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
+    if "key_type" in parts:
+        types = parts["key_type"].dictionary_encode()
+        spelt = types.dictionary.to_pylist()
+        codes = types.indices.to_numpy().astype(np.int64) * max(len(names), 1) + codes
     order = np.argsort(codes, kind="stable")
     found, starts = np.unique(codes[order], return_index=True)
     groups = list(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(found) else []
 
     def key_of(code: int) -> Key:
-        if "key_kind" not in parts:
+        if "key_type" not in parts:
             key: Key = names[code]
             return key
-        kind, bits = divmod(code, len(names))
-        return plain(spelt[kind], names[bits])
+        type, bits = divmod(code, len(names))
+        return plain(spelt[type], names[bits])
 
     if len(groups) > most:
         groups.sort(key=lambda each: (-len(each[1]), _spelt(key_of(each[0]))))
@@ -284,14 +284,14 @@ def _by_key(parts: dict[str, Any], left_out: Any, most: int) -> Iterator[tuple[K
         yield key_of(code), places
 
 
-def plain(kind: str, bits: bytes) -> Key:
+def plain(type: str, bits: bytes) -> Key:
     """Give a typed key in its plain form: text where it is a string that is UTF-8."""
-    if kind == "string":
+    if type == "string":
         try:
             return bits.decode()
         except UnicodeDecodeError:
             pass
-    return kind, bits
+    return type, bits
 
 
 def _spelt(key: Key) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead.errors import DecodeError, check_name
-from letterhead.types import Field, field, normalise, plain_key
+from letterhead.types import Field, ValueType, field, field_of, normalise, plain_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -23,7 +23,7 @@ _ENGINES = ("spark", "arrow")
 def header(
     column: str | Column,
     key: GivenKey,
-    type: str,
+    type: ValueType,
     *,
     repeat: Repeat = "last",
     required: bool = False,
@@ -47,9 +47,9 @@ def header(
     key : str, int, bytes or Value
         Key of the header, and the name of the column that is made. An int for formats with integer keys; a
         :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
-    type : str
-        What the value is read as: ``name[:be|le|text|amqp]``, see :func:`letterhead.field`. Where the headers have kinds,
-        the kind decides: a value of another one than the type's is an error.
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+        What the value is read as: ``name[:be|le|text|amqp]``, see :func:`letterhead.field`. Where the headers have types,
+        the type decides: a value of another one than the type's is an error.
     repeat : {"last", "first", "all", "error"}, default "last"
         What to do with a key that stands more than once; ``"all"`` gives an array, empty where there is none.
     required : bool, default False
@@ -57,7 +57,7 @@ def header(
     errors : {"raise", "null"}, default "raise"
         What to do with a value that is not of the type, and with bytes that are no headers.
     format : str, optional
-        Format of the bytes, or of the headers in a list: whether they have kinds, and what their keys are. By default
+        Format of the bytes, or of the headers in a list: whether they have types, and what their keys are. By default
         the column has headers of ``kafka``.
     engine : {"spark", "arrow"}, optional
         What evaluates it: Spark's own expressions, which read columns of headers, or the Arrow UDF, which reads either.
@@ -99,7 +99,7 @@ def header(
     +------+------------+
     only showing top 2 rows
 
-    Headers with kinds, and keys that are integers, are read by an expression, too:
+    Headers with types, and keys that are integers, are read by an expression, too:
 
     >>> typed = fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["headers"], keep=[]))
     >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).show(1)
@@ -110,7 +110,7 @@ def header(
     +---+
     only showing top 1 row
     """
-    wanted = field(type, key=key, repeat=repeat, required=required)
+    wanted = field_of(type, key, repeat, required, sql=True)
     _check_errors(errors)
     if engine is not None:
         check_name("engine", engine, _ENGINES)
@@ -133,13 +133,13 @@ class _Layout(NamedTuple):
 
     format: str
     keys: Literal["text", "int", "typed"]
-    kinds: bool
+    types: bool
 
     @property
     def type(self) -> str:
         """The type of the list, as ``typeof`` of Spark SQL spells it."""
-        key = {"text": "key:string", "int": "key:int", "typed": "key_kind:string,key:binary"}[self.keys]
-        return f"array<struct<{key},{'kind:string,' if self.kinds else ''}value:binary>>"
+        key = {"text": "key:string", "int": "key:int", "typed": "key_type:string,key:binary"}[self.keys]
+        return f"array<struct<{key},{'type:string,' if self.types else ''}value:binary>>"
 
 
 def _layout(format: str, wanted: Field) -> _Layout:
@@ -148,7 +148,7 @@ def _layout(format: str, wanted: Field) -> _Layout:
     # What it refuses are misspelt names, batches, and keys that the format does not have.
     _native.schema("select", format, columns=normalise({"": wanted}))
     row = next(row for row in _native.formats() if row["name"] == format)
-    return _Layout(format, row["keys"], row["kinds"])
+    return _Layout(format, row["keys"], row["types"])
 
 
 def _text(key: GivenKey) -> str:
@@ -178,7 +178,7 @@ def _by_spark(
 
     from letterhead.spark.expressions import Fault, header_reading
 
-    read, strict = header_reading(wanted.type, layout.kinds), errors == "raise"
+    read, strict = header_reading(wanted.type, layout.types), errors == "raise"
 
     # Written out where it is used: Spark computes a repeated part once, and that is twice as fast as binding it.
     named = F.filter(column, _is_wanted(wanted, layout, strict))
@@ -238,11 +238,11 @@ def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column
     def is_wanted(header: Column) -> Column:
         # Spark interprets this, for every header there is: each step shows in the time that a query takes.
         if layout.keys == "typed":
-            kind, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
-            same = (header["key_kind"] == F.lit(kind)) & (header["key"] == F.lit(bits))
+            type, bits = plain if isinstance(plain, tuple) else ("string", str(plain).encode())
+            same = (header["key_type"] == F.lit(type)) & (header["key"] == F.lit(bits))
         else:
             same = header["key"] == F.lit(plain)
-        if layout.keys != "typed" and not layout.kinds:
+        if layout.keys != "typed" and not layout.types:
             # Only a null key makes the comparison null.
             return F.coalesce(same, F.raise_error(F.lit(_NO_KEY))) if strict else same
         checks = _broken(header, layout)
@@ -258,25 +258,25 @@ _NO_KEY = "the key of a header is null (null_key)"
 
 
 def _broken(header: Column, layout: _Layout) -> list[tuple[Column, Column]]:
-    """Give what makes a header none, in order, and what is said of it. A kind may be null; a key's may not."""
+    """Give what makes a header none, in order, and what is said of it. A type may be null; a key's may not."""
     from pyspark.sql import functions as F
 
-    from letterhead.spark.expressions import is_kind
+    from letterhead.spark.expressions import is_type
 
     def unknown(name: str) -> tuple[Column, Column]:
-        return ~is_kind(header[name]), F.concat(F.lit("unknown kind '"), header[name], F.lit("' (unknown_kind)"))
+        return ~is_type(header[name]), F.concat(F.lit("unknown type '"), header[name], F.lit("' (unknown_type)"))
 
     no_key, checks = header["key"].isNull(), []
     if layout.keys == "typed":
-        no_key = header["key_kind"].isNull() | no_key
-        checks.append(unknown("key_kind"))
-    if layout.kinds:
-        checks.append(unknown("kind"))
+        no_key = header["key_type"].isNull() | no_key
+        checks.append(unknown("key_type"))
+    if layout.types:
+        checks.append(unknown("type"))
     return [(no_key, F.lit(_NO_KEY)), *checks]
 
 
 def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
-    """Refuse columns of another type: a kind that is not looked at would let a value be misread.
+    """Refuse columns of another type: a type that is not looked at would let a value be misread.
 
     Spark knows the type before a job runs, and takes the condition away.
     """

@@ -184,7 +184,7 @@ def _news(given: Any) -> list[_New]:
 
 
 def _new(key: str, given: Any) -> _New:
-    from letterhead.types import field
+    from letterhead.types import type_name
 
     if given is None or isinstance(given, bytes):
         return _New(key, given)
@@ -196,7 +196,7 @@ def _new(key: str, given: Any) -> _New:
         raise TypeError(f"header {key!r}: str, bytes, None, a Column or a pair (column, type) is inserted, "
                         f"not {_name_of(given)}: a number is (F.lit(3), 'int32')")  # fmt: skip
     try:
-        type = field(given[1]).type
+        type = type_name(given[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
     if type.endswith(":amqp"):

@@ -24,9 +24,9 @@ from typing import NamedTuple
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from letterhead.values import KINDS
+from letterhead.values import VALUE_TYPES
 
-__all__ = ["Fault", "Reading", "header_reading", "is_kind", "reading"]
+__all__ = ["Fault", "Reading", "header_reading", "is_type", "reading"]
 
 
 class Fault(NamedTuple):
@@ -88,41 +88,41 @@ def reading(type: str) -> Callable[[Column], Reading]:
     return partial(_BYTES.get(name, _integer), name, suffix == "le")
 
 
-def header_reading(type: str, kinds: bool) -> Callable[[Column], Reading]:
+def header_reading(type: str, has_types: bool) -> Callable[[Column], Reading]:
     """Look up how the value of a header is read as a type.
 
     Parameters
     ----------
     type : str
         ``name[:be|le|text]``, already checked.
-    kinds : bool
-        Whether headers have a ``kind``. It decides: of another one than the type needs, the value is not read. The
-        bits of a value with a kind lie most significant byte first, and the suffix is for values without.
+    has_types : bool
+        Whether headers have a ``type``. It decides: of another one than the type needs, the value is not read. The
+        bits of a value with a type lie most significant byte first, and the suffix is for values without.
 
     Returns
     -------
     callable of Column to Reading
-        What reads a column of headers, structs with ``value`` and ``kind``.
+        What reads a column of headers, structs with ``value`` and ``type``.
     """
     plain = reading(type)
-    if not kinds:
+    if not has_types:
         return lambda header: plain(header["value"])
     name = type.partition(":")[0]
     needed = _NEEDED.get(name, name)
-    of_kind = plain if KINDS[needed] is None else reading(name)
+    of_type = plain if VALUE_TYPES[needed] is None else reading(name)
 
     def read(header: Column) -> Reading:
-        bytes, kind = header["value"], header["kind"]
-        message = F.concat(F.lit("the value is "), kind, F.lit(f" and {name} was asked for"))
-        wrong = Fault(bytes.isNotNull() & (kind != needed), "wrong_kind", message)
-        found = plain(bytes) if of_kind is plain else _either(kind.isNull(), plain(bytes), of_kind(bytes))
+        bytes, carried = header["value"], header["type"]
+        message = F.concat(F.lit("the value is "), carried, F.lit(f" and {name} was asked for"))
+        wrong = Fault(bytes.isNotNull() & (carried != needed), "wrong_type", message)
+        found = plain(bytes) if of_type is plain else _either(carried.isNull(), plain(bytes), of_type(bytes))
         return Reading([wrong, *found.faults], found.value)
 
     return read
 
 
-def is_kind(name: Column) -> Column:
-    """Tell names of kinds from other text.
+def is_type(name: Column) -> Column:
+    """Tell names of types from other text.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def is_kind(name: Column) -> Column:
     Returns
     -------
     Column
-        Whether it is one of :data:`letterhead.values.KINDS`, or ``kind-16`` to ``kind-255``.
+        Whether it is one of :data:`letterhead.values.VALUE_TYPES`, or ``type-16`` to ``type-255``.
     """
-    return name.isin(*KINDS) | name.rlike(r"\Akind-(?:1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\z")
+    return name.isin(*VALUE_TYPES) | name.rlike(r"\Akind-(?:1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\z")
 
 
 # Bytes ------------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ _WIDTHS = {
 }  # fmt: skip
 
 _NEEDED = {"uuid": "binary", "timestamp_ms": "int64"}
-"""The kind of what is read as a type that is none itself."""
+"""The type of what is read as a type that is none itself."""
 
 _WIDE = ("int128", "uint128")
 

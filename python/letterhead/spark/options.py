@@ -55,7 +55,7 @@ def options(
             raise TypeError("columns must be a list of column names, not str")
         made["columns"] = json.dumps(list(columns))
     if headers is not None:
-        made["headerColumns"] = json.dumps({name: _parts(name, spec) for name, *spec in normalise(headers)})
+        made["headerColumns"] = json.dumps({name: _parts(name, spec) for name, *spec in normalise(headers, sql=True)})
     for option, name in LIMITS.items():
         most = None if limits is None else getattr(limits, name)
         if most is not None:

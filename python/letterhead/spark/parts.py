@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from letterhead.conventions.amqp import check_type
+from letterhead.conventions.amqp import checked_type
 from letterhead.errors import check_name
 
 if TYPE_CHECKING:
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from letterhead.conventions.readers.column import Reader
+    from letterhead.types import ValueType
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 
 
-def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
     """Read AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub have them in headers.
 
     An Arrow UDF of the native reader; Spark 4.1 is needed. Values of headers need not be selected first: the type
@@ -28,7 +29,7 @@ def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "c
     ----------
     column : str or Column
         One value a row: binary.
-    type : str
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
         What the values are, as in :func:`letterhead.arrow.amqp`; a value of another type is an error.
     errors : {"raise", "null", "column"}, default "raise"
         What becomes of a value that cannot be read: an error; null; or null in a struct ``value, error``.
@@ -51,14 +52,14 @@ def amqp(column: str | Column, type: str, *, errors: Literal["raise", "null", "c
     >>> spark.range(1).select(lhs.amqp(F.unhex(F.lit("a10461636d65")), "string").alias("tenant")).first()
     Row(tenant='acme')
     """
-    check_type(type)
+    name = checked_type(type, sql=True)
     check_name("errors value", errors, ("raise", "null", "column"))
     import pyarrow as pa
 
     from letterhead import arrow as lha
     from letterhead.spark.runner import ArrowFunction
 
-    options: dict[str, Any] = {"type": type, "errors": errors, "_dialect": "spark"}
+    options: dict[str, Any] = {"type": name, "errors": errors, "_dialect": "spark"}
     made = lha.amqp(pa.array([], pa.binary()), **options).type
     return _udf(ArrowFunction(lha.amqp, options).read, made)(column)
 

@@ -120,7 +120,7 @@ class ArrowFunction:
     only: bool = False
 
     def read(self, cells: pa.Array) -> pa.Array:
-        """Read the values of a batch; Spark takes the kind of UDF from the type hints."""
+        """Read the values of a batch; Spark takes the type of UDF from the type hints."""
         with _rows_unsaid():
             made = self.function(cells, **self.options)
         return made.flatten()[0] if self.only else made

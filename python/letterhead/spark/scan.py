@@ -32,7 +32,7 @@ def scan_headers(
     *,
     max_keys: int = 1000,
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
     """Find out what headers the messages of a frame carry.
@@ -51,8 +51,8 @@ def scan_headers(
         Of how many keys statistics are kept. Of more, the ones with the most headers stay, and the others are counted.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -95,7 +95,7 @@ def scan_headers(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or the frames that "
             "foreachBatch gives"
         )
-    scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_kinds": strict_kinds, "limits": limits})
+    scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_types": strict_types, "limits": limits})
     parts = df.select(*crossing_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
     whole = Statistics(max_keys=max_keys)
     for row in parts.repartition(_ADDED_UP).mapInArrow(add_up, "part binary").collect():

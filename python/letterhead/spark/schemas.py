@@ -65,7 +65,7 @@ def declared(verb: Verb, format: str, **options: Any) -> Declared:
 def header_lists(format: str) -> tuple[str, ...]:
     """Give the types of lists that headers of a format can be in, as :func:`spelled` spells them.
 
-    The first is the format's own. Typed keys may be text, too; and a kind beside each value may be there, where the
+    The first is the format's own. Typed keys may be text, too; and a type beside each value may be there, where the
     format has none to be written, and may be missing, where values are to be given one.
 
     Parameters
@@ -81,12 +81,12 @@ def header_lists(format: str) -> tuple[str, ...]:
     from pyspark.sql import types as T
 
     own = _headers_of(format, text_keys=False)
-    has_kinds = "kind" in own.names
-    kind = T.StructField("kind", T.StringType())
+    has_types = "type" in own.names
+    type = T.StructField("type", T.StringType())
     lists = []
-    for text_keys, kinds in product((False, True), (has_kinds, not has_kinds)):
-        *keys, value = (field for field in _headers_of(format, text_keys) if field.name != "kind")
-        lists.append(spelled(T.ArrayType(T.StructType([*keys, *([kind] if kinds else []), value]))))
+    for text_keys, types in product((False, True), (has_types, not has_types)):
+        *keys, value = (field for field in _headers_of(format, text_keys) if field.name != "type")
+        lists.append(spelled(T.ArrayType(T.StructType([*keys, *([type] if types else []), value]))))
     return tuple(dict.fromkeys(lists))
 
 

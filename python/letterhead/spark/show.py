@@ -97,7 +97,7 @@ def show_headers(
 
 
 def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
-    """Give what a header of the column has: key, value, and for some formats kinds."""
+    """Give what a header of the column has: key, value, and for some formats types."""
     from pyspark.sql import types as T
 
     from letterhead.spark.schemas import spelled
@@ -107,7 +107,7 @@ def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
     of = fields[column].dataType
     header = of.elementType if isinstance(of, T.ArrayType) else None
     names = header.names if isinstance(header, T.StructType) else []
-    if not {"key", "value"} <= set(names) <= {"key_kind", "key", "kind", "value"}:
+    if not {"key", "value"} <= set(names) <= {"key_type", "key", "type", "value"}:
         hint = ": decode_headers reads headers from it" if spelled(of) == "binary" else ""
         raise TypeError(
             f"column {column!r} is {spelled(of)}, and headers are array<struct<key:string,value:binary>>{hint}"
@@ -146,7 +146,7 @@ def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Ite
 
 
 def _plain(data: bytes | None, width: int | None) -> str:
-    """Show a key or a kind: without quotes, where that leaves no doubt."""
+    """Show a key or a type: without quotes, where that leaves no doubt."""
     text = None if data is None else as_text(data)
     if text and text.split() == [text] and text != "null" and '"' not in text:
         return _cut(text, width)

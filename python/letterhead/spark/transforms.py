@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.errors import check_name
-from letterhead.results import plain_kinds
+from letterhead.results import plain_types
 from letterhead.spark.frame import (
     Input,
     check_column,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from letterhead.limits import Limits
-    from letterhead.results import Kinds
+    from letterhead.results import Types
     from letterhead.types import Columns
 
 __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
@@ -40,7 +40,7 @@ def decode_headers(
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
 ) -> Transform:
@@ -66,10 +66,10 @@ def decode_headers(
         Name of that last column.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
-    strict_kinds : bool, default False
-        Refuse kind codes without a name where the format lets them pass.
+    strict_types : bool, default False
+        Refuse type codes without a name where the format lets them pass.
     text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another kind.
+        Of a format with typed keys: give text, and refuse keys of another type.
     limits : Limits, optional
         The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
 
@@ -92,7 +92,7 @@ def decode_headers(
     options = {
         "errors": errors,
         "error_column": error_column,
-        **_flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys),
+        **_flags(lenient=lenient, strict_types=strict_types, text_keys=text_keys),
         "limits": limits,
     }
     made = declared("decode", format, **options)
@@ -122,12 +122,12 @@ def select_headers(
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Transform:
     """Read some headers of every message as typed columns.
 
-    Where the format puts a kind beside each value, that kind decides: a value of another kind than the one asked for is
+    Where the format puts a type beside each value, that type decides: a value of another type than the one asked for is
     an error.
 
     Parameters
@@ -139,7 +139,7 @@ def select_headers(
         Name of the format.
     columns : mapping of str to str or Field
         Output column to a type, or to what :func:`letterhead.field` or :func:`letterhead.All` gave.
-    keep, errors, error_column, lenient, strict_kinds, limits
+    keep, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`.
 
     Returns
@@ -151,11 +151,11 @@ def select_headers(
     --------
     >>> import letterhead as lh
     >>> from letterhead import spark as lhs
-    >>> columns = {"tenant": "string", "amount_cents": "int64", "route": lh.All("string")}
+    >>> columns = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"}
     >>> orders.transform(lhs.select_headers("headers", "kafka", columns, keep=["offset"]))
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
-    flags = _flags(lenient=lenient, strict_kinds=strict_kinds)
+    flags = _flags(lenient=lenient, strict_types=strict_types)
     options = {
         "columns": _mapping("columns", columns),
         "errors": errors,
@@ -185,7 +185,7 @@ def encode_headers(
     into: str | None = None,
     keep: Sequence[str] | None = None,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
 ) -> Transform:
@@ -195,7 +195,7 @@ def encode_headers(
     ----------
     column : str or Column
         The column of headers, as :func:`decode_headers` gives for the format. Keys that are typed may be text;
-        ``kind`` may be missing, and may be there where the format has none.
+        ``type`` may be missing, and may be there where the format has none.
     format : str
         Name of the format.
     fields : mapping of str to str, Column or None, optional
@@ -208,8 +208,8 @@ def encode_headers(
     on_loss : {"raise", "drop", "report"}, default "raise"
         What to do with what the format cannot carry: stop; write what is nearest or leave it out; or do that and say so
         in a column ``losses``.
-    kinds : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of kinds, as in :func:`letterhead.convert`.
+    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
+        What becomes of types, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
         Whether headers that are null are written as none or refused.
     canonical : bool, default False
@@ -229,7 +229,7 @@ def encode_headers(
     """
     options = {
         "on_loss": on_loss,
-        "kinds": _checked_kinds(kinds),
+        "types": _checked_types(types),
         "null_headers": null_headers,
         **_flags(canonical=canonical),
     }
@@ -259,13 +259,13 @@ def convert_headers(
     into: str | None = None,
     keep: Sequence[str] | None = None,
     on_loss: Literal["raise", "drop", "report"] = "raise",
-    kinds: Kinds | None = None,
+    types: Types | None = None,
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Transform:
     """Turn a column of messages of one format into bytes of another.
@@ -280,9 +280,9 @@ def convert_headers(
         Name of the format to write, a block or a message format.
     into : str, optional
         Name of the binary column that is made: by default that of the one that is read.
-    on_loss, kinds, null_headers, canonical
+    on_loss, types, null_headers, canonical
         As in :func:`encode_headers`.
-    keep, errors, error_column, lenient, strict_kinds, limits
+    keep, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`.
 
     Returns
@@ -294,7 +294,7 @@ def convert_headers(
     --------
     >>> from letterhead import spark as lhs
     >>> blocks = orders.transform(lhs.encode_headers("headers", "kafka", keep=["offset"]))
-    >>> blocks.transform(lhs.convert_headers("headers", "kafka", target="iggy", kinds="binary", on_loss="report"))
+    >>> blocks.transform(lhs.convert_headers("headers", "kafka", target="iggy", types="binary", on_loss="report"))
     ... # doctest: +ELLIPSIS
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
@@ -302,12 +302,12 @@ def convert_headers(
     options = {
         "target": target,
         "on_loss": on_loss,
-        "kinds": _checked_kinds(kinds),
+        "types": _checked_types(types),
         "null_headers": null_headers,
         "errors": errors,
         "error_column": error_column,
         "limits": limits,
-        **_flags(canonical=canonical, lenient=lenient, strict_kinds=strict_kinds),
+        **_flags(canonical=canonical, lenient=lenient, strict_types=strict_types),
     }
     made = declared("convert", format, **options)
     cells = _bytes_input(column, format)
@@ -336,7 +336,7 @@ def explode_batches(
     errors: Literal["raise", "null", "column"] = "raise",
     error_column: str = "error",
     lenient: bool = False,
-    strict_kinds: bool = False,
+    strict_types: bool = False,
     text_keys: bool = False,
     limits: Limits | None = None,
 ) -> Transform:
@@ -359,7 +359,7 @@ def explode_batches(
         As in :func:`decode_headers`. Where the framing breaks, one row describes the rest of the batch.
     lenient : bool, default False
         Let a message go that is cut off at the end of a cell, as in what a fetch gives.
-    keep, strict_kinds, text_keys, limits
+    keep, strict_types, text_keys, limits
         As in :func:`decode_headers`.
 
     Returns
@@ -374,7 +374,7 @@ def explode_batches(
     [Row(partition=0, offset=0, n=0), Row(partition=0, offset=1, n=1), Row(partition=1, offset=2, n=2)]
     """
     fields = _check_names("columns", columns)
-    flags = _flags(lenient=lenient, strict_kinds=strict_kinds, text_keys=text_keys)
+    flags = _flags(lenient=lenient, strict_types=strict_types, text_keys=text_keys)
     options = {"errors": errors, "error_column": error_column, "_dialect": "spark", "limits": limits, **flags}
     if headers is not None:
         options["headers"] = _mapping("headers", headers)
@@ -536,9 +536,9 @@ def _field_inputs(
     return inputs
 
 
-def _checked_kinds(kinds: Kinds | None) -> Any:
-    plain_kinds(kinds)
-    return dict(kinds) if isinstance(kinds, Mapping) else kinds
+def _checked_types(types: Types | None) -> Any:
+    plain_types(types, sql=True)
+    return dict(types) if isinstance(types, Mapping) else types
 
 
 def _mapping(what: str, given: object) -> dict[Any, Any]:

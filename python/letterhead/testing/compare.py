@@ -19,9 +19,9 @@ _MOST_CHARACTERS = 64
 
 
 def assert_headers_equal(left: Any, right: Any) -> None:
-    """Check that headers are the same: every one, in order, by key, kind and bits.
+    """Check that headers are the same: every one, in order, by key, type and bits.
 
-    Null is not empty, and a value with a kind is not the same as its bytes. Columns and frames are compared row by row.
+    Null is not empty, and a value with a type is not the same as its bytes. Columns and frames are compared row by row.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def assert_headers_equal(left: Any, right: Any) -> None:
     - 1  'n' = int32:00000003
     + 1  'n' = int64:0000000000000003
     + 2  'k' = null
-    header 1: the kind is int32, and on the right int64
+    header 1: the type is int32, and on the right int64
     """
     is_many = _is_many(left), _is_many(right)
     if is_many[0] != is_many[1] and left is not None and right is not None:
@@ -101,10 +101,10 @@ def _rows(given: Any) -> Rows:
 
 
 def _header(row: Mapping[str, Any]) -> Header:
-    key, value, kind = row["key"], row["value"], row.get("kind")
-    if row.get("key_kind") is not None:
-        key = of_message(row["key_kind"], key)
-    return Header(key, value if value is None or kind is None else of_message(kind, value))
+    key, value, type = row["key"], row["value"], row.get("type")
+    if row.get("key_type") is not None:
+        key = of_message(row["key_type"], key)
+    return Header(key, value if value is None or type is None else of_message(type, value))
 
 
 # What differs. ---------------------------------------------------------------------------------------------------------
@@ -157,9 +157,9 @@ def _explained(left: Headers, right: Headers) -> list[str]:
     ours, theirs = left[place].value, right[place].value
     if None in (ours, theirs):
         return [f"header {place}: the value is {_shown_value(ours)}, and on the right {_shown_value(theirs)}"]
-    kinds = [value.kind if isinstance(value, Value) else "no kind" for value in (ours, theirs)]
-    if kinds[0] != kinds[1]:
-        return [f"header {place}: the kind is {kinds[0]}, and on the right {kinds[1]}"]
+    types = [value.type if isinstance(value, Value) else "no type" for value in (ours, theirs)]
+    if types[0] != types[1]:
+        return [f"header {place}: the type is {types[0]}, and on the right {types[1]}"]
     return [_where_bits_differ(place, _bits(ours), _bits(theirs))]
 
 
@@ -178,7 +178,7 @@ def _comparable(header: Header) -> tuple[Any, Any]:
 
 
 def _hashable(part: HeaderKey | HeaderValue) -> Any:
-    return (part.kind, part.bits) if isinstance(part, Value) else part
+    return (part.type, part.bits) if isinstance(part, Value) else part
 
 
 def _shown_all(headers: Headers | None) -> str:
@@ -194,7 +194,7 @@ def _shown_value(value: HeaderValue) -> str:
     if value is None:
         return "null"
     if isinstance(value, Value):
-        return f"{value.kind}:{_hex(value.bits)}"
+        return f"{value.type}:{_hex(value.bits)}"
     if not value:
         return "empty"
     try:

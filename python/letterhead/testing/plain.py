@@ -1,4 +1,4 @@
-"""What Hypothesis draws of headers, in plain Python: a header is a key, a kind or none, and bits or none.
+"""What Hypothesis draws of headers, in plain Python: a header is a key, a type or none, and bits or none.
 
 Draws are small and of what goes wrong: the same key again and again, null beside empty, the edges of numbers, digits that
 spell them, text outside ASCII. :mod:`letterhead.testing.strategies` makes headers of them.
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from hypothesis import strategies as st
 
 from letterhead import _native
-from letterhead.values import KINDS
+from letterhead.values import VALUE_TYPES
 
 __all__ = ["FORMATS", "Traits", "bits", "data", "header_values", "headers", "keys", "messages", "values"]
 
-ALL_KINDS = [*KINDS, "kind-16", "kind-200", "kind-255"]
+ALL_TYPES = [*VALUE_TYPES, "type-16", "type-200", "type-255"]
 
 
 class Traits(NamedTuple):
@@ -25,7 +25,7 @@ class Traits(NamedTuple):
     ----------
     keys : {"text", "int", "typed"}
         The form of the keys.
-    kinds : list of str
+    types : list of str
         The types of values; empty where values have none.
     checks : {"nothing", "size", "value"}
         What the reader checks of a value that has a type.
@@ -38,7 +38,7 @@ class Traits(NamedTuple):
     """
 
     keys: str
-    kinds: list[str]
+    types: list[str]
     checks: str
     nulls: bool
     least: int
@@ -46,16 +46,16 @@ class Traits(NamedTuple):
 
 
 def _traits(row: dict[str, Any]) -> Traits:
-    if not row["kinds"]:
-        kinds, checks = [], "nothing"
+    if not row["types"]:
+        types, checks = [], "nothing"
     elif row["nulls"]:  # kip82-typed
-        kinds, checks = [kind for kind in KINDS if kind != "int128" and not kind.startswith("uint")], "value"
+        types, checks = [type for type in VALUE_TYPES if type != "int128" and not type.startswith("uint")], "value"
     else:
-        kinds = [kind for kind in ALL_KINDS if kind != "char"]
+        types = [type for type in ALL_TYPES if type != "char"]
         checks = "size" if row["keys"] == "typed" else "nothing"
         if checks == "nothing":  # iggy-2023 knows no others
-            kinds = [kind for kind in kinds if kind in KINDS]
-    return Traits(row["keys"], kinds, checks, row["nulls"], row["part_len"][0], [name for name, _ in row["fields"]])
+            types = [type for type in types if type in VALUE_TYPES]
+    return Traits(row["keys"], types, checks, row["nulls"], row["part_len"][0], [name for name, _ in row["fields"]])
 
 
 FORMATS: dict[str, Traits] = {row["name"]: _traits(row) for row in _native.formats() if row["is_target"]}
@@ -77,7 +77,7 @@ FEW_KEYS: dict[str, list[Any]] = {
         ("float64", b"\x3f\xf8" + bytes(6)),
         ("binary", b"\0\xff"),
         ("string", b"\xff"),
-        ("kind-200", b"x"),
+        ("type-200", b"x"),
     ],
 }
 """Keys that formats with keys of a form can have; few, so that they stand again and again."""
@@ -99,19 +99,19 @@ _ends = st.sampled_from([b"\0", b"\x7f", b"\x80", b"\xff"]).flatmap(
 )
 data = _sized | _ends | _texts | st.binary(max_size=5)
 values = st.none() | data
-"""Values of formats without kinds."""
+"""Values of formats without types."""
 
 
-def bits(kind: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[bytes]:
-    """Draw bits that a format with kinds can have, whose reader looks as closely as said."""
-    width = KINDS.get(kind)
-    if checks == "value" and kind == "bool":
+def bits(type: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[bytes]:
+    """Draw bits that a format with types can have, whose reader looks as closely as said."""
+    width = VALUE_TYPES.get(type)
+    if checks == "value" and type == "bool":
         return st.sampled_from([b"\0", b"\1"])
-    if checks == "value" and kind == "string":
+    if checks == "value" and type == "string":
         return st.text(min_size=least, max_size=4).map(str.encode)
     if width is None or checks == "nothing":
-        return (data if width is None else bits(kind) | data).filter(lambda drawn: len(drawn) >= least)
-    halves = [b"\xd8\0", b"\xdf\xff", b"\0a"] if kind == "char" else [b"\x7f" + b"\xff" * (width - 1)]
+        return (data if width is None else bits(type) | data).filter(lambda drawn: len(drawn) >= least)
+    halves = [b"\xd8\0", b"\xdf\xff", b"\0a"] if type == "char" else [b"\x7f" + b"\xff" * (width - 1)]
     return st.binary(min_size=width, max_size=width) | st.sampled_from(halves)
 
 
@@ -123,40 +123,40 @@ def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
     text = known | st.text(min_size=least, max_size=4)
     if form == "text":
         return text
-    named = st.sampled_from([kind for kind in ALL_KINDS if kind != "char"])
-    return text | named.flatmap(lambda kind: bits(kind, "size", least=1).map(lambda drawn: _key(kind, drawn)))
+    named = st.sampled_from([type for type in ALL_TYPES if type != "char"])
+    return text | named.flatmap(lambda type: bits(type, "size", least=1).map(lambda drawn: _key(type, drawn)))
 
 
-def _key(kind: str, bits: bytes) -> Any:
+def _key(type: str, bits: bytes) -> Any:
     """Return a typed key; a string that is UTF-8 is plain text, so that a key has one form only."""
     try:
-        return bits.decode() if kind == "string" else (kind, bits)
+        return bits.decode() if type == "string" else (type, bits)
     except UnicodeDecodeError:
-        return kind, bits
+        return type, bits
 
 
-def _typed_values(kinds: list[str], checks: str, least: int) -> st.SearchStrategy[tuple[str, bytes]]:
-    return st.sampled_from(kinds).flatmap(lambda kind: st.tuples(st.just(kind), bits(kind, checks, least)))
+def _typed_values(types: list[str], checks: str, least: int) -> st.SearchStrategy[tuple[str, bytes]]:
+    return st.sampled_from(types).flatmap(lambda type: st.tuples(st.just(type), bits(type, checks, least)))
 
 
 # --- headers and messages that a format carries ----------------------------------------------------------------------
 
 
 def header_values(traits: Traits) -> st.SearchStrategy[Any]:
-    """Draw the kind and the bits of values that headers with these traits can have."""
-    kinded: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= traits.least))
-    if traits.kinds:
-        kinded = _typed_values(traits.kinds, traits.checks, traits.least)
-    return kinded | st.just((None, None)) if traits.nulls else kinded
+    """Draw the type and the bits of values that headers with these traits can have."""
+    typed: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= traits.least))
+    if traits.types:
+        typed = _typed_values(traits.types, traits.checks, traits.least)
+    return typed | st.just((None, None)) if traits.nulls else typed
 
 
 def headers(format: str) -> st.SearchStrategy[list[Any]]:
     """Draw headers that a format carries without a loss; in half of them the same two keys stand again and again."""
     traits = FORMATS[format]
-    kinded = header_values(traits)
+    typed = header_values(traits)
     two = st.sampled_from(FEW_KEYS[traits.keys][:2])
     few_keys, any_keys = (
-        st.tuples(key, kinded).map(lambda pair: (pair[0], *pair[1])) for key in (two, keys(traits.keys, traits.least))
+        st.tuples(key, typed).map(lambda pair: (pair[0], *pair[1])) for key in (two, keys(traits.keys, traits.least))
     )
     return st.lists(any_keys, max_size=4) | st.lists(few_keys, min_size=2, max_size=6)
 

@@ -30,7 +30,7 @@ def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
     Returns
     -------
     SearchStrategy of str, int or Value
-        Text; numbers of 32 bits where keys are integers; of any kind where they are typed.
+        Text; numbers of 32 bits where keys are integers; of any type where they are typed.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def values(format: str = "kafka") -> st.SearchStrategy[HeaderValue]:
     Returns
     -------
     SearchStrategy of bytes, Value or None
-        Bytes, or values of every kind where the format has kinds; null where it can be.
+        Bytes, or values of every type where the format has types; null where it can be.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def _traits(format: str) -> plain.Traits:
 
 
 def _headers(drawn: Any) -> Headers:
-    return Headers([Header(_key(key), _value(kind, bits)) for key, kind, bits in drawn])
+    return Headers([Header(_key(key), _value(type, bits)) for key, type, bits in drawn])
 
 
 def _key(key: Any) -> HeaderKey:
@@ -170,5 +170,5 @@ def _key(key: Any) -> HeaderKey:
     return given
 
 
-def _value(kind: str | None, bits: bytes | None) -> HeaderValue:
-    return bits if kind is None or bits is None else of_message(kind, bits)
+def _value(type: str | None, bits: bytes | None) -> HeaderValue:
+    return bits if type is None or bits is None else of_message(type, bits)

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   header   ┌─────────────┬─────────────┬─────┬─────────┬───────────────┬───────┐
-//!            │ u8 key_kind │ u32 key_len │ key │ u8 kind │ u32 value_len │ value │
+//!            │ u8 key_type │ u32 key_len │ key │ u8 type │ u32 value_len │ value │
 //!            └─────────────┴─────────────┴─────┴─────────┴───────────────┴───────┘
 //!              1–255         1–255               1–255     1–255
 //! ```
@@ -45,7 +45,7 @@ impl Block for Iggy {
     const NAME: &'static str = "iggy";
     const SOURCE: &'static str = "Apache Iggy 0.8.2 and later: typed keys and values";
     const LAYOUT: &'static str =
-        "u8 key_kind, u32 key_len, key, u8 kind, u32 value_len, value; little-endian, repeated to the end";
+        "u8 key_type, u32 key_len, key, u8 type, u32 value_len, value; little-endian, repeated to the end";
     const KEYS: KeyForm = KeyForm::Typed;
     const KINDS: Kinds = Kinds::Iggy;
     const ORDER: ByteOrder = ByteOrder::Little;
@@ -57,7 +57,7 @@ impl Block for Iggy {
 
     #[inline]
     fn walk<'a, M: Mode, S: Sink<'a>>(cursor: Cursor<'a>, options: ReadOptions, mode: &mut M, sink: &mut S) -> Result {
-        let kinds = if options.strict_kinds { Kinds::IggyNamed } else { Kinds::Iggy };
+        let kinds = if options.strict_types { Kinds::IggyNamed } else { Kinds::Iggy };
         walk_to_end(cursor, options, mode, sink, |cursor, index, mode| read_header(cursor, index, kinds, mode))
     }
 
@@ -89,15 +89,15 @@ fn read_header<'a, M: Mode>(
     kinds: Kinds,
     mode: &mut M,
 ) -> Result<Option<Header<'a>>> {
-    let key_kind = read_kind(cursor, kinds, "key kind", mode)?;
+    let key_type = read_kind(cursor, kinds, "key type", mode)?;
     let (key_len, key_fits) = read_len(cursor, "key", "key length", mode)?;
     let key_at = cursor.at();
     let bytes = cursor.take(key_len, "key", mode)?;
-    mode.label(key_at, cursor.at(), "key", || match key_kind {
+    mode.label(key_at, cursor.at(), "key", || match key_type {
         Some(kind) => describe_typed(kind, bytes, ByteOrder::Little),
         None => counted(bytes.len(), "byte"),
     });
-    let key = match key_kind {
+    let key = match key_type {
         Some(kind) if key_fits => match Checks::Size.check(kind, bytes) {
             Ok(()) => {
                 let key = Key::Typed(TypedKey::new(kind, bytes, ByteOrder::Little));
@@ -111,7 +111,7 @@ fn read_header<'a, M: Mode>(
         },
         _ => None,
     };
-    let kind = read_kind(cursor, kinds, "value kind", mode)?;
+    let kind = read_kind(cursor, kinds, "value type", mode)?;
     let value = read_value(cursor, kind, mode)?;
     let (Some(kind), Some((value, at))) = (kind, value) else { return Ok(None) };
     if let Err(misfit) = Checks::Size.check(kind, value) {

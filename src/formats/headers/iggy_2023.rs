@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   header   ┌─────────────┬───────────┬─────────┬───────────────┬───────┐
-//!            │ u32 key_len │ key UTF-8 │ u8 kind │ u32 value_len │ value │
+//!            │ u32 key_len │ key UTF-8 │ u8 type │ u32 value_len │ value │
 //!            └─────────────┴───────────┴─────────┴───────────────┴───────┘
 //!              1–255                     1–15      1–255
 //! ```
@@ -41,7 +41,7 @@ impl Block for Iggy2023 {
     const NAME: &'static str = "iggy-2023";
     const SOURCE: &'static str = "Apache Iggy 0.0.30 to 0.8.1: message headers";
     const LAYOUT: &'static str =
-        "u32 key_len, key UTF-8, u8 kind, u32 value_len, value; little-endian, repeated to the end";
+        "u32 key_len, key UTF-8, u8 type, u32 value_len, value; little-endian, repeated to the end";
     const KEYS: KeyForm = KeyForm::Text;
     const KINDS: Kinds = Kinds::IggyNamed;
     const ORDER: ByteOrder = ByteOrder::Little;
@@ -87,7 +87,7 @@ fn written_len(header: &Header<'_>) -> usize {
 fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M) -> Result<Option<Header<'a>>> {
     let (key_len, key_fits) = read_len(cursor, "key", "key length", mode)?;
     let key = read_text_key(cursor, key_len, None, mode)?;
-    let kind = read_kind(cursor, Kinds::IggyNamed, "value kind", mode)?;
+    let kind = read_kind(cursor, Kinds::IggyNamed, "value type", mode)?;
     let value = read_value(cursor, kind, mode)?;
     let (Some(key), Some(kind), Some((value, at)), true) = (key, kind, value, key_fits) else { return Ok(None) };
     Ok(Some(Header { index, key, kind: Some(kind), value: Some(value), at: Some(at) }))

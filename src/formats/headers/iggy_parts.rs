@@ -7,7 +7,7 @@ use crate::kind::{Kind, Kinds};
 use crate::mode::{Mode, Result};
 use crate::value::ByteOrder;
 
-use super::{describe, describe_typed, unknown_kind};
+use super::{describe, describe_typed, unknown_type};
 
 /// The fewest and the most bytes of a key and of a value in Iggy.
 pub const LEAST_PART: usize = 1;
@@ -26,7 +26,7 @@ pub fn read_kind<M: Mode>(
     let kind = kinds.kind(code);
     mode.label(at, at + 1, field, || kind.map_or_else(|| code.to_string(), |kind| kind.name().into_owned()));
     if kind.is_none() {
-        unknown_kind(field, code, at, mode)?;
+        unknown_type(field, code, at, mode)?;
     }
     Ok(kind)
 }
@@ -69,7 +69,7 @@ pub fn read_value<'a, M: Mode>(
 /// Writes `u8 type, u32 length, value` of Iggy from bits, most significant byte first.
 pub fn write_bits(out: &mut Vec<u8>, kinds: Kinds, kind: Option<Kind>, bits: &[u8]) {
     let Some((kind, code)) = kind.and_then(|kind| Some((kind, kinds.code(kind)?))) else {
-        unreachable!("the gate hands over values with a kind of this block's")
+        unreachable!("the gate hands over values with a type of this block's")
     };
     out.push(code);
     out.extend_from_slice(&(bits.len() as u32).to_le_bytes());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   header   ┌───────────────┬───────────┬─────────────────┬───────────┬───────┐
-//!            │ int32 key_len │ key UTF-8 │ int32 value_len │ byte kind │ value │
+//!            │ int32 key_len │ key UTF-8 │ int32 value_len │ byte type │ value │
 //!            └───────────────┴───────────┴─────────────────┴───────────┴───────┘
 //!                                                           ◀── value_len ────▶
 //! ```
@@ -20,7 +20,7 @@ use crate::mode::{Mode, Result};
 use crate::value::{ByteOrder, Checks};
 use crate::walk::{Block, Carries, ReadOptions, Sink};
 
-use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_kind, walk_to_end};
+use super::{check_len, check_total, describe, describe_typed, read_text_key, text_of_key, unknown_type, walk_to_end};
 
 pub struct Kip82Typed;
 
@@ -31,7 +31,7 @@ impl Block for Kip82Typed {
     const NAME: &'static str = "kip82-typed";
     const SOURCE: &'static str = "KIP-82 draft, typed string keys";
     const LAYOUT: &'static str =
-        "int32 key_len, key UTF-8, int32 value_len (0: null), kind byte, value; big-endian, repeated to the end";
+        "int32 key_len, key UTF-8, int32 value_len (0: null), type byte, value; big-endian, repeated to the end";
     const KEYS: KeyForm = KeyForm::Text;
     const KINDS: Kinds = Kinds::Kip82;
     const ORDER: ByteOrder = ByteOrder::Big;
@@ -85,10 +85,10 @@ fn read_header<'a, M: Mode>(cursor: &mut Cursor<'a>, index: usize, mode: &mut M)
         return Ok(key.map(|key| Header { index, key, kind: None, value: None, at: Some(kind_at) }));
     };
     let kind = Kip82Typed::KINDS.kind(code);
-    mode.label(kind_at, at, "value kind", || kind.map_or_else(|| code.to_string(), |kind| kind.name().into_owned()));
+    mode.label(kind_at, at, "value type", || kind.map_or_else(|| code.to_string(), |kind| kind.name().into_owned()));
     let Some(kind) = kind else {
         mode.label(at, cursor.at(), "value", || describe(value));
-        unknown_kind("value kind", code, kind_at, mode)?;
+        unknown_type("value type", code, kind_at, mode)?;
         return Ok(None);
     };
     mode.label(at, cursor.at(), "value", || describe_typed(kind, value, ByteOrder::Big));

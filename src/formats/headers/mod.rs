@@ -145,6 +145,6 @@ fn describe_typed(kind: Kind, value: &[u8], order: ByteOrder) -> String {
 }
 
 #[cold]
-fn unknown_kind<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result {
-    mode.soft(Code::UnknownKind, Some(at), || format!("{field} code {code} is unknown"))
+fn unknown_type<M: Mode>(field: &str, code: u8, at: usize, mode: &mut M) -> Result {
+    mode.soft(Code::UnknownType, Some(at), || format!("{field} code {code} is unknown"))
 }

@@ -3,16 +3,16 @@
 ::
 
     header   ┌─────────────┬─────────────┬─────┬─────────┬───────────────┬───────┐
-             │ u8 key_kind │ u32 key_len │ key │ u8 kind │ u32 value_len │ value │
+             │ u8 key_type │ u32 key_len │ key │ u8 type │ u32 value_len │ value │
              └─────────────┴─────────────┴─────┴─────────┴───────────────┴───────┘
                1–255         1–255               1–255     1–255
 
-Little-endian, repeated to the end of the block. Kind codes from 16 on have no name yet and pass through.
+Little-endian, repeated to the end of the block. Type codes from 16 on have no name yet and pass through.
 
 Differences from the reference implementation (``iggy_common`` 0.11.1): repeats and the order on the wire are kept. As
 there, a value of fixed width has just as many bytes, while a boolean other than 0 and 1 and a string that is not UTF-8
-pass, and show when they are read as one. That implementation refuses kinds without a name when it reads a map of
-headers, as ``strict_kinds`` does, and takes them when it checks the bytes.
+pass, and show when they are read as one. That implementation refuses types without a name when it reads a map of
+headers, as ``strict_types`` does, and takes them when it checks the bytes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from collections.abc import Iterator, Mapping
 from reference import keys, types
 from reference.cursor import Cursor
 from reference.keys import Key
-from reference.kinds import IGGY, IGGY_NAMED, code_of, turned
 from reference.parts import misfit_of_length
+from reference.value_types import IGGY, IGGY_NAMED, code_of, turned
 from reference.walk import Entry, Outgoing, Refused
 
 LENGTHS = range(1, 256)
@@ -35,51 +35,51 @@ MAX_BLOCK_LEN = 100_000
 
 def walk(cursor: Cursor) -> Iterator[Entry]:
     """Give the headers between the cursor and its end; note soft faults, raise the hard one."""
-    kinds = IGGY_NAMED if cursor.options.strict_kinds else IGGY
+    types = IGGY_NAMED if cursor.options.strict_types else IGGY
     index = 0
     while cursor.left:
         cursor.enter_header(index)
         cursor.check_header(index)
-        key = _key(cursor, kinds)
-        value = take_value(cursor, kinds)
+        key = _key(cursor, types)
+        value = take_value(cursor, types)
         if value is not None:
-            kind, bits, value_at = value
-            sized = _has_size(cursor, kind, bits, value_at)
+            type, bits, value_at = value
+            sized = _has_size(cursor, type, bits, value_at)
             if sized and key is not None:
-                yield Entry(index, key, kind, bits, value_at)
+                yield Entry(index, key, type, bits, value_at)
         index += 1
     cursor.enter_header(None)
 
 
 def write(headers: list[Outgoing]) -> bytes:
-    """Write headers that have a kind beside every key and every value."""
-    block = b"".join(tag(*header.key) + tag(header.kind or "", header.value or b"") for header in headers)
+    """Write headers that have a type beside every key and every value."""
+    block = b"".join(tag(*header.key) + tag(header.type or "", header.value or b"") for header in headers)
     if len(block) > MAX_BLOCK_LEN:
         raise Refused("too_large", f"the headers take {len(block)} bytes, more than {MAX_BLOCK_LEN}")
     return block
 
 
 def canonical(header: Outgoing) -> tuple[int, bytes]:
-    """Give what headers are sorted by in the reference implementation: the code of the key's kind, then its bytes.
+    """Give what headers are sorted by in the reference implementation: the code of the key's type, then its bytes.
 
     Integers are sorted as they lie on the wire, least significant byte first, and not by what they are.
     """
-    kind, bits = header.key
-    return code_of(kind, IGGY), turned(kind, bits)
+    type, bits = header.key
+    return code_of(type, IGGY), turned(type, bits)
 
 
-def tag(kind: str, bits: bytes) -> bytes:
-    """Write a kind, a length and a value."""
-    return bytes([code_of(kind, IGGY)]) + len(bits).to_bytes(4, "little") + turned(kind, bits)
+def tag(type: str, bits: bytes) -> bytes:
+    """Write a type, a length and a value."""
+    return bytes([code_of(type, IGGY)]) + len(bits).to_bytes(4, "little") + turned(type, bits)
 
 
-def take_value(cursor: Cursor, kinds: Mapping[int, str]) -> tuple[str, bytes, int] | None:
-    """Take a kind and a value, and give the kind, the bits and the byte of the value; none if there is a fault."""
-    kind = _kind(cursor, "value", kinds)
+def take_value(cursor: Cursor, types: Mapping[int, str]) -> tuple[str, bytes, int] | None:
+    """Take a type and a value, and give the type, the bits and the byte of the value; none if there is a fault."""
+    type = _type(cursor, "value", types)
     size, fits = length(cursor, "value")
     value_at = cursor.at
     value = cursor.take(size, "value")
-    return (kind, turned(kind, value), value_at) if kind is not None and fits else None
+    return (type, turned(type, value), value_at) if type is not None and fits else None
 
 
 def length(cursor: Cursor, part: str) -> tuple[int, bool]:
@@ -92,32 +92,32 @@ def length(cursor: Cursor, part: str) -> tuple[int, bool]:
     return size, fault is None
 
 
-def _kind(cursor: Cursor, part: str, kinds: Mapping[int, str]) -> str | None:
+def _type(cursor: Cursor, part: str, types: Mapping[int, str]) -> str | None:
     start = cursor.at
-    code = cursor.little(f"{part} kind", 1)
-    if code not in kinds:
-        cursor.soft("unknown_kind", f"{part} kind code {code} is unknown", start)
-    return kinds.get(code)
+    code = cursor.little(f"{part} type", 1)
+    if code not in types:
+        cursor.soft("unknown_type", f"{part} type code {code} is unknown", start)
+    return types.get(code)
 
 
-def _key(cursor: Cursor, kinds: Mapping[int, str]) -> Key | None:
-    kind = _kind(cursor, "key", kinds)
+def _key(cursor: Cursor, types: Mapping[int, str]) -> Key | None:
+    type = _type(cursor, "key", types)
     size, fits = length(cursor, "key")
     key_at = cursor.at
     bits = cursor.take(size, "key")
-    if kind is None or not fits:
+    if type is None or not fits:
         return None
-    bits = turned(kind, bits)
-    if not _has_size(cursor, kind, bits, key_at, "key of "):
+    bits = turned(type, bits)
+    if not _has_size(cursor, type, bits, key_at, "key of "):
         return None
-    key = keys.plain(kind, bits)
+    key = keys.plain(type, bits)
     cursor.name_header(key)
     return key
 
 
-def _has_size(cursor: Cursor, kind: str, bits: bytes, start: int, what: str = "") -> bool:
+def _has_size(cursor: Cursor, type: str, bits: bytes, start: int, what: str = "") -> bool:
     try:
-        types.check("size", kind, bits)
+        types.check("size", type, bits)
     except types.Misfit as misfit:
         cursor.soft(misfit.code, what + misfit.message, start)
         return False

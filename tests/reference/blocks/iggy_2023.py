@@ -3,7 +3,7 @@
 ::
 
     header   ┌─────────────┬───────────┬─────────┬───────────────┬───────┐
-             │ u32 key_len │ key UTF-8 │ u8 kind │ u32 value_len │ value │
+             │ u32 key_len │ key UTF-8 │ u8 type │ u32 value_len │ value │
              └─────────────┴───────────┴─────────┴───────────────┴───────┘
                1–255                     1–15      1–255
 
@@ -11,7 +11,7 @@ Little-endian, repeated to the end of the block.
 
 Differences from the reference implementation (``iggy`` 0.6.210): bytes that make it panic are faults, repeats and the
 order on the wire are kept, and keys are not lower-cased when they are written. As there, a value may have another size
-than its kind: that shows when it is read as one.
+than its type: that shows when it is read as one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from reference.blocks import iggy
 from reference.cursor import Cursor
-from reference.kinds import IGGY_NAMED
+from reference.value_types import IGGY_NAMED
 from reference.walk import Entry, Outgoing, Refused
 
 LENGTHS = iggy.LENGTHS
@@ -45,11 +45,11 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
 
 
 def write(headers: list[Outgoing]) -> bytes:
-    """Write headers that have a kind beside every value."""
+    """Write headers that have a type beside every value."""
     values_len = sum(len(header.value or b"") for header in headers)
     if values_len > MAX_VALUES_LEN:
         raise Refused("too_large", f"the values take {values_len} bytes, more than {MAX_VALUES_LEN}")
     return b"".join(
-        len(header.key).to_bytes(4, "little") + header.key + iggy.tag(header.kind or "", header.value or b"")
+        len(header.key).to_bytes(4, "little") + header.key + iggy.tag(header.type or "", header.value or b"")
         for header in headers
     )

@@ -3,14 +3,14 @@
 ::
 
     header   ┌───────────────┬───────────┬─────────────────┬───────────┬───────┐
-             │ int32 key_len │ key UTF-8 │ int32 value_len │ byte kind │ value │
+             │ int32 key_len │ key UTF-8 │ int32 value_len │ byte type │ value │
              └───────────────┴───────────┴─────────────────┴───────────┴───────┘
                                                             ◀── value_len ────▶
 
-Big-endian, repeated to the end of the block. A value length of 0 is null, without a kind byte.
+Big-endian, repeated to the end of the block. A value length of 0 is null, without a type byte.
 
 There is no reference implementation. Where the draft contradicts itself its table of type codes holds: a boolean is one
-byte after its kind, a char one UTF-16 unit.
+byte after its type, a char one UTF-16 unit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from reference import types
 from reference.cursor import Cursor
-from reference.kinds import KIP82, code_of
 from reference.parts import check_lengths, check_total, fixed
+from reference.value_types import KIP82, code_of
 from reference.walk import Entry, Outgoing
 
 
@@ -32,43 +32,43 @@ def walk(cursor: Cursor) -> Iterator[Entry]:
         cursor.check_header(index)
         key = cursor.text_key(cursor.length32("key length"))
         size = cursor.length32("value length")
-        kind_at = cursor.at
+        type_at = cursor.at
         tagged = cursor.take(size, "value")
         if not tagged:
             if key is not None:
-                yield Entry(index, key, None, None, kind_at)
+                yield Entry(index, key, None, None, type_at)
         else:
-            kind = _kind(cursor, tagged, kind_at)
-            if key is not None and kind is not None:
-                yield Entry(index, key, kind, tagged[1:], kind_at + 1)
+            type = _type(cursor, tagged, type_at)
+            if key is not None and type is not None:
+                yield Entry(index, key, type, tagged[1:], type_at + 1)
         index += 1
     cursor.enter_header(None)
 
 
 def write(headers: list[Outgoing]) -> bytes:
-    """Write headers that have a kind beside every value but null."""
+    """Write headers that have a type beside every value but null."""
     check_lengths(headers)
     out = bytearray()
     for header in headers:
-        tagged = b"" if header.value is None else bytes([code_of(header.kind or "", KIP82)]) + header.value
+        tagged = b"" if header.value is None else bytes([code_of(header.type or "", KIP82)]) + header.value
         out += fixed("key length", len(header.key), 4) + header.key
         out += fixed("value length", len(tagged), 4) + tagged
     return check_total(bytes(out))
 
 
-def _kind(cursor: Cursor, tagged: bytes, start: int) -> str | None:
-    """Give the kind of a value; none, and a fault noted, when it has no name or the value is none of it."""
-    kind = KIP82.get(tagged[0])
-    if kind is None:
-        cursor.soft("unknown_kind", f"value kind code {tagged[0]} is unknown", start)
+def _type(cursor: Cursor, tagged: bytes, start: int) -> str | None:
+    """Give the type of a value; none, and a fault noted, when it has no name or the value is none of it."""
+    type = KIP82.get(tagged[0])
+    if type is None:
+        cursor.soft("unknown_type", f"value type code {tagged[0]} is unknown", start)
         return None
     value = tagged[1:]
     try:
-        types.check("value", kind, value)
+        types.check("value", type, value)
     except types.Misfit as misfit:
         # The draft says that a boolean has no bytes; then it has no value either.
-        nothing = kind == "bool" and not value
+        nothing = type == "bool" and not value
         message = "a boolean without its byte holds no value" if nothing else misfit.message
         cursor.soft(misfit.code, message, start + 1 + misfit.within)
         return None
-    return kind
+    return type

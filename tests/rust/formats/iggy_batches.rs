@@ -96,7 +96,7 @@ fn polled_header_is_rejected_where_it_stands_in_the_cell() {
     let mut block = OLDER.to_vec();
     block[5] = 0;
     let cell = [first_era(OLDER, b"p"), first_era(&block, b"p")].concat();
-    assert_eq!(rejected(IggyPolled2023, &cell), (Code::UnknownKind, Some(cell.len() / 2 + 36 + 5), Some(0)));
+    assert_eq!(rejected(IggyPolled2023, &cell), (Code::UnknownType, Some(cell.len() / 2 + 36 + 5), Some(0)));
 }
 
 /// A frame: its checksum, an id, two deltas, the lengths, eight reserved bytes, then payload and block.
@@ -305,7 +305,7 @@ fn header_of_a_frame_is_rejected_where_it_stands_in_the_cell() {
     block[6] = 0;
     let cell = batch(&[frame(LATER, b"p"), frame(&block, b"p")]);
     let place = HEADER_LEN + PAYLOAD + 1 + LATER.len() + PAYLOAD + 1 + 6;
-    assert_eq!(rejected(IggyBatch, &cell), (Code::UnknownKind, Some(place), Some(0)));
+    assert_eq!(rejected(IggyBatch, &cell), (Code::UnknownType, Some(place), Some(0)));
     assert!(faults(IggyBatch, &cell, STRICT)[0].message.starts_with("message 1: "));
 }
 

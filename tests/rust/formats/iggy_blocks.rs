@@ -11,8 +11,8 @@ const BOOL: u8 = 3;
 const INT32: u8 = 6;
 
 /// A header of the later block.
-fn typed(key_kind: u8, key: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
-    [&[key_kind][..], &little_run(key), &[kind], &little_run(value)].concat()
+fn typed(key_type: u8, key: &[u8], kind: u8, value: &[u8]) -> Vec<u8> {
+    [&[key_type][..], &little_run(key), &[kind], &little_run(value)].concat()
 }
 
 /// A header of the older block.
@@ -34,17 +34,17 @@ fn a_whole_header_is_read_and_by_iggy_auto_too() {
 }
 
 #[test]
-fn key_kind_0_is_rejected() {
-    assert_eq!(rejected_in_header(Iggy, &typed(0, b"k", STRING, b"v")), (Code::UnknownKind, 0));
+fn key_type_0_is_rejected() {
+    assert_eq!(rejected_in_header(Iggy, &typed(0, b"k", STRING, b"v")), (Code::UnknownType, 0));
 }
 
 #[test]
-fn key_kind_without_a_name_is_rejected_by_strict_kinds_only() {
+fn key_type_without_a_name_is_rejected_by_strict_types_only() {
     let cell = typed(16, b"k", STRING, b"v");
     assert_eq!(first_fault(Iggy, &cell), None);
     for format in [Iggy, IggyAuto] {
         let fault = read(format, &cell, STRICT_KINDS).expect_err("rejected");
-        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownKind, Some(0), Some(0)));
+        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownType, Some(0), Some(0)));
     }
 }
 
@@ -105,18 +105,18 @@ fn value_kind_that_is_not_there_is_rejected() {
 #[test]
 fn value_kind_0_is_rejected() {
     for (format, cell, kind_at) in with_value(0, b"v") {
-        assert_eq!(rejected_in_header(format, &cell), (Code::UnknownKind, kind_at));
+        assert_eq!(rejected_in_header(format, &cell), (Code::UnknownType, kind_at));
     }
 }
 
 #[test]
-fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_kinds() {
+fn value_kind_without_a_name_is_rejected_in_the_older_block_and_by_strict_types() {
     for code in [16, 255] {
         let [(_, later, later_at), (_, older, older_at)] = with_value(code, b"v");
-        assert_eq!(rejected_in_header(Iggy2023, &older), (Code::UnknownKind, older_at));
+        assert_eq!(rejected_in_header(Iggy2023, &older), (Code::UnknownType, older_at));
         assert_eq!(first_fault(Iggy, &later), None);
         let fault = read(Iggy, &later, STRICT_KINDS).expect_err("rejected");
-        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownKind, Some(later_at), Some(0)));
+        assert_eq!((fault.code, fault.byte, fault.header), (Code::UnknownType, Some(later_at), Some(0)));
     }
 }
 
@@ -171,9 +171,9 @@ fn value_that_is_no_text_or_boolean_passes_in_both_blocks() {
 fn a_fault_of_a_later_header_names_it() {
     let [(_, one, _), (_, other, _)] = with_value(STRING, b"v");
     let cell = [one.clone(), typed(STRING, b"k", 0, b"v"), one].concat();
-    assert_eq!(rejected(Iggy, &cell), (Code::UnknownKind, Some(12 + 6), Some(1)));
+    assert_eq!(rejected(Iggy, &cell), (Code::UnknownType, Some(12 + 6), Some(1)));
     let cell = [other.clone(), older(b"k", 0, b"v"), other].concat();
-    assert_eq!(rejected(Iggy2023, &cell), (Code::UnknownKind, Some(11 + 5), Some(1)));
+    assert_eq!(rejected(Iggy2023, &cell), (Code::UnknownType, Some(11 + 5), Some(1)));
 }
 
 #[test]

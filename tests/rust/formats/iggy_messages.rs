@@ -57,7 +57,7 @@ fn older_bytes_after_the_payload_are_rejected() {
 fn older_header_is_rejected_where_it_stands_in_the_cell() {
     let mut block = OLDER.to_vec();
     block[5] = 0;
-    assert_eq!(rejected(IggyMessage2023, &older(&block, b"p")), (Code::UnknownKind, Some(25), Some(0)));
+    assert_eq!(rejected(IggyMessage2023, &older(&block, b"p")), (Code::UnknownType, Some(25), Some(0)));
 }
 
 /// A message of the later layout: eight bytes of each number but the id, all 1.
@@ -124,7 +124,7 @@ fn later_bytes_after_the_headers_are_rejected() {
 fn later_header_is_rejected_where_it_stands_in_the_cell() {
     let mut block = LATER.to_vec();
     block[6] = 0;
-    assert_eq!(rejected(IggyMessage, &later(&block, b"p")), (Code::UnknownKind, Some(PAYLOAD + 1 + 6), Some(0)));
+    assert_eq!(rejected(IggyMessage, &later(&block, b"p")), (Code::UnknownType, Some(PAYLOAD + 1 + 6), Some(0)));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn typed_key_longer_than_the_bytes_is_rejected() {
 fn typed_key_that_is_not_utf8_is_rejected() {
     let cell = [run(b"k\xff"), run(b""), run(b"l"), run(b"\x0a")].concat();
     assert_eq!(rejected_in_header(Kip82Typed, &cell), (Code::KeyNotUtf8, 5));
-    assert_eq!(rejected(Kip82Typed, &cell[10..]), (Code::UnknownKind, Some(KIND), Some(0)));
+    assert_eq!(rejected(Kip82Typed, &cell[10..]), (Code::UnknownType, Some(KIND), Some(0)));
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn typed_value_longer_than_the_bytes_is_rejected_where_its_kind_is() {
 #[test]
 fn typed_kind_that_is_not_in_the_table_is_rejected() {
     for code in [10, 15, 16, 200, 255] {
-        assert_eq!(rejected_in_header(Kip82Typed, &typed(&[code, 1])), (Code::UnknownKind, KIND));
+        assert_eq!(rejected_in_header(Kip82Typed, &typed(&[code, 1])), (Code::UnknownType, KIND));
     }
 }
 

@@ -220,7 +220,7 @@ fn headers_without_bit_4_are_taken_for_the_value_and_more() {
 #[test]
 fn header_is_rejected_where_it_stands_in_the_cell() {
     let typed = message(0x10, &[run(&[run(b"k"), run(&[200])].concat()), NULL.to_vec()].concat());
-    assert_eq!(rejected(Kip82Message, &typed), (Code::UnknownKind, Some(REST + 4 + 9), Some(0)));
+    assert_eq!(rejected(Kip82Message, &typed), (Code::UnknownType, Some(REST + 4 + 9), Some(0)));
     let int = message(0x10, &[run(b"\0\0\0\x01\xff\xff\xff\xfe"), NULL.to_vec()].concat());
     assert_eq!(rejected(Kip82MessageInt, &int), (Code::NegativeLength, Some(REST + 8), Some(0)));
 }

@@ -246,7 +246,7 @@ fn a_typed_value_needs_a_spelling_where_there_are_no_kinds() {
         |name: &str, array: &ArrayRef| Arc::new(arrow_schema::Field::new(name, array.data_type().clone(), true));
     let headers = StructArray::from(vec![
         (field("key", &key), key),
-        (field("kind", &kind), kind),
+        (field("type", &kind), kind),
         (field("value", &value), value),
     ]);
     let element = Arc::new(arrow_schema::Field::new("element", headers.data_type().clone(), true));
@@ -254,7 +254,7 @@ fn a_typed_value_needs_a_spelling_where_there_are_no_kinds() {
         arrow_array::ListArray::new(element, arrow_buffer::OffsetBuffer::from_lengths([1]), Arc::new(headers), None);
     let encode =
         |kinds, on_loss| apply(&Encode { options: WriteOptions { kinds, on_loss, ..WriteOptions::default() } }, &lists);
-    assert_eq!(located(encode(Asked::Nothing, OnLoss::Raise).unwrap_err()), (Code::KindNotCarried, Some(0)));
+    assert_eq!(located(encode(Asked::Nothing, OnLoss::Raise).unwrap_err()), (Code::TypeNotCarried, Some(0)));
     let bytes = |made: ArrayRef| made.as_binary::<i32>().value(0).to_vec();
     assert_eq!(bytes(encode(Asked::Spelled(Spelling::Text), OnLoss::Raise).unwrap()), b"\x02\x0aretry\x06258");
     let little = Spelling::Bytes(letterhead::value::ByteOrder::Little);

@@ -94,12 +94,12 @@ fn kinds_that_make_no_sense_for_a_target_are_refused() {
     };
     for format in [Iggy, Iggy2023, Kip82Typed] {
         let error = encode(format, Asked::Spelled(Spelling::Text)).unwrap_err().to_string();
-        assert!(error.ends_with("has kinds: give kinds={key: kind} or kinds=\"binary\""), "{error}");
+        assert!(error.ends_with("has types: give types={key: type} or types=\"binary\""), "{error}");
     }
     for format in [Kafka, Kip82Int] {
         for kinds in [Asked::Binary, Asked::Each(vec![])] {
             let error = encode(format, kinds).unwrap_err().to_string();
-            assert!(error.ends_with("carries none: give kinds=\"be\", \"le\" or \"text\""), "{error}");
+            assert!(error.ends_with("carries none: give types=\"be\", \"le\" or \"text\""), "{error}");
         }
     }
 }

@@ -39,7 +39,7 @@ fn two() -> [Head; 2] {
 fn every_format_has_the_type_that_its_table_says() {
     let headers = |key: &str, kind: &str| format!("list<element: struct<{key}{kind}value: binary>>");
     let (text, int) = ("key: string, ", "key: int32, ");
-    let (typed, kind) = ("key_kind: string, key: binary, ", "kind: string, ");
+    let (typed, kind) = ("key_type: string, key: binary, ", "type: string, ");
     let message = "offset: int64, crc: int64, magic: int8, attributes: int8, timestamp: int64, key: binary, ";
     let tail = "value: binary, tombstone: bool";
     let of = |format: Format| -> String {
@@ -91,26 +91,26 @@ fn text_keys_are_given_as_text_and_others_refused() {
     let cells = [&two()[..1], &two(), &[bad]].map(|heads| cell(Iggy, heads));
     let made = apply(Iggy, &verb, &cells).unwrap();
     let lists = made.as_struct().column(0);
-    assert_eq!(spelled(lists.data_type()), "list<element: struct<key: string, kind: string, value: binary>>");
+    assert_eq!(spelled(lists.data_type()), "list<element: struct<key: string, type: string, value: binary>>");
     assert_eq!(heads_at(lists, 0), Some(two()[..1].to_vec()));
     let faults: Vec<_> = (1..3).map(|row| faults_at(made.as_struct().column(1), row)).collect();
     let said: Vec<_> = faults.iter().map(|faults| (faults[0].0.as_str(), faults[0].1.as_str(), faults[0].3)).collect();
     assert_eq!(
         said,
         [
-            ("wrong_kind", "the key is int32 and text keys were asked for", Some(1)),
+            ("wrong_type", "the key is int32 and text keys were asked for", Some(1)),
             ("key_not_utf8", "the key is not UTF-8", Some(0)),
         ]
     );
 }
 
 #[test]
-fn strict_kinds_hold_for_columns() {
+fn strict_types_hold_for_columns() {
     let heads = [Head { key: "k".into(), kind: Some(Kind::Unnamed(200)), value: Some(vec![1]) }];
     let cells = [cell(Iggy, &heads)];
     assert_eq!(heads_at(&apply(Iggy, &Decode::default(), &cells).unwrap(), 0), Some(heads.to_vec()));
     let strict = Decode { options: STRICT_KINDS, ..Decode::default() };
-    assert_eq!(apply(Iggy, &strict, &cells).unwrap_err().1.code, Code::UnknownKind);
+    assert_eq!(apply(Iggy, &strict, &cells).unwrap_err().1.code, Code::UnknownType);
 }
 
 fn want(key: WantedKey, of: &str) -> Want {
@@ -128,7 +128,7 @@ fn select_takes_the_kind_on_the_wire_and_refuses_another() {
             assert_eq!(made.as_struct().column(0).as_primitive::<Int32Type>().value(0), 258);
         }
         let (row, fault) = apply(format, &select("int64"), &cells).unwrap_err();
-        assert_eq!((row, fault.code, fault.header), (0, Code::WrongKind, Some(0)));
+        assert_eq!((row, fault.code, fault.header), (0, Code::WrongType, Some(0)));
         assert_eq!(fault.message, "the value is int32 and int64 was asked for");
     }
 }
@@ -169,7 +169,7 @@ fn lists(keys: ArrayRef, kinds: Option<Vec<Option<&str>>>, values: Vec<Option<&[
     let mut columns = vec![(field("key", &keys), keys)];
     if let Some(kinds) = kinds {
         let kinds: ArrayRef = Arc::new(StringArray::from(kinds));
-        columns.push((field("kind", &kinds), kinds));
+        columns.push((field("type", &kinds), kinds));
     }
     columns.push((field("value", &values), values));
     let headers = StructArray::from(columns);
@@ -197,7 +197,7 @@ fn text_keys_are_written_where_keys_are_typed() {
 fn values_without_kinds_get_them_as_asked() {
     let column = lists(texts(&["n", "n"]), None, vec![Some(&[0, 0, 1, 2]), Some(b"258")]);
     for format in [Iggy, Iggy2023, Kip82Typed] {
-        assert_eq!(encode(format, &column, Asked::Nothing), Err((0, Code::UnknownKind)));
+        assert_eq!(encode(format, &column, Asked::Nothing), Err((0, Code::UnknownType)));
         let binary = |bytes: &[u8]| cell(format, &[head("n".into(), Scalar::Binary, bytes)]);
         let written = vec![binary(&[0, 0, 1, 2]), binary(b"258")];
         assert_eq!(encode(format, &column, Asked::Binary), Ok(written));
@@ -227,7 +227,7 @@ fn a_kind_can_be_asked_for_each_time_a_key_stands() {
 #[test]
 fn a_name_that_is_no_kind_is_refused() {
     let column = lists(texts(&["n"]), Some(vec![Some("int33")]), vec![Some(&[1])]);
-    assert_eq!(encode(Iggy, &column, Asked::Nothing), Err((0, Code::UnknownKind)));
+    assert_eq!(encode(Iggy, &column, Asked::Nothing), Err((0, Code::UnknownType)));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn losses_at(lists: &ArrayRef, row: usize) -> Vec<ToldLoss> {
         let headers = structs.column_by_name("header").expect("a loss has it").as_primitive::<Int32Type>();
         let header = headers.is_valid(place).then(|| headers.value(place));
         let (code, message) = (text("code", place).expect("a code"), text("message", place).expect("a message"));
-        (code, message, header, text("key", place), text("kind", place), text("written", place))
+        (code, message, header, text("key", place), text("type", place), text("written", place))
     };
     (0..structs.len()).map(loss).collect()
 }

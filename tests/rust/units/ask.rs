@@ -4,11 +4,11 @@ use letterhead::ask::Spelled;
 
 #[test]
 fn a_kind_with_its_spelling_is_named_and_read_back() {
-    for name in ["int32", "int32:le", "int32:text", "char:text", "string", "binary", "kind-200", "bool"] {
+    for name in ["int32", "int32:le", "int32:text", "char:text", "string", "binary", "type-200", "bool"] {
         assert_eq!(Spelled::parse(name).unwrap().name(), name);
     }
     assert_eq!(Spelled::parse("int32:be").unwrap().name(), "int32");
-    for wrong in ["uuid", "timestamp_ms", "int33", "string:le", "kind-3", "int32:amqp"] {
+    for wrong in ["uuid", "timestamp_ms", "int33", "string:le", "type-3", "int32:amqp"] {
         assert!(Spelled::parse(wrong).is_err(), "{wrong}");
     }
 }

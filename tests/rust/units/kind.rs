@@ -7,10 +7,10 @@ fn kinds_are_named_and_read_back() {
     for scalar in Scalar::ALL {
         assert_eq!(Kind::parse(scalar.name()).is_some(), scalar.is_kind(), "{}", scalar.name());
     }
-    assert_eq!(Kind::parse("kind-200"), Some(Kind::Unnamed(200)));
-    assert_eq!(Kind::Unnamed(200).name(), "kind-200");
+    assert_eq!(Kind::parse("type-200"), Some(Kind::Unnamed(200)));
+    assert_eq!(Kind::Unnamed(200).name(), "type-200");
     for wrong in
-        ["kind-256", "kind-3", "kind-016", "kind-+16", "kind-", "", "int", "int9", "int8\0", "strings", "int128s8"]
+        ["type-256", "type-3", "type-016", "type-+16", "type-", "", "int", "int9", "int8\0", "strings", "int128s8"]
     {
         assert_eq!(Kind::parse(wrong), None, "{wrong}");
     }
@@ -26,9 +26,9 @@ fn a_name_is_found_whatever_lies_behind_it() {
         assert_eq!(Kind::of_padded(bytes, len - 1), Kind::parse(&scalar.name()[..len - 1]));
     }
     for len in [0, 9, usize::MAX] {
-        assert_eq!(Kind::of_padded(*b"kind-200", len), None);
+        assert_eq!(Kind::of_padded(*b"type-200", len), None);
     }
-    assert_eq!(Kind::of_padded(*b"kind-200", 8), None);
+    assert_eq!(Kind::of_padded(*b"type-200", 8), None);
 }
 
 #[test]

@@ -33,9 +33,9 @@ fn field(value: &Value) -> (Kind, Vec<u8>) {
 
 pub fn heads(entries: &Value) -> Vec<Head> {
     let head = |entry: &Value| {
-        let (key_kind, key) = field(&entry["key"]);
+        let (key_type, key) = field(&entry["key"]);
         let (kind, value) = field(&entry["value"]);
-        Head { key: HeldKey::typed(key_kind, &key), kind: Some(kind), value: Some(value) }
+        Head { key: HeldKey::typed(key_type, &key), kind: Some(kind), value: Some(value) }
     };
     array(entries).iter().map(head).collect()
 }
@@ -175,7 +175,7 @@ fn tlv_malformed() {
         let named = named.expect_err("refused").code;
         match read {
             Ok(read) => {
-                assert_eq!((named, read.len() as u64), (Code::UnknownKind, pairs), "{line}");
+                assert_eq!((named, read.len() as u64), (Code::UnknownType, pairs), "{line}");
                 unnamed += 1;
             }
             Err(fault) => {

@@ -108,15 +108,17 @@ fn refuses(line: &Value, format: Format) {
 }
 
 /// The code, byte, header and message of a fault.
-type Told<'a> = (&'a str, Option<usize>, Option<usize>, &'a str);
+type Told = (String, Option<usize>, Option<usize>, String);
 
-fn told(error: &Value) -> Told<'_> {
+/// An error of the vectors, which say kind, with our word for it.
+fn told(error: &Value) -> Told {
     let place = |name: &str| error[name].as_u64().map(|place| place as usize);
-    (error["code"].as_str().expect("a code"), place("byte"), place("header"), error["message"].as_str().unwrap_or(""))
+    let text = |name: &str| error[name].as_str().unwrap_or("").replace("kind", "type");
+    (text("code"), place("byte"), place("header"), text("message"))
 }
 
-fn seen(fault: &Fault) -> Told<'_> {
-    (fault.code.name(), fault.byte, fault.header, &fault.message)
+fn seen(fault: &Fault) -> Told {
+    (fault.code.name().into(), fault.byte, fault.header, fault.message.to_string())
 }
 
 fn message(value: &Value, format: Format) -> Message {
@@ -129,7 +131,7 @@ fn head(value: &Value) -> Head {
         Some(number) => HeldKey::Int(number.try_into().expect("an int32")),
         None => value["key"].as_str().expect("text").into(),
     };
-    let kind = value["kind"].as_str().map(|name| Kind::parse(name).expect("a kind"));
+    let kind = value["kind"].as_str().map(|name| Kind::parse(&name.replace("kind-", "type-")).expect("a kind"));
     Head { key, kind, value: hex(&value["value"]) }
 }
 

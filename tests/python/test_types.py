@@ -1,0 +1,156 @@
+"""Types as users name them: our names, Spark SQL's, and the objects of PySpark and pyarrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import types as T
+
+import letterhead as lh
+from letterhead import arrow as lha
+from letterhead.types import SELECT_TYPES, field_of, type_name
+
+CELL = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b")], "kafka")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        *((name, name) for name in SELECT_TYPES),
+        ("bigint", "int64"),
+        ("long", "int64"),
+        ("BIGINT", "int64"),
+        ("int", "int32"),
+        ("integer", "int32"),
+        ("smallint", "int16"),
+        ("short", "int16"),
+        ("tinyint", "int8"),
+        ("byte", "int8"),
+        ("double", "float64"),
+        ("float", "float32"),
+        ("real", "float32"),
+        ("boolean", "bool"),
+        ("timestamp", "timestamp_ms"),
+        ("bigint:le", "int64:le"),
+        ("timestamp:text", "timestamp_ms:text"),
+        (T.LongType(), "int64"),
+        (T.IntegerType(), "int32"),
+        (T.ShortType(), "int16"),
+        (T.ByteType(), "int8"),
+        (T.DoubleType(), "float64"),
+        (T.FloatType(), "float32"),
+        (T.BooleanType(), "bool"),
+        (T.TimestampType(), "timestamp_ms"),
+        (T.StringType(), "string"),
+        (T.BinaryType(), "binary"),
+        (pa.int64(), "int64"),
+        (pa.uint16(), "uint16"),
+        (pa.float64(), "float64"),
+        (pa.float32(), "float32"),
+        (pa.bool_(), "bool"),
+        (pa.string(), "string"),
+        (pa.large_string(), "string"),
+        (pa.binary_view(), "binary"),
+        (pa.timestamp("ms", "UTC"), "timestamp_ms"),
+    ],
+    ids=str,
+)
+def test_a_type_has_one_name_however_it_is_given(given: Any, name: str) -> None:
+    assert type_name(given) == name
+    assert lh.field(given) == lh.Field(name)
+
+
+@pytest.mark.parametrize(
+    ("given", "element"),
+    [
+        ("array<string>", "string"),
+        ("array<bigint>", "int64"),
+        ("ARRAY<INT>", "int32"),
+        ("array<int32:le>", "int32:le"),
+        ("array<string:amqp>", "string:amqp"),
+        (T.ArrayType(T.StringType()), "string"),
+        (pa.list_(pa.string()), "string"),
+        (pa.large_list(pa.int64()), "int64"),
+        (pa.list_(pa.field("element", pa.int8(), nullable=False)), "int8"),
+    ],
+    ids=str,
+)
+def test_an_array_lists_every_value(given: Any, element: str) -> None:
+    assert lh.field(given, key="k") == lh.Field(element, "k", "all")
+    with pytest.raises(ValueError, match="is a list, and one value is meant"):
+        type_name(given)
+
+
+def test_an_array_of_arrays_or_of_one_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="no list of lists"):
+        lh.field("array<array<string>>")
+    with pytest.raises(ValueError, match="leave out repeat='first'"):
+        lh.field("array<string>", repeat="first")
+
+
+@pytest.mark.parametrize("types", [("bigint", "array<string>"), (T.LongType(), T.ArrayType(T.StringType())),
+                                   (pa.int64(), pa.list_(pa.string()))], ids=str)  # fmt: skip
+def test_columns_are_selected_by_any_name_of_their_types(types: tuple[Any, Any]) -> None:
+    columns = {"n": types[0], "route": types[1]}
+    assert lh.select(CELL, "kafka", columns) == {"n": 3, "route": ["a", "b"]}
+    assert lha.select(pa.array([CELL]), "kafka", columns).to_pylist() == [{"n": 3, "route": ["a", "b"]}]
+
+
+@pytest.mark.parametrize("given", ["int", "INTEGER", T.IntegerType(), pa.int32()], ids=str)
+def test_conversions_and_values_take_any_name_of_a_type(given: Any) -> None:
+    cell = lh.encode([("retry", b"\0\0\0\3")], "kafka")
+    made = lh.convert(cell, "kafka", target="iggy", types={"retry": given})
+    assert lh.decode(made, "iggy") == lh.Headers([("retry", lh.Int32(3))])
+    assert lha.convert(pa.array([cell]), "kafka", target="iggy", types={"retry": [given]}).to_pylist() == [made]
+    assert lh.Value(given, 3) == lh.Int32(3)
+    assert lh.Value.from_bits(given, b"\0\0\0\3").type == "int32"
+    assert lha.amqp(pa.array([b"\x54\x03"]), given).to_pylist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [
+        ("bigin", "bigint"),
+        ("bint", "bigint"),
+        ("biint", "bigint"),
+        ("lnog", "long"),
+        ("smalint", "smallint"),
+        ("tinint", "tinyint"),
+        ("int46", "int64"),
+        ("int33", "int32"),
+        ("uint46", "uint64"),
+        ("dobule", "double"),
+        ("floot64", "float64"),
+        ("strnig", "string"),
+    ],
+)
+def test_a_suggestion_is_never_narrower_than_what_was_meant(wrong: str, near: str) -> None:
+    with pytest.raises(ValueError, match=f"unknown type '{wrong}': did you mean '{near}'"):
+        lh.field(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "sql", "listed"),
+    [
+        ("int46", False, "types: string, binary, bool,"),
+        ("bigit", False, "types: string, binary, boolean, tinyint, smallint, int, bigint,"),
+        ("VARCHAR", False, "types: string, binary, boolean,"),
+        (T.DecimalType(10, 2), False, "types: string, binary, boolean,"),
+        ("int46", True, "types: string, binary, boolean,"),
+        (pa.date32(), False, "types: string, binary, bool,"),
+        (pa.timestamp("us", "UTC"), False, "types: string, binary, bool,"),
+    ],
+    ids=str,
+)
+def test_an_unknown_type_lists_the_names_of_the_dialect(given: Any, sql: bool, listed: str) -> None:
+    with pytest.raises(ValueError, match=listed) as caught:
+        field_of(given, None, "last", False, sql=sql)
+    assert "array<...>" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [3, None, int, T.LongType, b"int64"], ids=str)
+def test_what_names_no_type_is_a_type_error(given: Any) -> None:
+    with pytest.raises(TypeError, match="a type such as 'int64'"):
+        lh.field(given)
