@@ -363,7 +363,7 @@ def messages(
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
     fields = None if columns is None else list(columns)
-    wanted = [] if headers is None else normalise(headers, sql=dialect == "spark")
+    wanted = [] if headers is None else normalise(headers, sql=_dialect == "spark")
     # A field that is asked for twice is given twice.
     check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors, error_column)
     made = _native.apply(
@@ -451,7 +451,7 @@ def select(
     >>> lha.select(cells, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
-    wanted = normalise(columns, sql=dialect == "spark")
+    wanted = normalise(columns, sql=_dialect == "spark")
     check_distinct([name for name, *_ in wanted], errors, error_column)
     made = _native.apply(
         "select",
