@@ -1,12 +1,15 @@
-"""What all Python tests share: where the data are, and how many examples Hypothesis tries."""
+"""What all Python tests share: the data, the number of examples that Hypothesis draws, and time limits."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from time_limits import watched
 
 # One setting scales every property: LETTERHEAD_EXAMPLES=20000 is a good night's work. The examples are the same in every
 # run, so that a change fails by what it does and not by luck; LETTERHEAD_RANDOM=1 looks for new ones (`tools/fuzz properties`),
@@ -22,6 +25,12 @@ settings.register_profile(
 settings.load_profile("letterhead")
 
 TESTS = Path(__file__).parent
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    with watched(item):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 
 import broker as kafka
 from spark_session import local_session
-from time_limits import limit_all, watched
+from time_limits import limit_all
 
 LIMIT = 120.0
 """Seconds a test may take, unless it has a ``timeout`` mark of its own."""
@@ -17,12 +17,6 @@ LIMIT = 120.0
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     limit_all(items, Path(__file__).parent, LIMIT)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    with watched(item):
-        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
-"""Time limits that say where everything stood: a test that takes too long prints the threads of its JVMs first.
+"""Time limits that show where a test hung: before a test is ended, the stacks of Python and of its JVMs are printed.
 
-Once, before this project, a job stopped for minutes with the machine idle, and no stack was taken. The threads of Python
-are printed when the test is ended.
+pytest-timeout ends the test. What it prints is lost where several processes share the tests, so stacks are printed here.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ def limit_all(items: list[pytest.Item], directory: Path, limit: float) -> None:
 
 @contextmanager
 def watched(item: pytest.Item) -> Iterator[None]:
-    """Print the stacks of the JVMs shortly before pytest-timeout ends the test and prints Python's."""
-    limit = item.get_closest_marker("timeout").args[0]
+    """Print the stacks of Python and of the JVMs shortly before pytest-timeout ends the test."""
+    marker = item.get_closest_marker("timeout")
+    limit = float(marker.args[0] if marker else item.config.getoption("timeout") or item.config.getini("timeout"))
     screen = item.config.stash[fault_handler_stderr_fd_key]
-    watch = threading.Timer(max(limit - 10, 1), print_jvm_stacks, [item.nodeid, screen])
+    watch = threading.Timer(max(limit - 10, 1), print_stacks, [item.nodeid, screen])
     watch.daemon = True
     watch.start()
     # Where no thread of Python gets to run, as in C code that never lets go, this still ends the process.
@@ -42,9 +42,12 @@ def watched(item: pytest.Item) -> Iterator[None]:
         watch.cancel()
 
 
-def print_jvm_stacks(test: str, screen: int) -> None:
-    """Print what every thread of every Java process below this one is doing."""
+def print_stacks(test: str, screen: int) -> None:
+    """Print what every thread of this process is doing, and of every Java process below it."""
     import psutil
+
+    os.write(screen, f"\n{test} is at its time limit; Python:\n".encode())
+    faulthandler.dump_traceback(screen)
 
     for process in psutil.Process().children(recursive=True):
         try:

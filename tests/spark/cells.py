@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable
 
@@ -150,8 +149,8 @@ def headers(type: str, keys: tuple[str, ...]) -> st.SearchStrategy[list[dict[str
     return st.one_of(st.none(), st.lists(header, max_size=4), st.lists(header, min_size=1, max_size=2))
 
 
-EXAMPLES = max(2, int(os.environ.get("LETTERHEAD_EXAMPLES", "100")) // 200)
-"""Frames that Hypothesis makes for a test. One is a job, of about 50 rows and several types: it counts as 200."""
+EXAMPLES = max(1, settings.default.max_examples // 100)
+"""Frames that Hypothesis makes for a test. One is a job, of about 50 rows and several types: it counts as 100."""
 
 
 def many_rows(test: Callable[..., None]) -> Callable[..., None]:

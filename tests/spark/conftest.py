@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyspark
@@ -10,7 +9,7 @@ import pytest
 
 from cells import EXAMPLES
 from spark_session import local_session
-from time_limits import limit_all, watched
+from time_limits import limit_all
 
 # Spark 3.5 has nothing of what these import.
 collect_ignore = ["test_topology_groups.py"] if pyspark.__version__ < "4" else []
@@ -21,12 +20,6 @@ LIMIT = 180 + 10 * EXAMPLES
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     limit_all(items, Path(__file__).parent, LIMIT)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    with watched(item):
-        return (yield)
 
 
 @pytest.fixture(scope="session")

@@ -149,7 +149,7 @@ def test_a_query_that_was_killed_goes_on_from_its_checkpoint(rocksdb, tmp_path):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_query_that_is_killed_again_and_again_ends_as_one_that_was_not(rocksdb, tmp_path, scope):
-    killed_and_restarted(rocksdb, scope, tmp_path, kills=4)
+    killed_and_restarted(rocksdb, scope, tmp_path, kills=3)
 
 
 def killed_and_restarted(spark: Any, scope: str, directory: Path, kills: int) -> None:
