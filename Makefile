@@ -109,8 +109,8 @@ check-lint:
 
 .PHONY: check-tests
 check-tests: dev
-	PYTHONPATH=python $(BIN)/python -m mypy.stubtest letterhead._native --mypy-config-file pyproject.toml
-	PYTHONPATH=python LETTERHEAD_EXAMPLES=$(CHECK_EXAMPLES) $(BIN)/python -m pytest tests/python tests/read tests/state \
+	PYTHONPATH=$(CURDIR)/python $(BIN)/python -m mypy.stubtest letterhead._native --mypy-config-file pyproject.toml
+	PYTHONPATH=$(CURDIR)/python LETTERHEAD_EXAMPLES=$(CHECK_EXAMPLES) $(BIN)/python -m pytest tests/python tests/read tests/state \
 	  -m "not full and not jvm" --quiet -n $(CHECK_PROCESSES) --dist loadfile --max-worker-restart 0
 
 .PHONY: check-rust
