@@ -44,7 +44,7 @@ def test_the_options_are_those_of_arrow(verb):
     of_arrow = inspect.signature(getattr(lha, verb)).parameters
     of_spark = inspect.signature(VERBS[verb]).parameters
     own = {"keep", "into", "fields", "error_column"}
-    assert set(of_spark) - own == set(of_arrow) - {"dialect"}
+    assert set(of_spark) - own == set(of_arrow) - {"dialect", "threads", "views"}
     for name in set(of_spark) - own - {"column"}:
         assert of_spark[name].default == of_arrow[name].default, name
 
