@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import struct
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -131,6 +132,8 @@ def _fill_partition(address: str, partition: int) -> None:
 
 def write_segments(directory: Path) -> None:
     """Write all records into segments as a broker would, without one and without a codec."""
+    # The builders of records read the reference implementation, which is beside them.
+    sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
     from tests.read import log_bytes
 
     import letterhead as lh

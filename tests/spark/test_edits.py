@@ -334,7 +334,7 @@ def test_text_that_is_not_utf8_is_not_written(spark):
         ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string' takes no suffix"),
         ({"insert": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' is read, and not written"),
         ({"insert": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
-        ({"column": 3, "drop": ["a"]}, "column must be str, not int"),
+        ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_at_once(options, said):

@@ -73,7 +73,7 @@ class Installed(unittest.TestCase):
         self.assertEqual(wanted - files, set())
 
     def test_every_case_of_the_real_systems_holds(self) -> None:
-        sys.path.insert(0, str(ROOT / "tests" / "python"))
+        sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "python")]
         from implementations import Message
         from vector_checks import CHECKS, check_file
 
@@ -109,7 +109,7 @@ class Installed(unittest.TestCase):
         for call, said in MISSING.items():
             with self.subTest(call):
                 scope = {"lh": lh, "Column": Column}
-                if call.startswith("letterhead.state"):
+                if call.startswith("letterhead.storage"):
                     exec("import letterhead.storage.database", scope)
                 with self.assertRaises(ImportError) as raised:
                     eval(call, scope)

@@ -38,8 +38,8 @@ def as_times(column: pa.Array, type: pa.DataType, *, strict: bool = True) -> pa.
     Examples
     --------
     >>> import pyarrow as pa
-    >>> as_times(pa.array([1500]), TIMES["arrow"])[0].as_py()
-    datetime.datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=<UTC>)
+    >>> as_times(pa.array([1500]), TIMES["arrow"])[0].as_py().isoformat()
+    '1970-01-01T00:00:01.500000+00:00'
     """
     if type.unit != "ms" and not strict:
         fits = pc.and_(pc.greater_equal(column, -_FURTHEST), pc.less_equal(column, _FURTHEST))

@@ -147,8 +147,8 @@ def _not_asked(error: Exception) -> Finding:
         line = next(line for line in said.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
         what = f"the workers run another Python than the driver: {line.partition('] ')[2]}"
     elif "Cannot run program" in said:
-        what = f"the workers' Python does not start: Cannot run program{said.split('Cannot run program')[1][:80]}"
-        what = what.splitlines()[0]
+        program = said.partition("Cannot run program")[2].splitlines()[0]
+        what = f"the workers' Python does not start: Cannot run program{program}"
     else:
         what = f"the executors could not be asked: {type(error).__name__}: {said.strip().splitlines()[0]}"
     mend = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python of the driver's version that the workers have"
