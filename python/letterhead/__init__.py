@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from letterhead import conventions, errors
 from letterhead.conventions import profile, spring_columns
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError, LetterheadError
+from letterhead.fields import Field, field
 from letterhead.headers import FrozenHeaders, Header, Headers
 from letterhead.limits import Limits
 from letterhead.message import Message
 from letterhead.operations import batch, convert, decode, encode, inspect, messages, select, validate
 from letterhead.results import Converted, Loss, Losses
-from letterhead.types import Field, field
 from letterhead.values import (
     Binary,
     Bool,

@@ -20,9 +20,9 @@ from letterhead._arrow_types import Column as Column
 from letterhead._arrow_types import OnError as OnError
 from letterhead._arrow_types import to_pyarrow
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
+from letterhead.fields import Columns, check_distinct, normalise
 from letterhead.limits import Limits
 from letterhead.results import Types, plain_types
-from letterhead.types import Columns, check_distinct, normalise
 
 if TYPE_CHECKING:
     from letterhead.scan.report import Scan

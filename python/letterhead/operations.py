@@ -7,11 +7,12 @@ from types import ModuleType
 from typing import Any, Literal, overload
 
 from letterhead.errors import DecodeError, Fault, check_name
+from letterhead.fields import Columns, PlainKey, normalise
 from letterhead.headers import GivenHeaders, HeaderKey, Headers, pairs_of
 from letterhead.limits import Limits
 from letterhead.message import Data, Message, bytes_of, fields_of
 from letterhead.results import Converted, Inspection, Label, Loss, Losses, Types, plain_types
-from letterhead.types import BlockName, Columns, MessageName, PlainKey, normalise
+from letterhead.types import BlockName, MessageName
 from letterhead.values import of_message
 
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]

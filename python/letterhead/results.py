@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from letterhead.errors import Fault
+from letterhead.fields import PlainKey, plain_key
 from letterhead.headers import GivenKey, HeaderKey
-from letterhead.types import PlainKey, ValueType, plain_key, type_name
+from letterhead.types import ValueType, type_name
 from letterhead.values import Value
 
 __all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]

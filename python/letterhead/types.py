@@ -1,4 +1,4 @@
-"""Types as users name them: formats by their names, value types, and the columns that ``select`` reads.
+"""Names of formats as types, and the types of header values as users name them.
 
 :func:`type_name` turns whatever names a value type (our names, Spark SQL's, ``pyspark.sql.types`` and ``pyarrow`` objects)
 into the name that the compiled core takes.
@@ -7,31 +7,22 @@ into the name that the compiled core takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
-from letterhead.errors import check_name, unknown_name
-from letterhead.headers import GivenKey
-from letterhead.values import Value
+from letterhead.errors import unknown_name
 
 __all__ = [
     "ORDERS",
-    "REPEATS",
     "SELECT_TYPES",
     "SUFFIXES",
     "BatchName",
     "BlockName",
     "ArrowType",
-    "ColumnSpec",
-    "Columns",
     "MessageName",
-    "Field",
     "SparkType",
     "ValueType",
-    "check_distinct",
-    "field",
-    "normalise",
     "type_name",
 ]
 
@@ -51,8 +42,6 @@ MessageName: TypeAlias = Literal[
 BatchName: TypeAlias = Literal[
     "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper", "iggy-polled-2023", "iggy-batch", "record-batch"
 ]
-
-Repeat: TypeAlias = Literal["last", "first", "all", "error"]
 
 SELECT_TYPES: tuple[str, ...] = (
     "string",
@@ -81,9 +70,6 @@ ORDERS: tuple[str, ...] = ("be", "le", "text")
 
 SUFFIXES: tuple[str, ...] = (*ORDERS, "amqp")
 """The same, and an AMQP primitive, which says how it is written."""
-
-REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
-"""What to do with a key that stands more than once."""
 
 _SPARK_NAMES = {
     "string": "string",
@@ -121,8 +107,6 @@ _WITHOUT_AMQP = ("int128", "uint128")
 
 _Class = type  # parameters here are called `type`
 
-PlainKey: TypeAlias = str | int | tuple[str, bytes]
-
 
 class SparkType(Protocol):
     """A type of ``pyspark.sql.types``, such as ``LongType()``."""
@@ -143,87 +127,6 @@ class ArrowType(Protocol):
 
 
 ValueType: TypeAlias = str | SparkType | ArrowType
-ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
-
-
-class Field(NamedTuple):
-    """One output column; made by :func:`field`.
-
-    Attributes
-    ----------
-    type : str
-        What the value is read as.
-    key : str, int, bytes, Value or None
-        Key of the header; ``None`` for the name of the column.
-    repeat : {"last", "first", "all", "error"}
-        What to do with a key that stands more than once.
-    required : bool
-        Whether a message without the header is an error.
-    """
-
-    type: str
-    key: GivenKey | None = None
-    repeat: Repeat = "last"
-    required: bool = False
-
-
-Columns: TypeAlias = Mapping[str, ValueType | Field]
-
-
-def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
-    """Describe an output column of ``select`` where a type alone does not say enough.
-
-    Parameters
-    ----------
-    type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        ``name[:be|le|text|amqp]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
-        uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers are big-endian where no suffix is
-        given. ``amqp`` is an AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of any type but the integers
-        of 128 bits; it is the only suffix that ``string`` and ``binary`` take. ``array<type>`` lists every value of the
-        key, in order. Spark SQL's names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``,
-        ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` mean the same as ours.
-    key : str, int, bytes or Value, optional
-        Key of the header; the name of the column by default. An int for formats with integer keys; a
-        :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
-    repeat : {"last", "first", "all", "error"}, default "last"
-        What to do with a key that stands more than once; ``"all"`` is what ``array<type>`` means.
-    required : bool, default False
-        Whether a message without the header is an error (``missing_key``). A null value is a header all the same.
-
-    Returns
-    -------
-    Field
-        The description.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not one of these.
-
-    Examples
-    --------
-    >>> import letterhead as lh
-    >>> lh.field("int32:le", key="retry", required=True)
-    Field(type='int32:le', key='retry', repeat='last', required=True)
-    >>> lh.field("array<string>", key="route")
-    Field(type='string', key='route', repeat='all', required=False)
-    """
-    return field_of(type, key, repeat, required)
-
-
-def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool, *, sql: bool = False) -> Field:
-    """Make a field; with ``sql``, an unknown type is explained in the names of Spark SQL."""
-    name, is_array = _parse(type, sql)
-    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value | None):
-        raise TypeError(f"key must be str, int, bytes or a Value, not {_name_of(key)}")
-    if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
-        raise ValueError(f"an integer key has 32 bits, and {key} does not fit them")
-    check_name("repeat", repeat, REPEATS)
-    if is_array and repeat not in ("last", "all"):
-        raise ValueError(f"type 'array<{name}>' lists every value: leave out repeat={repeat!r}, or ask for '{name}'")
-    if not isinstance(required, bool):
-        raise TypeError(f"required must be bool, not {_name_of(required)}")
-    return Field(name, key, "all" if is_array else repeat, required)
 
 
 def type_name(type: ValueType, *, sql: bool = False) -> str:
@@ -252,57 +155,13 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
     >>> type_name("bigint"), type_name("long:le"), type_name("string")
     ('int64', 'int64:le', 'string')
     """
-    name, is_array = _parse(type, sql)
+    name, is_array = parse(type, sql)
     if is_array:
         raise ValueError(f"type 'array<{name}>' is a list, and one value is meant: pass '{name}'")
     return name
 
 
-def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
-    """Return the requested columns as the compiled core takes them; ``sql`` is as in :func:`type_name`."""
-    if not isinstance(columns, Mapping):
-        raise TypeError(f"columns must be a mapping of output column to type, not {_name_of(columns)}")
-    if not columns:
-        raise ValueError("no columns were asked for")
-    return [_spec(name, wanted, sql) for name, wanted in columns.items()]
-
-
-def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
-    """Raise if two output columns have the same name."""
-    if errors == "column" and error_column in names:
-        raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two columns {name!r} would be made: rename one of them")
-
-
-def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
-    if not isinstance(name, str):
-        raise TypeError(f"the name of a column must be str, not {_name_of(name)}")
-    try:
-        # A Field can be made without `field`, so it is checked here too.
-        given = wanted if isinstance(wanted, Field) else (wanted, None, "last", False)
-        made = field_of(*given, sql=sql)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"column {name!r}: {error}") from None
-    return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
-
-
-def plain_key(key: GivenKey) -> PlainKey:
-    """Return a key as the compiled core takes it; a typed string that is UTF-8 is a str."""
-    if isinstance(key, bytes):
-        return "binary", key
-    if not isinstance(key, Value):
-        return key
-    if key.type == "string":
-        try:
-            return key.bits.decode()
-        except UnicodeDecodeError:
-            pass
-    return key.type, key.bits
-
-
-def _parse(type: object, sql: bool) -> tuple[str, bool]:
+def parse(type: object, sql: bool) -> tuple[str, bool]:
     """Return our name of a type, and whether an array of it is meant."""
     if isinstance(type, str):
         return _parse_text(type, sql)

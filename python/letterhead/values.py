@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
 from letterhead.errors import DecodeError, EncodeError, unknown_name
+from letterhead.types import type_name
 
 __all__ = [
     "VALUE_TYPES",
@@ -484,8 +485,6 @@ def _class_of(type: str) -> type[Value]:
         return known
     if type in _UNNAMED:
         return Value
-    from letterhead.types import type_name  # that module imports this one
-
     known = _CLASSES.get(type_name(type))
     if known is None:
         raise unknown_name("type", type, VALUE_TYPES)

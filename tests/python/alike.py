@@ -62,13 +62,13 @@ def decoded_alike(cell: bytes, format: str, **read: bool) -> Any:
 def read_alike(read: Any) -> Any:
     """Give what was decoded as the reference has it: headers as triples, here and in dicts of fields."""
     if isinstance(read, lh.Headers):
-        return [(_typed(key) if isinstance(key, lh.Value) else key, *_typed(value)) for key, value in read]
+        return [(_typed(key) if isinstance(key, lh.Value) else key, *_type_and_bytes(value)) for key, value in read]
     if isinstance(read, dict):
         return {name: read_alike(part) for name, part in read.items()}
     return read
 
 
-def _typed(value: Any) -> tuple[str | None, bytes | None]:
+def _type_and_bytes(value: Any) -> tuple[str | None, bytes | None]:
     return _typed(value) if isinstance(value, lh.Value) else (None, value)
 
 

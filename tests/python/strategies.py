@@ -13,6 +13,7 @@ import letterhead as lh
 from batch_cells import CODECS, MESSAGE_OF, batch, frame, message, polled, reseal, squeeze
 from letterhead.conventions import amqp
 from letterhead.errors import HeaderError
+from letterhead.fields import REPEATS
 from letterhead.testing.plain import (
     ALL_TYPES,
     FEW_KEYS,
@@ -27,7 +28,7 @@ from letterhead.testing.plain import (
     payloads,
     values,
 )
-from letterhead.types import ORDERS, REPEATS, SELECT_TYPES
+from letterhead.types import ORDERS, SELECT_TYPES
 from letterhead.values import of_message
 from reference import keys as forms
 from reference import ops

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import letterhead as lh
-from letterhead.types import ORDERS, REPEATS, SELECT_TYPES, normalise
+from letterhead.fields import REPEATS, normalise
+from letterhead.types import ORDERS, SELECT_TYPES
 from letterhead.values import of_message
 from reference import types
 

@@ -15,9 +15,10 @@ ROOT = Path(letterhead.__file__).parent
 LAYERS = (
     ("_native",),
     ("errors", "_arrow_types", "_context_managers", "_formatting", "_optional_dependencies"),
-    ("limits", "values"),
+    ("limits", "types"),
+    ("values",),
     ("headers",),
-    ("message", "types"),
+    ("fields", "message"),
     ("results",),
     ("operations",),
     ("storage",),

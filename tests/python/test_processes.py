@@ -391,7 +391,7 @@ def test_connections_are_not_used_after_a_fork(verb: str) -> None:
 
 # --- what is sent arrives --------------------------------------------------------------------------------------------
 
-PLACE = {"offset": 57, "row": 7, "header": 9, "key": "amount", "column": "amount_cents"}
+PLACE = {"byte_offset": 57, "row": 7, "header": 9, "key": "amount", "column": "amount_cents"}
 NAN = struct.pack(">Q", 0x7FF0_0000_0000_0001)
 
 
@@ -556,7 +556,7 @@ def test_what_runs_on_a_worker_arrives_and_runs_there(envelopes: pa.Array) -> No
     from letterhead.spark.runner import Runner
     from letterhead.spark.schemas import declared
 
-    options = {"columns": COLUMNS, "errors": "column", "dialect": "spark"}
+    options = {"columns": COLUMNS, "errors": "column", "_dialect": "spark"}
     made = declared("select", ENVELOPE, **options)
     runner = Runner(
         verb="select",

@@ -28,7 +28,7 @@ from letterhead.conventions import PROFILES
 from letterhead.conventions.readers.rfc3339 import Rfc3339Reader
 from letterhead.conventions.readers.schema_id import SchemaIdReader
 from letterhead.conventions.readers.traceparent import TraceparentReader
-from letterhead.types import normalise
+from letterhead.fields import normalise
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 import letterhead as lh
 import strategies
 from alike import decoded, decoded_alike, outcome, read_alike, same, selected
-from implementations import fault_of
+from implementations import fault_of, from_row
 from letterhead import _native
 from letterhead import arrow as lha
 from letterhead.conventions import amqp
-from letterhead.types import ORDERS, SELECT_TYPES, normalise
+from letterhead.fields import normalise
+from letterhead.types import ORDERS, SELECT_TYPES
 from list_columns import list_column, list_rows
 from reference import ops, value_types
 from reference.formats import FORMATS
@@ -103,9 +104,9 @@ def test_select(format: str, data: st.DataObject, read: dict[str, bool], errors:
     rows = data.draw(strategies.rows(format))
     columns = data.draw(strategies.columns(format))
     column = column_of(rows, data)
-    options: dict[str, Any] = {**read, "errors": errors, "dialect": dialect}
+    options: dict[str, Any] = {**read, "errors": errors, "_dialect": dialect}
     native = outcome(lambda: selected(lha.select(column, format, columns, **options)))
-    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **options))
+    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **reference_options(options)))
 
 
 @every_batch
@@ -117,19 +118,26 @@ def test_messages(
     rows = data.draw(strategies.rows(format))
     headers = data.draw(st.none() | strategies.columns(format))
     column = column_of(rows, data)
-    options: dict[str, Any] = {**read, "errors": errors, "text_keys": text_keys, "headers": headers, "dialect": dialect}
+    options: dict[str, Any] = {
+        **read,
+        "errors": errors,
+        "text_keys": text_keys,
+        "headers": headers,
+        "_dialect": dialect,
+    }
     native = outcome(lambda: messages_of(lha.messages(column, format, **options)))
-    assert native == outcome(lambda: ops.messages_rows(rows, format, **options))
+    assert native == outcome(lambda: ops.messages_rows(rows, format, **reference_options(options)))
 
 
 def messages_of(column: Any) -> list[dict[str, Any]]:
-    """Give messages as plain values, what was selected of them as numbers where it is times."""
-    rows = decoded(column)
-    for name, values in selected(column).items():
-        for row, value in zip(rows, values, strict=True):
-            if name != "headers":
-                row[name] = value
-    return rows
+    """Return messages as plain values, with times as the numbers they are: not every one is a date of Python's."""
+    columns = selected(column)
+    return [from_row(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def reference_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a function over columns as the reference implementation names them."""
+    return {name.lstrip("_"): value for name, value in options.items()}
 
 
 EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:] for order in ORDERS)]
@@ -140,10 +148,10 @@ EVERY_SPELLING = [*SELECT_TYPES, *(f"{name}:{order}" for name in SELECT_TYPES[2:
 @given(st.lists(strategies.values, max_size=8), st.sampled_from(DIALECTS))
 def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | None], dialect: Any) -> None:
     rows = [ops.encode([("a", value)], "kafka") for value in values]
-    options: dict[str, Any] = {"errors": "column", "dialect": dialect}
+    options: dict[str, Any] = {"errors": "column", "_dialect": dialect}
     columns = {"one": lh.field(type, key="a"), "all": lh.field(f"array<{type}>", key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), "kafka", columns, **options)))
-    assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, **options))
+    assert native == outcome(lambda: ops.select_rows(rows, "kafka", columns, **reference_options(options)))
 
 
 @pytest.mark.parametrize("type", amqp.READ_AS)
@@ -152,10 +160,10 @@ def test_select_of_every_type_in_every_spelling(type: str, values: list[bytes | 
 def test_select_of_amqp(type: str, values: list[bytes | None], dialect: Any, types: bool) -> None:
     format = "kip82-typed" if types else "kafka"
     rows = [ops.encode([("a", "binary", value) if types else ("a", None, value)], format) for value in values]
-    options: dict[str, Any] = {"errors": "column", "dialect": dialect}
+    options: dict[str, Any] = {"errors": "column", "_dialect": dialect}
     columns = {"one": lh.field(f"{type}:amqp", key="a"), "all": lh.field(f"array<{type}:amqp>", key="a")}
     native = outcome(lambda: selected(lha.select(pa.array(rows, pa.binary()), format, columns, **options)))
-    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **options))
+    assert native == outcome(lambda: ops.select_rows(rows, format, columns, **reference_options(options)))
 
 
 @pytest.mark.parametrize(("type", "bits"), [("float32", 0x7FA0_0001), ("float64", 0x7FF4_0000_0000_0001)])

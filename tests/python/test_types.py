@@ -10,7 +10,8 @@ from pyspark.sql import types as T
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead.types import SELECT_TYPES, field_of, type_name
+from letterhead.fields import field_of
+from letterhead.types import SELECT_TYPES, type_name
 
 CELL = lh.encode([("n", b"\0\0\0\0\0\0\0\3"), ("route", b"a"), ("route", b"b")], "kafka")
 

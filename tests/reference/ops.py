@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from letterhead.errors import EncodeError, Fault, check_name
+from letterhead.fields import Columns, normalise
 from letterhead.limits import Limits
 from letterhead.results import Loss
-from letterhead.types import Columns, normalise
 from reference import keys, types
 from reference.batches import kip82_messages
 from reference.convert import Converted, convert, convert_rows

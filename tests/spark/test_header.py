@@ -13,7 +13,8 @@ from cells import TYPES, headers, many_rows, typed_headers
 from frames import HEADERS, collected, explained, plain
 from letterhead import arrow as lha
 from letterhead import spark as lhs
-from letterhead.types import REPEATS, SELECT_TYPES
+from letterhead.fields import REPEATS
+from letterhead.types import SELECT_TYPES
 
 GROUPS = [TYPES[start : start + 8] for start in range(0, len(TYPES), 8)]
 

@@ -8,7 +8,7 @@ import nanoarrow as na
 
 import letterhead as lh
 from letterhead import arrow as lha
-from letterhead import types as columns_module
+from letterhead import fields as columns_module
 from letterhead.scan import Scan
 
 

@@ -30,7 +30,7 @@ from letterhead.cli.headers import headers_table
 from letterhead.cli.render import console, counted, json_text, moment, value_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.source import open_headers
-from letterhead.types import Columns
+from letterhead.fields import Columns
 
 VALUE_LIMIT = 60
 MESSAGES_ON_SCREEN = 20

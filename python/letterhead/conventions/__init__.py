@@ -16,7 +16,7 @@ from letterhead.conventions.profile import Profile, Row
 from letterhead.conventions.schema_ids import SCHEMA_ID
 from letterhead.conventions.spring import SPRING, SPRING_DLT, spring_columns
 from letterhead.errors import check_name
-from letterhead.types import Field
+from letterhead.fields import Field
 
 __all__ = ["PROFILES", "Profile", "Row", "amqp", "profile", "spring_columns"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from letterhead.types import Field, field
+from letterhead.fields import Field, field
 
 __all__ = ["Profile", "Row"]
 

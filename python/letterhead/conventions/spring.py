@@ -7,7 +7,7 @@ Source: ``DefaultKafkaHeaderMapper``, ``DefaultJackson2JavaTypeMapper``, ``DeadL
 from __future__ import annotations
 
 from letterhead.conventions.profile import Profile, Row
-from letterhead.types import Field, field
+from letterhead.fields import Field, field
 
 __all__ = ["SPRING", "SPRING_DLT", "spring_columns"]
 

@@ -18,8 +18,8 @@ from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wan
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["segments"]
 

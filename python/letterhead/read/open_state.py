@@ -19,8 +19,8 @@ from letterhead.read.state_stores import open_stores, remarks
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["state"]
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["topic"]
 

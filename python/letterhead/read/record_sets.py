@@ -20,8 +20,8 @@ from letterhead.read.times import TIMES, as_times
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["FIELDS", "LAST_OFFSET", "SAME", "Batch", "Rows", "aborted_batches", "batches_of"]
 

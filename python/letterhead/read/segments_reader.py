@@ -19,8 +19,8 @@ from letterhead.read.transactions import OpenTransaction, Transactions, transact
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["COLUMNS", "Bounds", "OpenTransaction", "SegmentsReader", "Torn", "Wanted"]
 

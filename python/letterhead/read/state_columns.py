@@ -18,8 +18,8 @@ from letterhead.storage.keys import MAX_TIME
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["StoreColumns"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from letterhead.errors import check_name
+from letterhead.fields import plain_key
 from letterhead.headers import GivenKey
 from letterhead.scan.code import Surface, select_code
 from letterhead.scan.key import KeyScan
 from letterhead.scan.page import page
 from letterhead.scan.statistics import Statistics
 from letterhead.scan.table import summary
-from letterhead.types import plain_key
 
 __all__ = ["Scan"]
 

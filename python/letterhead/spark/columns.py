@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from letterhead.errors import DecodeError, check_name
-from letterhead.types import Field, ValueType, field, field_of, normalise, plain_key
+from letterhead.fields import Field, field, field_of, normalise, plain_key
+from letterhead.types import ValueType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+    from letterhead.fields import Repeat
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
-    from letterhead.types import Repeat
 
 __all__ = ["header"]
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from letterhead.fields import normalise
 from letterhead.spark.sources.options import LIMITS
-from letterhead.types import normalise
 
 if TYPE_CHECKING:
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
-    from letterhead.types import Columns
 
 __all__ = ["options"]
 

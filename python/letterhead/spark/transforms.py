@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.errors import check_name
+from letterhead.fields import check_distinct
 from letterhead.results import plain_types
 from letterhead.spark.frame import (
     Input,
@@ -19,14 +20,13 @@ from letterhead.spark.frame import (
     kept_names,
 )
 from letterhead.spark.schemas import Declared, declared, header_lists, spelled
-from letterhead.types import check_distinct
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from letterhead.fields import Columns
     from letterhead.limits import Limits
     from letterhead.results import Types
-    from letterhead.types import Columns
 
 __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
 

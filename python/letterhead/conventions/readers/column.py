@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead.errors import DecodeError, Fault, check_name
-from letterhead.types import ColumnSpec
+from letterhead.fields import ColumnSpec
 
 __all__ = ["Bools", "Reader", "present_rows", "read_values", "result_type", "run"]
 

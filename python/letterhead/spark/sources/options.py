@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from letterhead.errors import unknown_name
+from letterhead.fields import Columns, field
 from letterhead.limits import Limits
-from letterhead.types import Columns, field
 
 __all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
 

@@ -1,0 +1,148 @@
+"""The output columns of ``select``: which header each holds, and what its values are read as.
+
+:func:`field` describes one; :func:`normalise` turns what a user passed as ``columns=`` into what the compiled core takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from letterhead.errors import check_name
+from letterhead.headers import GivenKey
+from letterhead.types import ValueType, parse
+from letterhead.values import Value
+
+__all__ = ["REPEATS", "ColumnSpec", "Columns", "Field", "Repeat", "check_distinct", "field", "normalise"]
+
+Repeat: TypeAlias = Literal["last", "first", "all", "error"]
+
+REPEATS: tuple[str, ...] = ("last", "first", "all", "error")
+"""What to do with a key that occurs more than once."""
+
+PlainKey: TypeAlias = str | int | tuple[str, bytes]
+ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
+
+
+class Field(NamedTuple):
+    """One output column; made by :func:`field`.
+
+    Attributes
+    ----------
+    type : str
+        What the value is read as.
+    key : str, int, bytes, Value or None
+        Key of the header; ``None`` for the name of the column.
+    repeat : {"last", "first", "all", "error"}
+        What to do with a key that occurs more than once.
+    required : bool
+        Whether a message without the header is an error.
+    """
+
+    type: str
+    key: GivenKey | None = None
+    repeat: Repeat = "last"
+    required: bool = False
+
+
+Columns: TypeAlias = Mapping[str, ValueType | Field]
+
+
+def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
+    """Describe an output column of ``select`` where a type alone does not say enough.
+
+    Parameters
+    ----------
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+        ``name[:be|le|text|amqp]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
+        uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers are big-endian where no suffix is
+        given. ``amqp`` is an AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of any type but the integers
+        of 128 bits; it is the only suffix that ``string`` and ``binary`` take. ``array<type>`` lists every value of the
+        key, in order. Spark SQL's names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``,
+        ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` mean the same as ours.
+    key : str, int, bytes or Value, optional
+        Key of the header; the name of the column by default. An int for formats with integer keys; a
+        :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
+    repeat : {"last", "first", "all", "error"}, default "last"
+        What to do with a key that occurs more than once; ``"all"`` is what ``array<type>`` means.
+    required : bool, default False
+        Whether a message without the header is an error (``missing_key``). A null value is a header all the same.
+
+    Returns
+    -------
+    Field
+        The description.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not one of these.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> lh.field("int32:le", key="retry", required=True)
+    Field(type='int32:le', key='retry', repeat='last', required=True)
+    >>> lh.field("array<string>", key="route")
+    Field(type='string', key='route', repeat='all', required=False)
+    """
+    return field_of(type, key, repeat, required)
+
+
+def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool, *, sql: bool = False) -> Field:
+    """Make a field; with ``sql``, an unknown type is explained in the names of Spark SQL."""
+    name, is_array = parse(type, sql)
+    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value | None):
+        raise TypeError(f"key must be str, int, bytes or a Value, not {key.__class__.__name__}")
+    if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
+        raise ValueError(f"an integer key has 32 bits, and {key} does not fit them")
+    check_name("repeat", repeat, REPEATS)
+    if is_array and repeat not in ("last", "all"):
+        raise ValueError(f"type 'array<{name}>' lists every value: leave out repeat={repeat!r}, or ask for '{name}'")
+    if not isinstance(required, bool):
+        raise TypeError(f"required must be bool, not {required.__class__.__name__}")
+    return Field(name, key, "all" if is_array else repeat, required)
+
+
+def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
+    """Return the requested columns as the compiled core takes them; ``sql`` is as in :func:`type_name`."""
+    if not isinstance(columns, Mapping):
+        raise TypeError(f"columns must be a mapping of output column to type, not {columns.__class__.__name__}")
+    if not columns:
+        raise ValueError("no columns were asked for")
+    return [_spec(name, wanted, sql) for name, wanted in columns.items()]
+
+
+def check_distinct(names: Sequence[str], errors: str = "raise", error_column: str = "error") -> None:
+    """Raise if two output columns have the same name."""
+    if errors == "column" and error_column in names:
+        raise ValueError(f"two columns {error_column!r} would be made: give error_column= another name")
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two columns {name!r} would be made: rename one of them")
+
+
+def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
+    try:
+        # A Field can be made without `field`, so it is checked here too.
+        given = wanted if isinstance(wanted, Field) else (wanted, None, "last", False)
+        made = field_of(*given, sql=sql)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"column {name!r}: {error}") from None
+    return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
+
+
+def plain_key(key: GivenKey) -> PlainKey:
+    """Return a key as the compiled core takes it; a typed string that is UTF-8 is a str."""
+    if isinstance(key, bytes):
+        return "binary", key
+    if not isinstance(key, Value):
+        return key
+    if key.type == "string":
+        try:
+            return key.bits.decode()
+        except UnicodeDecodeError:
+            pass
+    return key.type, key.bits
