@@ -101,7 +101,7 @@ pub fn faults_at(lists: &ArrayRef, row: usize) -> Vec<Told> {
         texts.is_valid(place).then(|| texts.value(place).to_string())
     };
     let fault = |place| {
-        let bytes = structs.column_by_name("byte").expect("a fault has it").as_primitive::<Int64Type>();
+        let bytes = structs.column_by_name("byte_offset").expect("a fault has it").as_primitive::<Int64Type>();
         let headers = structs.column_by_name("header").expect("a fault has it").as_primitive::<Int32Type>();
         (
             text("code", place).expect("a fault has a code"),
