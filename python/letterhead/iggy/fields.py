@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+import letterhead.values as values
 from letterhead.errors import DecodeError, EncodeError, counted
 from letterhead.iggy.errors import refuse_bytes, refuse_value
 from letterhead.iggy.formats import LONGEST
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.iggy.text import format_value, parse_value
 from letterhead.message import bytes_of
-from letterhead.values import (
-    VALUE_TYPES,
-    Binary,
-    Bool,
-    Float32,
-    Float64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Int128,
-    String,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    UInt128,
-    Value,
-    of_message,
-)
+from letterhead.values import VALUE_TYPES, String, Value, of_message
 
 __all__ = ["HeaderField", "HeaderKey", "HeaderValue"]
 
@@ -145,20 +127,20 @@ class HeaderField:
                 refuse_value("key_not_utf8", "a key with half of a surrogate pair has no UTF-8 form")
             raise
 
-    from_raw = _Maker(Binary)
-    from_bool = _Maker(Bool)
-    from_int8 = _Maker(Int8)
-    from_int16 = _Maker(Int16)
-    from_int32 = _Maker(Int32)
-    from_int64 = _Maker(Int64)
-    from_int128 = _Maker(Int128)
-    from_uint8 = _Maker(UInt8)
-    from_uint16 = _Maker(UInt16)
-    from_uint32 = _Maker(UInt32)
-    from_uint64 = _Maker(UInt64)
-    from_uint128 = _Maker(UInt128)
-    from_float32 = _Maker(Float32)
-    from_float64 = _Maker(Float64)
+    from_raw = _Maker(values.Binary)
+    from_bool = _Maker(values.Bool)
+    from_int8 = _Maker(values.Int8)
+    from_int16 = _Maker(values.Int16)
+    from_int32 = _Maker(values.Int32)
+    from_int64 = _Maker(values.Int64)
+    from_int128 = _Maker(values.Int128)
+    from_uint8 = _Maker(values.UInt8)
+    from_uint16 = _Maker(values.UInt16)
+    from_uint32 = _Maker(values.UInt32)
+    from_uint64 = _Maker(values.UInt64)
+    from_uint128 = _Maker(values.UInt128)
+    from_float32 = _Maker(values.Float32)
+    from_float64 = _Maker(values.Float64)
 
     @property
     def kind(self) -> HeaderKind:
@@ -196,10 +178,7 @@ class HeaderField:
         validate : bool, default True
             Whether to reject more than one byte. Releases before 0.8.2 read the first one.
         """
-        byte = self._byte("bool", validate)
-        if byte > 1:
-            refuse_bytes("bad_bool", f"{byte} is not a boolean: 0 or 1", None)
-        return byte == 1
+        return bool(self._whole_or_first("bool", validate).value)
 
     as_int8 = _reader(int, "int8")
     as_int16 = _reader(int, "int16")
@@ -215,7 +194,7 @@ class HeaderField:
 
     def as_uint8(self, *, validate: bool = True) -> int:
         """Return the value of kind ``uint8``; ``validate`` is as in :meth:`as_bool`."""
-        return self._byte("uint8", validate)
+        return int(self._whole_or_first("uint8", validate).value)
 
     def to_string_value(self) -> str:
         """Return the value as text, for any kind."""
@@ -237,9 +216,6 @@ class HeaderField:
             return f"{name}.from_{maker}({getattr(self, f'as_{maker}')()!r})"
         except (DecodeError, KeyError):
             return f"{name}.from_kind_bytes({str(self.kind)!r}, {self.value!r}, validate=False)"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.kind, self.value)
 
     @classmethod
     def _of(cls, typed: Value) -> Self:
@@ -271,20 +247,15 @@ class HeaderField:
         return self
 
     def _bits(self, wanted: str) -> bytes:
-        """Return the bits of a value of a kind, after a check of kind and size."""
-        kind = self.kind
-        if str(kind) != wanted:
-            refuse_bytes("wrong_type", f"the {self._what} is {kind} and {wanted} was asked for", None)
-        bits = self._typed.bits
-        width = VALUE_TYPES.get(kind.value_type)
-        if width is not None and len(bits) != width:
-            refuse_bytes("wrong_size", f"{counted(len(bits), 'byte')} where {wanted} takes {width}", None)
-        return bits
+        """Return the bits of a value of a kind, after a check of the kind."""
+        if str(self.kind) != wanted:
+            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {wanted} was asked for", None)
+        return self._typed.bits
 
-    def _byte(self, wanted: str, validate: bool) -> int:
-        if not validate and str(self.kind) == wanted and self.value:
-            return self.value[0]
-        return self._bits(wanted)[0]
+    def _whole_or_first(self, wanted: str, validate: bool) -> Value:
+        """Return the value of a kind, or without validation that of its first byte."""
+        self._bits(wanted)
+        return self._typed if validate or not self.value else of_message(wanted, self.value[:1])
 
 
 class HeaderKey(HeaderField):
@@ -378,12 +349,6 @@ def _reordered(type: str, data: bytes) -> bytes:
 
 
 def _kind(given: HeaderKind | str | int) -> HeaderKind:
-    if isinstance(given, HeaderKind):
-        return given
     if isinstance(given, str):
         return HeaderKind.parse(given)
     return HeaderKind(given) if 16 <= given <= 255 else HeaderKind.from_code(given)
-
-
-def _rebuild(cls: type[HeaderField], kind: HeaderKind, value: bytes) -> HeaderField:
-    return cls.from_kind_bytes(kind, value, validate=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from letterhead.errors import EncodeError, check_name
 
@@ -15,7 +15,6 @@ __all__ = [
     "check_format",
     "check_header_bytes",
     "check_payload",
-    "check_read_format",
 ]
 
 Format: TypeAlias = Literal["iggy-2023", "iggy"]
@@ -37,14 +36,9 @@ _MOST_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_00
 """Of all payloads of a request in ``iggy-2023``, of one payload in ``iggy``."""
 
 
-def check_format(format: str) -> None:
-    """Raise if this is not the name of a format to write."""
-    check_name("format", format, ("iggy-2023", "iggy"))
-
-
-def check_read_format(format: str) -> None:
-    """Raise if this is not the name of a format to read; ``iggy-auto`` detects the format."""
-    check_name("format", format, ("iggy-2023", "iggy", "iggy-auto"))
+def check_format(format: str, *, read: bool = False) -> None:
+    """Raise if this is not the name of a format to write, or to read; ``iggy-auto`` detects the format."""
+    check_name("format", format, get_args(ReadFormat if read else Format))
 
 
 def check_header_bytes(size: int, format: Format) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
@@ -10,7 +10,7 @@ from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderE
 from letterhead.headers import Header, Headers
 from letterhead.iggy.errors import refuse_value
 from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
-from letterhead.iggy.formats import Format, ReadFormat, check_format, check_header_bytes, check_read_format
+from letterhead.iggy.formats import Format, ReadFormat, check_format, check_header_bytes
 from letterhead.iggy.kinds import HeaderKind
 from letterhead.message import Data
 from letterhead.operations import decode, encode
@@ -22,9 +22,6 @@ __all__ = ["GivenKey", "GivenMap", "GivenValue", "HeaderMap"]
 GivenKey: TypeAlias = HeaderKey | str
 GivenValue: TypeAlias = HeaderValue | Value | str | bytes | bool
 GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
-
-# Kinds and lengths of a key and a value; in "iggy-2023" a key has no kind.
-_FRAME_BYTES: dict[Format, int] = {"iggy-2023": 9, "iggy": 10}
 
 
 class HeaderMap(transport.JsonModel):
@@ -84,14 +81,8 @@ class HeaderMap(transport.JsonModel):
         ------
         DecodeError
             If the bytes are not headers in this format.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderMap
-        >>> HeaderMap.from_bytes(bytes.fromhex("0100000061020300000078797a"))
-        HeaderMap({HeaderKey('a'): HeaderValue.from_str('xyz')})
         """
-        check_read_format(format)
+        check_format(format, read=True)
         read = decode(data, format, strict_types=strict_types)
         assert isinstance(read, Headers), "a headers format"
         return cls.from_headers(read)
@@ -167,7 +158,7 @@ class HeaderMap(transport.JsonModel):
     def size_bytes(self, format: Format = "iggy-2023") -> int:
         """Return the size of the encoded headers in bytes."""
         check_format(format)
-        frame = _FRAME_BYTES[format]
+        frame = 9 if format == "iggy-2023" else 10  # kinds and lengths; in "iggy-2023" a key has no kind
         return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
 
     def value_bytes(self) -> int:
@@ -278,24 +269,26 @@ def _as_key(given: GivenKey) -> HeaderKey:
     """Return the key to look up; a key that cannot be in a map is absent."""
     if not isinstance(given, HeaderKey | str):
         raise TypeError(f"headers are indexed by a HeaderKey or a str, not by {type(given).__name__}")
-    if isinstance(given, HeaderKey):
-        return given
-    return HeaderKey.from_kind_bytes(HeaderKind.STRING, given.encode(errors="surrogatepass"), validate=False)
+    if isinstance(given, str):
+        return HeaderKey.from_kind_bytes(HeaderKind.STRING, given.encode(errors="surrogatepass"), validate=False)
+    return given
 
 
 def _as_value(given: GivenValue) -> HeaderValue:
-    if isinstance(given, HeaderValue):
-        return given
-    if isinstance(given, Value):
-        return HeaderValue.from_value(given)
-    if isinstance(given, str):
-        return HeaderValue.from_str(given)
-    if isinstance(given, bytes | bytearray | memoryview):
-        return HeaderValue.from_raw(given)
-    if isinstance(given, bool):
-        return HeaderValue.from_bool(given)
+    for types, convert in _CONVERTERS:
+        if isinstance(given, types):
+            return convert(given)
     hint = ": pass a kind, as in HeaderValue.from_int32(3)" if isinstance(given, int | float) else ""
     raise TypeError(f"a value must be a HeaderValue, Value, str, bytes or bool, not {type(given).__name__}{hint}")
+
+
+_CONVERTERS: tuple[tuple[Any, Callable[[Any], HeaderValue]], ...] = (
+    (HeaderValue, lambda value: value),
+    (Value, HeaderValue.from_value),
+    (str, HeaderValue.from_str),
+    (bytes | bytearray | memoryview, HeaderValue.from_raw),
+    (bool, HeaderValue.from_bool),
+)
 
 
 def _key_from(key: object, index: int) -> HeaderKey:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 from letterhead.errors import DecodeError
 from letterhead.iggy.errors import placed, refuse_bytes
-from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
+from letterhead.iggy.formats import Format, ReadFormat, check_format
 from letterhead.iggy.kinds import HeaderKind
 
 __all__ = [
@@ -70,7 +70,7 @@ class JsonModel(ABC):
         >>> Message.from_json('{"payload": "aGVsbG8="}')
         Message(id=0, payload=b'hello', headers=None, origin_timestamp=None)
         """
-        check_read_format(format)
+        check_format(format, read=True)
         return cls._from_tree(load(text), format, validate=validate)
 
     def to_json(self, format: Format = "iggy-2023", *, canonical: bool = False) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, EncodeError
 from letterhead.iggy.errors import need_unsigned, refuse_value
-from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
+from letterhead.iggy.formats import Format, ReadFormat, check_format
 from letterhead.iggy.routing import Identifier, as_identifier, read_kind
 from letterhead.iggy.wire import Cursor
 from letterhead.message import bytes_of
@@ -30,19 +30,12 @@ _CONSUMER_FIELD = {"iggy-2023": "id", "iggy": "consumer_id"}
 class Consumer:
     """The consumer of a poll: a single consumer, or a consumer group.
 
-    Created by :meth:`new` or :meth:`group`.
-
     Parameters
     ----------
     kind : {"consumer", "consumer_group"}
         Whether it is a single consumer or a group.
     id : Identifier
         Its number or name, under which the server stores offsets.
-
-    Raises
-    ------
-    EncodeError
-        If the kind is unknown (``unknown_type``).
 
     Examples
     --------
@@ -80,8 +73,6 @@ class Consumer:
 @dataclass(frozen=True)
 class PollingStrategy:
     """Where in the partition a poll begins.
-
-    Created by :meth:`offset`, :meth:`timestamp`, :meth:`first`, :meth:`last` or :meth:`next`.
 
     Parameters
     ----------
@@ -255,15 +246,8 @@ class PollMessages:
         ------
         DecodeError
             If the text is not such an object (``bad_text``), or a number does not fit its field (``out_of_range``).
-
-        Examples
-        --------
-        >>> from letterhead.iggy import PollMessages
-        >>> text = '{"consumer_id": "billing", "partition_id": 0, "kind": "offset", "value": "5"}'
-        >>> PollMessages.from_json(text, stream_id="orders", topic_id="placed").strategy
-        PollingStrategy(kind='offset', value=5)
         """
-        check_read_format(format)
+        check_format(format, read=True)
         names = ("id", "consumer_id", "partition_id", "kind", "value", "count", "auto_commit")
         fields = transport.fields_of(transport.load(text), "the request", names, format)
         is_auto_iggy = format == "iggy-auto" and "consumer_id" in fields

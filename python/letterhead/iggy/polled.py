@@ -308,15 +308,6 @@ class PolledMessages(transport.JsonModel):
             (``bad_attributes``), or headers are too large (``too_large``).
         ConversionError
             If the format cannot carry a key or a kind.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import PolledMessage, PolledMessages
-        >>> message = PolledMessage(offset=5, timestamp=1767225600000000, id=7, payload=b"hello")
-        >>> len(PolledMessages([message]).to_bytes()), len(PolledMessages([message], 1, 5).to_bytes())
-        (49, 61)
-        >>> len(PolledMessages([message], 0, 5).to_bytes("iggy"))
-        325
         """
         check_format(format)
         need_unsigned(self.partition_id or 0, 32, "the partition")

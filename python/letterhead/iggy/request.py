@@ -102,7 +102,7 @@ class SendMessages:
         DecodeError
             If the text is not such an object, or the messages have another format.
         """
-        formats.check_read_format(format)
+        formats.check_format(format, read=True)
         fields = transport.fields_of(transport.load(text), "the request", ("partitioning", "messages"), format)
         partitioning = Partitioning._from_tree(fields.need("partitioning"), format)
         messages = Message._list_from_trees(fields, format, validate=validate)
@@ -160,14 +160,11 @@ class SendMessages:
         formats.check_format(format)
         if not self.messages:
             raise EncodeError("the request has no messages", format=MESSAGES[format], code="empty_value")
-        if format == "iggy-2023":
-            self._validate_2023()
+        if format == "iggy":
+            for index, message in enumerate(self.messages):
+                with placed(0, f"message {index}: "):
+                    message.validate(format)
             return
-        for index, message in enumerate(self.messages):
-            with placed(0, f"message {index}: "):
-                message.validate(format)
-
-    def _validate_2023(self) -> None:
         self.stream_id._check_2023("stream", MESSAGES["iggy-2023"])
         self.topic_id._check_2023("topic", MESSAGES["iggy-2023"])
         maps = [message.headers for message in self.messages if isinstance(message.headers, HeaderMap)]

@@ -119,8 +119,6 @@ def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], what: str, field: str = 
 class Partitioning:
     """How the partition of messages is chosen.
 
-    Created by :meth:`balanced`, :meth:`partition_id` or :meth:`messages_key`.
-
     Parameters
     ----------
     kind : {"balanced", "partition_id", "messages_key"}

@@ -84,9 +84,7 @@ def _through_core(value: str | Value, type: str) -> Any:
 
 
 def _escape(byte: int) -> str:
-    if byte in _ESCAPES:
-        return _ESCAPES[byte]
-    return chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}"
+    return _ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}")
 
 
 _ESCAPES = {0x00: "\\0", 0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x22: '\\"', 0x5C: "\\\\"}

@@ -27,9 +27,8 @@ from letterhead.iggy.errors import refuse_bytes, refuse_value
 __all__ = ["Cursor", "Frame", "begins_batch", "read_batches", "write_batch"]
 
 _BATCH_HEADER_BYTES = 256
-_FRAME = struct.Struct("<16sIIIIQ")
 _BATCH = struct.Struct("<QQQQQ")
-_WHOLE_FRAME = struct.Struct("<Q16sIIIIQ")
+_FRAME = struct.Struct("<Q16sIIIIQ")
 
 
 class Cursor:
@@ -111,7 +110,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
             cursor.refuse("truncated", message, back=cursor.at - start - 32)
         while cursor.at < start + length:
             cursor.what = f"message {index}: "
-            frame = _WHOLE_FRAME.unpack(cursor.take(_WHOLE_FRAME.size, "frame header"))
+            frame = _FRAME.unpack(cursor.take(_FRAME.size, "frame header"))
             checksum, identity, offset_delta, origin_delta, headers_length, payload_length, _ = frame
             # A batch has one server timestamp; the deltas are those of the origin timestamps.
             numbers = {
@@ -120,7 +119,7 @@ def read_batches(cursor: Cursor) -> Iterator[Frame]:
                 "origin timestamp": origin + origin_delta,
             }
             for field, number in numbers.items():
-                cursor.check_int64(number, field, back=_WHOLE_FRAME.size)
+                cursor.check_int64(number, field, back=_FRAME.size)
             payload = cursor.take(payload_length, "payload")
             headers = cursor.take(headers_length, "headers block")
             id = int.from_bytes(identity, "little")
@@ -148,8 +147,8 @@ def write_batch(frames: Sequence[Frame], *, partition: int = 0, offset: int = 0,
         if delta >= 1 << 32:
             refuse_value("out_of_range", f"message {index}: its time is too far from that of the earliest message")
         identity = frame.id.to_bytes(16, "little")
-        head = _FRAME.pack(identity, index, delta, len(frame.headers), len(frame.payload), 0)
-        body = head + frame.payload + frame.headers
+        head = _FRAME.pack(0, identity, index, delta, len(frame.headers), len(frame.payload), 0)
+        body = head[8:] + frame.payload + frame.headers
         written.append(checksum(body).to_bytes(8, "little") + body)
     length = _BATCH_HEADER_BYTES + sum(map(len, written))
     head = _BATCH.pack(partition, offset, timestamp, origin, length)
