@@ -56,12 +56,12 @@ CODES: dict[str, str] = {
     "key_not_utf8": "a key is not UTF-8",
     "value_not_utf8": "a value read as a string is not UTF-8",
     "null_key": "a header has no key",
-    "empty_key": "a key has no bytes where the format wants at least one",
-    "empty_value": "a value has no bytes where the format wants at least one",
+    "empty_key": "a key has no bytes where the format requires at least one",
+    "empty_value": "a value has no bytes where the format requires at least one",
     "too_long": "a key or value is longer than the format allows",
     "too_large": "the headers of a message, or a column, are larger than the format or Arrow can carry",
     "unknown_type": "a type code that the format does not define",
-    "wrong_type": "a value is of another type than the one asked for",
+    "wrong_type": "a value has another type than the requested one",
     "wrong_size": "a value has another number of bytes than its type",
     "bad_bool": "a boolean is neither 0 nor 1",
     "bad_text": "a text is not a value of its type",
@@ -151,14 +151,9 @@ class HeaderError(LetterheadError, ValueError):
         column: str | None = None,
     ) -> None:
         super().__init__(_text(message, format, byte_offset, row, header, column))
-        self.message = message
-        self.format = format
-        self.code = code
-        self.byte_offset = byte_offset
-        self.row = row
-        self.header = header
-        self.key = key
-        self.column = column
+        self.message, self.format, self.code = message, format, code
+        self.byte_offset, self.row, self.header = byte_offset, row, header
+        self.key, self.column = key, column
 
 
 class DecodeError(HeaderError):
@@ -214,15 +209,8 @@ class Fault(NamedTuple):
         ----------
         error : type of HeaderError
             Class of the exception.
-        format : str
-            Name of the format.
-        row : int, optional
-            Row in the column, counted from 0.
-
-        Returns
-        -------
-        HeaderError
-            The exception; it is not raised.
+        format, row
+            As in :class:`HeaderError`.
 
         Examples
         --------
@@ -368,13 +356,7 @@ class SerdeError(StateStoreError, TypeError):
 
 
 class InvalidTimestampError(StateStoreError, ValueError):
-    """A record cannot have this timestamp.
-
-    Parameters
-    ----------
-    timestamp : int
-        The timestamp.
-    """
+    """A record cannot have this timestamp."""
 
     def __init__(self, timestamp: int) -> None:
         super().__init__(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
@@ -396,10 +378,8 @@ class UnexpectedColumnFamilyError(ProcessorStateError):
     ----------
     message : str
         The error.
-    store : str
-        Name of the store, or of the segment.
-    family : str
-        Name of the column family.
+    store, family : str
+        Names of the store (or segment) and of the column family.
     """
 
     def __init__(self, message: str, store: str, family: str) -> None:

@@ -1,6 +1,6 @@
-"""The output columns of ``select``: which header each holds, and what its values are read as.
+"""Output columns of ``select``: their headers and types.
 
-:func:`field` describes one; :func:`normalise` turns what a user passed as ``columns=`` into what the compiled core takes.
+:func:`field` describes a column; :func:`normalise` converts ``columns=`` to the arguments of the compiled core.
 """
 
 from __future__ import annotations
@@ -25,18 +25,12 @@ ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
 
 
 class Field(NamedTuple):
-    """One output column; made by :func:`field`.
+    """One output column, returned by :func:`field`, which documents the attributes.
 
     Attributes
     ----------
-    type : str
-        What the value is read as.
-    key : str, int, bytes, Value or None
-        Key of the header; ``None`` for the name of the column.
-    repeat : {"last", "first", "all", "error"}
-        What to do with a key that occurs more than once.
-    required : bool
-        Whether a message without the header is an error.
+    type, key, repeat, required
+        Type, key, what to do with repeated keys, and whether the header is required.
     """
 
     type: str
@@ -92,8 +86,8 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
 def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool, *, sql: bool = False) -> Field:
     """Return a field; with ``sql``, the error for an unknown type lists the names of Spark SQL."""
     name, is_array = parse(type, sql)
-    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value | None):
-        raise TypeError(f"key must be str, int, bytes or a Value, not {key.__class__.__name__}")
+    if key is not None:
+        check_key("key", key)
     if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
         raise ValueError(f"an integer key has 32 bits, and {key} does not fit them")
     check_name("repeat", repeat, REPEATS)
@@ -105,7 +99,7 @@ def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool,
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
-    """Return the requested columns as the compiled core takes them; ``sql`` is as in :func:`type_name`."""
+    """Return columns as the compiled core takes them; ``sql`` is as in :func:`letterhead.types.type_name`."""
     if not isinstance(columns, Mapping):
         raise TypeError(f"columns must be a mapping of output column to type, not {columns.__class__.__name__}")
     if not columns:
@@ -132,6 +126,12 @@ def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
     except (TypeError, ValueError) as error:
         raise type(error)(f"column {name!r}: {error}") from None
     return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
+
+
+def check_key(what: str, key: object) -> None:
+    """Raise TypeError if this cannot be the key of a header."""
+    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
+        raise TypeError(f"{what} must be str, int, bytes or a Value, not {key.__class__.__name__}")
 
 
 def plain_key(key: GivenKey) -> PlainKey:

@@ -40,7 +40,7 @@ class Header(NamedTuple):
 
 
 class _Number(int):
-    """An integer key, told apart from a position."""
+    """An integer key, as opposed to a position."""
 
     __slots__ = ()
 

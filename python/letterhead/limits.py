@@ -47,7 +47,7 @@ class Limits(_Fields):
     Attributes
     ----------
     message_bytes : int, optional
-        Bytes of one message, of one value that holds a batch or several, or of one value of a store.
+        Bytes of one message, of one value that contains one or several batches, or of one value of a store.
     headers : int, optional
         Headers of a message.
     decompressed_bytes : int, optional
@@ -97,7 +97,7 @@ class Limits(_Fields):
         Raises
         ------
         ValueError
-            If an environment variable is not a whole number.
+            If an environment variable is not an integer.
 
         Examples
         --------

@@ -84,13 +84,6 @@ class Message:
     def __repr__(self) -> str:
         return f"Message({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._asdict(),)
-
-
-def _rebuild(fields: dict[str, Any]) -> Message:
-    return Message(**fields)
-
 
 def bytes_of(data: object, name: str = "data") -> bytes:
     """Return bytes-like data as bytes."""
@@ -127,13 +120,11 @@ def _field(name: str, value: Any, of: str, format: str) -> Any:
         return pairs_of(value)
     if of == "binary":
         return bytes_of(value, name)
-    wanted = {"bool": bool, "string": str}.get(of)
-    if wanted is not None:
-        if not isinstance(value, wanted):
-            raise TypeError(f"{name} must be {wanted.__name__}, not {type(value).__name__}")
+    expected: type[Any] = {"bool": bool, "string": str}.get(of, int)
+    if not isinstance(value, expected) or (isinstance(value, bool) and expected is int):
+        raise TypeError(f"{name} must be {expected.__name__}, not {type(value).__name__}")
+    if expected is not int:
         return value
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be int, not {type(value).__name__}")
     low, high = _RANGES[of]
     if not low <= value < high:
         type_name = "uint64" if low == 0 else of

@@ -156,8 +156,8 @@ def batch(
     format : {"record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"}, default "record-batch"
         Name of the format. Other batch formats cannot be written.
     codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
-        How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message holds them all, and
-        carries the offset of the last one.
+        How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message contains them all, and
+        has the offset of the last one.
     on_loss, types, null_headers
         As in :func:`encode`.
 
@@ -165,7 +165,7 @@ def batch(
     -------
     bytes
         A batch with its checksum, as a log segment stores it. For ``record-batch`` a batch of message format 2, for
-        ``kip82-messages*`` the messages one after another, or the compressed message that holds them.
+        ``kip82-messages*`` the messages one after another, or the compressed message that contains them.
 
     Raises
     ------
@@ -183,9 +183,6 @@ def batch(
     >>> data = lh.batch([{"offset": 7, "value": b"v", "headers": {"tenant": b"acme"}}], codec="lz4")
     >>> [(message.offset, message.headers["tenant"]) for message in lh.messages(data, "record-batch")]
     [(7, b'acme')]
-    >>> data = lh.batch([{"offset": 7, "value": b"v"}, {"value": b"w"}], "kip82-messages", codec="gzip")
-    >>> [(message.offset, message.value) for message in lh.messages(data, "kip82-messages")]
-    [(7, b'v'), (8, b'w')]
     """
     check_name("on_loss", on_loss, ("raise", "drop"))
     native = _native()
@@ -564,9 +561,5 @@ def _types(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | lis
     types: dict[HeaderKey, list[str]] = {}
     for key, type, _ in backs:
         if key in lost:
-            types.setdefault(_key(key), []).append(type)
+            types.setdefault(of_message(*key) if isinstance(key, tuple) else key, []).append(type)
     return {key: each if len(set(each)) > 1 else each[0] for key, each in types.items()}
-
-
-def _key(key: PlainKey) -> HeaderKey:
-    return of_message(*key) if isinstance(key, tuple) else key

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from letterhead.errors import Fault
-from letterhead.fields import PlainKey, plain_key
+from letterhead.fields import PlainKey, check_key, plain_key
 from letterhead.headers import GivenKey, HeaderKey
 from letterhead.types import ValueType, type_name
-from letterhead.values import Value
 
 __all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]
 
@@ -72,9 +71,6 @@ class Losses(tuple[Loss, ...]):
         made.types = dict(types or {})
         return made
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (tuple(self), self.types)
-
 
 class Converted(NamedTuple):
     """A converted message and its losses.
@@ -126,13 +122,9 @@ def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[P
         return types
     if not isinstance(types, Mapping):
         raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
-    return [(_plain(key), _times(key, times, sql)) for key, times in types.items()]
-
-
-def _plain(key: GivenKey) -> PlainKey:
-    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
-        raise TypeError(f"a key of types must be str, int, bytes or a Value, not {type(key).__name__}")
-    return plain_key(key)
+    for key in types:
+        check_key("a key of types", key)
+    return [(plain_key(key), _times(key, times, sql)) for key, times in types.items()]
 
 
 def _times(key: GivenKey, times: Any, sql: bool) -> str | list[str]:

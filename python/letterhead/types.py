@@ -227,7 +227,7 @@ def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
 
 
 def _nearest(name: str) -> str | None:
-    """Return the name to suggest for an unknown one; never one of a type that holds less than what may be meant."""
+    """Return the name to suggest for an unknown one, but never a narrower type than may be meant."""
     from difflib import SequenceMatcher  # only needed for errors
 
     foreign = _FOREIGN_NAMES.get(name.partition("(")[0])

@@ -112,7 +112,7 @@ class Value(metaclass=_ValueType):
 
     def __new__(cls, type: str, value: Any) -> Value:
         known = _class_of(type)
-        return _make(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
+        return of_message(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
 
     def __init_subclass__(cls, type: str = "") -> None:
         cls._name = type
@@ -138,7 +138,7 @@ class Value(metaclass=_ValueType):
         name = known._name or type
         bits = _bytes(bits, name)
         known._check(name, bits)
-        return _make(name, bits)
+        return of_message(name, bits)
 
     @property
     def type(self) -> str:
@@ -179,7 +179,7 @@ class Value(metaclass=_ValueType):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By bits: a Python float may change the payload of a NaN.
-        return _make, (self._type, self._bits)
+        return of_message, (self._type, self._bits)
 
     def _read(self) -> bytes:
         """Return the bits after a check: those of a message may not be a value of the type."""
@@ -444,10 +444,6 @@ def _class_of(type: str) -> type[Value]:
 
 def of_message(type: str, bits: bytes) -> Value:
     """Return a value with bits from a message; reading it raises if they are not a value of the type."""
-    return _make(type, bits)
-
-
-def _make(type: str, bits: bytes) -> Value:
     made: Value = object.__new__(_CLASSES.get(type, Value))
     made._type = type
     made._bits = bits
