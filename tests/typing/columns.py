@@ -53,6 +53,12 @@ assert_type(lha.validate(array, "kafka", threads=2), "pa.Array[Any]")
 assert_type(lha.messages(pa.array([set_]), "kip82-messages"), "pa.Array[Any]")
 assert decoded.type == pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 
+numbers = pa.array([bytes.fromhex("5507")])
+assert_type(lha.amqp(numbers, "int64", errors="null"), "pa.Array[Any]")
+assert_type(lha.traceparent(numbers, errors="null"), "pa.Array[Any]")
+assert_type(lha.schema_id(numbers, errors="null"), "pa.Array[Any]")
+assert_type(lha.rfc3339(numbers, unit="ms", errors="null"), "pa.Array[Any]")
+
 # A chunked array of pyarrow.
 chunked: pa.ChunkedArray[Any] = pa.chunked_array([array, array])
 assert_type(lha.decode(chunked, "kafka"), "pa.ChunkedArray[Any]")
@@ -61,6 +67,7 @@ assert_type(lha.encode(lha.decode(chunked, "kafka"), "kafka"), "pa.ChunkedArray[
 assert_type(lha.convert(chunked, "kafka", target="iggy", types="binary"), "pa.ChunkedArray[Any]")
 assert_type(lha.validate(chunked, "kafka"), "pa.ChunkedArray[Any]")
 assert_type(lha.messages(pa.chunked_array([[set_]]), "kip82-messages"), "pa.ChunkedArray[Any]")
+assert_type(lha.amqp(pa.chunked_array([numbers]), "int64"), "pa.ChunkedArray[Any]")
 assert lha.decode(chunked, "kafka").num_chunks == 2
 
 # Of any other library.
