@@ -94,10 +94,7 @@ class Limits(_Fields):
     def filled(self) -> Limits:
         """Return these limits with each ``None`` replaced by the process-wide limit.
 
-        Raises
-        ------
-        ValueError
-            If an environment variable is not an integer.
+        It raises ValueError if an environment variable is not an integer.
 
         Examples
         --------

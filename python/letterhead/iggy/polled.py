@@ -14,6 +14,7 @@ import letterhead.iggy.message_headers as message_headers
 from letterhead.errors import DecodeError, EncodeError
 from letterhead.iggy.errors import need_unsigned, placed
 from letterhead.iggy.formats import POLLED, Format, ReadFormat, check_format
+from letterhead.iggy.message_headers import MessageHeaders
 from letterhead.iggy.wire import Cursor, Frame, begins_batch, read_batches, write_batch
 from letterhead.message import bytes_of
 from letterhead.operations import decode
@@ -85,7 +86,7 @@ class PolledMessage(transport.JsonModel):
     timestamp: int
     id: int
     payload: bytes
-    headers: message_headers.MessageHeaders = None
+    headers: MessageHeaders = None
     state: MessageState | None = None
     checksum: int | None = None
     origin_timestamp: int | None = None
