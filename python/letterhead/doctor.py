@@ -147,7 +147,7 @@ def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False) ->
         found.append(Finding(level, where, what, mend))
 
     own, packages, python = facts["letterhead"], facts["packages"], facts["executable"]
-    in_zip = ".zip/" in own.get("location", "")  # from which Python loads no native code
+    in_zip = ".zip/" in own.get("location", "")  # Python cannot load native code from a zip file
     again = SHIP if executor or in_zip else "pip install --force-reinstall --no-deps letterhead"
     if "location" not in own and "No module named 'letterhead'" in own["error"]:
         add("wrong", f"letterhead is not installed ({python} has none)", again)
