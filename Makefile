@@ -105,6 +105,7 @@ check-lint:
 	$(BIN)/ruff check --quiet $(PYTHON_CODE)
 	$(BIN)/ruff format --quiet --check $(PYTHON_CODE)
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/typing/mypy.ini
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 .PHONY: check-tests

@@ -1,6 +1,7 @@
-"""Read and write the headers of messages: Kafka's, Kafka Streams' and Iggy's.
+"""Read and write message headers of Kafka, Kafka Streams and Apache Iggy.
 
-The same verbs serve one message (this module), columns (:mod:`letterhead.arrow`) and Spark (:mod:`letterhead.spark`).
+The same functions exist for one message (this module), columns (:mod:`letterhead.arrow`) and Spark
+(:mod:`letterhead.spark`).
 
 Examples
 --------
@@ -100,7 +101,7 @@ __all__ = [
     "validate",
 ]
 
-# Imported when first asked for: they bring pyarrow and pyspark, which not everyone who reads one header has.
+# Imported on first use: they need pyarrow or pyspark, which a program that decodes one message may not have.
 _LAZY = ("arrow", "iggy", "kip82", "read", "spark", "state", "testing")
 
 

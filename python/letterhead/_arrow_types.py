@@ -1,12 +1,16 @@
-"""Types of the arguments of column functions, for any Arrow library, and the conversion of results to pyarrow."""
+"""Types of the arguments and results of column functions, for any Arrow library, and the conversion of results to pyarrow."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, TypeAlias
+import importlib
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from letterhead import _native
 
-__all__ = ["ArrowArray", "ArrowStream", "Column", "OnError", "to_pyarrow"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ArrowArray", "ArrowStream", "Column", "ColumnT", "OnError", "to_pyarrow"]
 
 
 class ArrowArray(Protocol):
@@ -22,13 +26,15 @@ class ArrowStream(Protocol):
 
 
 Column: TypeAlias = ArrowArray | ArrowStream
+ColumnT = TypeVar("ColumnT", "pa.Array[Any]", "pa.ChunkedArray[Any]", ArrowArray, ArrowStream, Column)
+"""A column and the result of a function on it. Type checkers choose the first type that fits, so pyarrow's come first."""
+
 OnError: TypeAlias = Literal["raise", "null", "column"]
 
 
 def to_pyarrow(made: _native.Column | _native.Stream) -> Any:
     """Return a result of the compiled core as a pyarrow Array or ChunkedArray."""
-    import pyarrow as pa
-
+    pa = importlib.import_module("pyarrow")  # as a module of unknown types: its stubs do not know capsules
     if isinstance(made, _native.Column):
         return pa.array(made)
     # Pulled chunk by chunk rather than as a C stream, so that an error keeps its class and attributes.

@@ -1,4 +1,4 @@
-"""The base of objects that close themselves at the end of a ``with`` block."""
+"""The base class of objects that are closed at the end of a ``with`` block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Closing"]
 
 
 class Closing:
-    """A context manager that closes itself."""
+    """A context manager that calls :meth:`close`."""
 
     __slots__ = ()
 
@@ -21,6 +21,6 @@ class Closing:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()

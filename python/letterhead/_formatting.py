@@ -12,7 +12,7 @@ def printable(text: str) -> str:
 
 def quoted(text: str) -> str:
     """Quote text, so that it is not confused with hex or null."""
-    # JSON is the commonest text that has quotes of its own; single ones around it leave it readable.
+    # JSON is the most common text with double quotes; single quotes around it keep it readable.
     mark = "'" if '"' in text and "'" not in text else '"'
     return mark + printable(text.replace("\\", "\\\\").replace(mark, "\\" + mark)) + mark
 

@@ -1,4 +1,4 @@
-"""The compiled core. Private: its functions are what the public modules call."""
+"""The compiled core. Private: the public modules call its functions."""
 
 import builtins
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ class Column:
 
 @final
 class Stream:
-    """Arrow arrays made one by one: by iteration, or once as an Arrow stream."""
+    """Arrow arrays computed one by one: by iteration, or once as an Arrow stream."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
@@ -75,7 +75,7 @@ class Stream:
 
 @final
 class Packed:
-    """Headers of a block that was found whole, in its bytes: keys are asked for as str."""
+    """Validated headers that are still encoded; keys to look up are str."""
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Header]: ...

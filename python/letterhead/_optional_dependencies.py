@@ -12,17 +12,8 @@ __all__ = ["how_to_install", "needed"]
 def needed(what: str, install: str) -> Iterator[None]:
     """Import optional dependencies within this context; a missing one raises an error that says how to install it.
 
-    Parameters
-    ----------
-    what : str
-        The feature that needs it.
-    install : str
-        The argument of ``pip install``, quoted for a shell.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If a module is missing. Errors of installed modules are passed on.
+    ``what`` is the feature that needs them, ``install`` the argument of ``pip install``, quoted for a shell. Errors raised
+    by installed modules are passed on.
 
     Examples
     --------

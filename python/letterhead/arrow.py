@@ -1,26 +1,52 @@
-"""The verbs for columns: any Arrow array or stream in, pyarrow out where pyarrow went in.
+"""Read, write and convert columns of messages: the functions of :mod:`letterhead` for Arrow arrays and streams.
 
-A column is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__``: of pyarrow, polars, DuckDB, nanoarrow. It is
-read in place, without a copy, and the GIL is released while it is. An array gives an array; a stream gives a stream,
-made chunk by chunk and cut where a result would pass the 2 GiB of an Arrow column.
+A column is any object with ``__arrow_c_array__`` or ``__arrow_c_stream__``, for example of pyarrow, polars, DuckDB or
+nanoarrow. It is read in place, with the GIL released. An array returns an array. A stream returns a stream, one chunk for
+each chunk read; a chunk is split where a result would exceed the 2 GiB of an Arrow column.
 
-What comes back is pyarrow where pyarrow was given (``Array`` for ``Array``, ``ChunkedArray`` for ``ChunkedArray``);
-otherwise an object with the same methods, which every Arrow library takes.
+A pyarrow column returns a pyarrow ``Array`` or ``ChunkedArray``. Any other column returns an object with the same two
+methods, which every Arrow library accepts.
+
+The functions share the following keyword-only options.
+
+Other Parameters
+----------------
+errors : {"raise", "null", "column"}, default "raise"
+    What to do with a row that cannot be read. ``"raise"`` raises the first error. ``"null"`` returns null for the row, or
+    for the columns that failed. ``"column"`` keeps what could be read, and adds a last field that lists the errors of the
+    row; it is null for a row without errors.
+error_column : str, default "error"
+    Name of that field.
+lenient : bool, default False
+    Read what Kafka's Java deserializers read, even where that loses data.
+strict_types : bool, default False
+    Reject type codes without a name where the format allows them.
+text_keys : bool, default False
+    For formats with typed keys: return keys as text, and reject keys of another type.
+limits : Limits, optional
+    The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
+threads : int, default 1
+    Number of threads that read the rows of an array, or of each chunk of a stream. It changes neither result nor error.
+views : bool, default False
+    Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
+    ``column``, which the result keeps in memory, and are not copied. Keys of headers and the ``error`` column are never
+    views. Use it for long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short values are
+    read faster without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from letterhead import _native
 from letterhead._arrow_types import ArrowArray as ArrowArray
 from letterhead._arrow_types import ArrowStream as ArrowStream
 from letterhead._arrow_types import Column as Column
+from letterhead._arrow_types import ColumnT, to_pyarrow
 from letterhead._arrow_types import OnError as OnError
-from letterhead._arrow_types import to_pyarrow
 from letterhead.conventions.columns import amqp, rfc3339, schema_id, traceparent
-from letterhead.fields import Columns, check_distinct, normalise
+from letterhead.fields import Columns, ColumnSpec, check_distinct, normalise
 from letterhead.limits import Limits
 from letterhead.results import Types, plain_types
 
@@ -43,7 +69,7 @@ __all__ = [
 
 
 def decode(
-    column: Column,
+    column: ColumnT,
     format: str,
     *,
     errors: OnError = "raise",
@@ -54,69 +80,49 @@ def decode(
     limits: Limits | None = None,
     threads: int = 1,
     views: bool = False,
-) -> Any:
-    """Read a column of messages.
+) -> ColumnT:
+    """Decode a column of messages.
 
     Parameters
     ----------
     column : Arrow array or stream of binary, large_binary or binary_view
-        One message a cell. A null cell stays null.
+        One message per row. Null stays null.
     format : str
-        Name of the format.
-    errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a cell that does not decode. ``"raise"`` raises the first one; ``"null"`` gives a null cell;
-        ``"column"`` gives a struct whose last field ``error`` lists what is wrong with the cell, null where it is whole.
-        What could be read stays, only the fields that failed are null.
-    error_column : str, default "error"
-        Name of that last field.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another type.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
-    threads : int, default 1
-        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
-        one thread.
-    views : bool, default False
-        Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
-        ``column``, which the result keeps in memory, and are not copied. The keys of headers and the ``error`` column
-        are not views. For long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short
-        values are read faster without.
+        Name of a headers format or a message format.
+    errors, error_column, lenient, strict_types, text_keys, limits, threads, views
+        Shared options, see :mod:`letterhead.arrow`. With ``errors="column"`` the result is always a struct; for a headers
+        format it has the fields ``headers`` and ``error``.
 
     Returns
     -------
     Arrow array or stream
-        Of a block: ``list<element: struct<key: string, value: binary>>``, with ``type: string`` before the value where
-        the format has types, ``key: int32`` where its keys are integers, and ``key_type: string, key: binary`` where they
-        are typed. A value with a type is its bits, most significant byte first. Of a message format: a struct of its fields. With
-        ``errors="column"``: always a struct, of a block with the field ``headers``.
+        For a headers format ``list<element: struct<key: string, value: binary>>``. A format with types adds
+        ``type: string`` before the value, integer keys are ``key: int32``, and typed keys are ``key_type: string, key:
+        binary``. A typed value is its bits, most significant byte first. For a message format a struct of its fields.
 
     Raises
     ------
     DecodeError
-        If a cell is bad and ``errors="raise"``; it names row, byte and header.
+        If a message is invalid and ``errors="raise"``; it names row, byte and header.
     TypeError
-        If the column is not of bytes.
+        If the column is not binary.
     ValueError
-        If there is no such format or option.
+        If a format or option is unknown.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from letterhead import arrow as lha
-    >>> cells = pa.array([bytes.fromhex("02066b65790261"), None, b""])
-    >>> lha.decode(cells, "kafka").to_pylist()
+    >>> column = pa.array([bytes.fromhex("02066b65790261"), None, b""])
+    >>> lha.decode(column, "kafka").to_pylist()
     [[{'key': 'key', 'value': b'a'}], None, []]
 
     Long values that are not copied:
 
-    >>> lha.decode(cells, "kafka", views=True).type
+    >>> lha.decode(column, "kafka", views=True).type
     ListType(list<element: struct<key: string, value: binary_view>>)
     """
-    made = _native.apply(
+    return _apply(
         "decode",
         column,
         format,
@@ -129,11 +135,10 @@ def decode(
         threads=threads,
         views=views,
     )
-    return _back(column, made)
 
 
 def encode(
-    column: Column,
+    column: ColumnT,
     format: str,
     *,
     on_loss: Literal["raise", "drop", "report"] = "raise",
@@ -141,44 +146,43 @@ def encode(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
     threads: int = 1,
-) -> Any:
-    """Write a column of messages.
+) -> ColumnT:
+    """Encode a column of messages.
 
     Parameters
     ----------
     column : Arrow array or stream
-        Of a block: a list of structs, as :func:`decode` gives and as Spark's Kafka source has. Of a message format: a struct
-        of the format's fields, in any order. The list is read in place.
+        For a headers format a list of structs, as :func:`decode` returns and as Spark's Kafka source has. For a message
+        format a struct of the format's fields, in any order. Lists are read in place.
     format : str
-        Name of the format.
+        Name of a headers format or a message format.
     on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the format cannot carry: refuse it; write what is nearest or leave it out; or do that and
-        say so in a second field: the result is then ``struct<data: binary, losses: list<struct<code, message, header,
-        key, type, written>>>``, with null losses where there are none.
+        What to do with what the format cannot carry: raise; write the nearest value, or leave it out; or do the latter
+        and return ``struct<data: binary, losses: list<struct<code, message, header, key, type, written>>>``, in which
+        ``losses`` is null for a row without losses.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How a typed value is written where the format has no types: big-endian, little-endian, or spelt out. Where it
-        has types: what values without one are, as in :func:`letterhead.convert`.
+        For a format without types, how a typed value is written: big-endian, little-endian, or as text. For a format with
+        types, the types of untyped values, as in :func:`letterhead.convert`.
     null_headers : {"empty", "raise"}, default "empty"
-        Whether a null list is written as no headers or refused.
+        Whether null headers are written as no headers or raise.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
-    threads : int, default 1
-        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
-        one thread.
+    threads
+        Shared option, see :mod:`letterhead.arrow`.
 
     Returns
     -------
     Arrow array or stream of binary
-        One message a cell; null for a null struct and where the format says so by having no cell (a tombstone).
+        One message per row; null for a null struct, and for a message that the format writes as null (a tombstone).
 
     Raises
     ------
     EncodeError
-        If a message cannot be written: a null key, a null timestamp.
+        If a message cannot be written, for example because a key or a timestamp is null.
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     TypeError
-        If the column does not fit; the error names both types.
+        If the column has another type; the error names both types.
 
     Examples
     --------
@@ -188,10 +192,10 @@ def encode(
     ...     [[{"key": "key", "value": b"a"}], []],
     ...     pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     ... )
-    >>> [cell.hex() for cell in lha.encode(headers, "kafka").to_pylist()]
+    >>> [message.hex() for message in lha.encode(headers, "kafka").to_pylist()]
     ['02066b65790261', '']
     """
-    made = _native.apply(
+    return _apply(
         "encode",
         column,
         format,
@@ -201,11 +205,10 @@ def encode(
         canonical=canonical,
         threads=threads,
     )
-    return _back(column, made)
 
 
 def convert(
-    column: Column,
+    column: ColumnT,
     format: str,
     *,
     target: str,
@@ -219,65 +222,46 @@ def convert(
     strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
-) -> Any:
-    """Turn a column of messages of one format into bytes of another.
+) -> ColumnT:
+    """Convert a column of messages from one format to another.
 
     Parameters
     ----------
     column : Arrow array or stream of binary, large_binary or binary_view
-        One message a cell. A null cell stays null.
-    format : str
-        Name of its format, a block or a message format.
-    target : str
-        Name of the format to write, a block or a message format.
-    on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
-        say so in a field ``losses``.
+        One message per row. Null stays null.
+    format, target : str
+        Names of the formats to read and to write, each a headers format or a message format.
+    on_loss, null_headers, canonical
+        As in :func:`encode`.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of types, as in :func:`letterhead.convert`.
-    null_headers : {"empty", "raise"}, default "empty"
-        Whether headers that are null are written as none or refused.
-    canonical : bool, default False
-        For ``iggy``: sort the headers as Iggy's own map does.
-    errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a cell that cannot be read or written: the first one is raised, it is null, or it is null and a
-        last field ``error`` says why.
-    error_column : str, default "error"
-        Name of that last field.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the source format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
-    threads : int, default 1
-        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
-        one thread.
+        Which types values have or how they are written, as in :func:`letterhead.convert`.
+    errors, error_column, lenient, strict_types, limits, threads
+        Shared options, see :mod:`letterhead.arrow`. ``errors`` also applies to messages that cannot be written.
 
     Returns
     -------
     Arrow array or stream of binary
-        One message a cell; null where the target has no cell for it. With ``on_loss="report"`` or ``errors="column"`` a
-        struct: ``data``, then ``losses``, then ``error``, those that were asked for.
+        One message per row; null for a message that the target writes as null. With ``on_loss="report"`` or
+        ``errors="column"`` a struct of ``data`` and, as requested, ``losses`` and ``error``.
 
     Raises
     ------
     DecodeError, EncodeError, ConversionError
-        If a cell cannot be read, cannot be written, or would lose something; each names the row.
+        If a message cannot be read, cannot be written, or would lose something; each names the row.
     TypeError, ValueError
-        If the column does not fit, a name is misspelt, or ``types`` makes no sense for the target.
+        If the column has another type, a name is unknown, or ``types`` does not apply to the target.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> cells = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None])
-    >>> made = lha.convert(cells, "iggy", target="kafka", types="text")
-    >>> [cell and lh.decode(cell, "kafka") for cell in made.to_pylist()]
+    >>> column = pa.array([lh.encode([("retry", lh.Int32(3))], "iggy"), None])
+    >>> converted = lha.convert(column, "iggy", target="kafka", types="text")
+    >>> [message and lh.decode(message, "kafka") for message in converted.to_pylist()]
     [Headers([('retry', b'3')]), None]
     """
-    made = _native.apply(
+    return _apply(
         "convert",
         column,
         format,
@@ -293,11 +277,10 @@ def convert(
         limits=limits,
         threads=threads,
     )
-    return _back(column, made)
 
 
 def messages(
-    column: Column,
+    column: ColumnT,
     format: str,
     *,
     columns: Sequence[str] | None = None,
@@ -309,46 +292,35 @@ def messages(
     text_keys: bool = False,
     limits: Limits | None = None,
     _dialect: Literal["arrow", "spark"] = "arrow",
-) -> Any:
-    """Read a column of batches into a row a message.
+) -> ColumnT:
+    """Read a column of batches into one row per message.
 
     Parameters
     ----------
     column : Arrow array or stream of binary, large_binary or binary_view
-        One batch a cell. A null cell has no messages.
+        One batch per row. Null has no messages.
     format : str
-        Name of the format, a batch.
+        Name of a batch format.
     columns : sequence of str, optional
-        Fields of the result, in order; ``row`` is the cell that a message came from, counted from 0 over the whole
-        stream. By default ``row`` and all fields of the format.
+        Fields of the result, in order. ``row`` is the input row of a message, counted from 0 over the whole stream. The
+        default is ``row`` and all fields of the format.
     headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`select`; they come after the fields.
-    errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a message that is not whole. ``"null"``: its fields are null, or the columns that failed.
-        ``"column"``: what was read stays, and a last field ``error`` says what is wrong, null where the message is whole.
-        Where the framing breaks, one row stands for the rest of the cell.
-    error_column : str, default "error"
-        Name of that last field.
-    lenient : bool, default False
-        Let a message go that is cut off at the end of a cell, as in what a fetch gives.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    text_keys : bool, default False
-        Of a format with typed keys: give text, and refuse keys of another type.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Headers to return as typed columns after the fields, as in :func:`select`.
+    errors, error_column, lenient, strict_types, text_keys, limits
+        Shared options, see :mod:`letterhead.arrow`. Where the framing of a batch is broken, one row represents the rest of
+        it. ``lenient`` also ignores a truncated message at the end of a batch, as brokers return in a fetch.
 
     Returns
     -------
     Arrow array or stream of struct
-        One row a message.
+        One row per message.
 
     Raises
     ------
     DecodeError
-        If ``errors="raise"``; it names the row of the cell and the message in it.
+        If a message is invalid and ``errors="raise"``; it names the input row and the message in it.
     TypeError, ValueError
-        If the column does not fit, or a name is misspelt.
+        If the column has another type, or a name is unknown.
 
     Examples
     --------
@@ -356,17 +328,17 @@ def messages(
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
     >>> one = lh.encode(lh.Message(offset=7, value=b"v", headers={"retry": lh.Int32(3)}), "kip82-message")
-    >>> cells = pa.array([one + one, None, one])
-    >>> lha.messages(cells, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
+    >>> column = pa.array([one + one, None, one])
+    >>> lha.messages(column, "kip82-messages", columns=["row", "offset"], headers={"retry": "int32"}).to_pylist()[1:]
     [{'row': 0, 'offset': 7, 'retry': 3}, {'row': 2, 'offset': 7, 'retry': 3}]
     """
     if isinstance(columns, str):
         raise TypeError("columns must be a list of column names, not str")
-    fields = None if columns is None else list(columns)
-    wanted = [] if headers is None else normalise(headers, sql=_dialect == "spark")
-    # A field that is asked for twice is given twice.
+    fields: list[str] | None = None if columns is None else list(columns)
+    wanted: list[ColumnSpec] = [] if headers is None else normalise(headers, sql=_dialect == "spark")
+    # A field may be requested twice; then it is returned twice.
     check_distinct([*dict.fromkeys(fields or ()), *(name for name, *_ in wanted)], errors, error_column)
-    made = _native.apply(
+    return _apply(
         "messages",
         column,
         format,
@@ -380,11 +352,10 @@ def messages(
         dialect=_dialect,
         limits=limits,
     )
-    return _back(column, made)
 
 
 def select(
-    column: Column,
+    column: ColumnT,
     format: str,
     columns: Columns,
     *,
@@ -396,64 +367,45 @@ def select(
     threads: int = 1,
     views: bool = False,
     _dialect: Literal["arrow", "spark"] = "arrow",
-) -> Any:
+) -> ColumnT:
     """Read some headers into typed columns.
 
     Parameters
     ----------
     column : Arrow array or stream
-        Bytes in ``format``, or a list of headers, told apart by their Arrow type.
+        Bytes in ``format``, or a list of headers, distinguished by their Arrow type.
     format : str
-        Name of the format; of a list, it only says how values are typed.
-    columns : mapping of str to str or Field
-        Output column to a type ``name[:be|le|text|amqp]``, or to what :func:`letterhead.field` or :func:`letterhead.All`
-        gives.
-    errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a value that is not of its type, and of a message that does not decode. ``"null"``: the columns
-        that failed are null; all of them where the structure is broken. ``"column"``: the same, but what was read
-        before a break stays, and a last field ``error`` says what is wrong, null where the row is whole.
-    error_column : str, default "error"
-        Name of that last field.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
-    threads : int, default 1
-        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
-        one thread.
-    views : bool, default False
-        Return text and bytes as ``string_view`` and ``binary_view``. Values of more than 12 bytes refer to the buffers of
-        ``column``, which the result keeps in memory, and are not copied. The keys of headers and the ``error`` column
-        are not views. For long values that go to polars, DuckDB or DataFusion: Spark does not read views, and short
-        values are read faster without.
+        Name of the format; for a list it only determines how values are typed.
+    columns : mapping of str to type or Field
+        Output column to a type ``name[:be|le|text|amqp]``, or to a :func:`letterhead.field`.
+    errors, error_column, lenient, strict_types, limits, threads, views
+        Shared options, see :mod:`letterhead.arrow`. With ``errors="null"`` a value that is not of its type is null; all
+        columns are null where the structure is broken. ``errors="column"`` keeps what was read before the break.
 
     Returns
     -------
     Arrow array or stream of struct
-        One field an output column, in the order asked for. A header that is absent is null; of ``repeat="all"``, an
-        empty list.
+        One field per output column, in the order requested. An absent header is null; with ``repeat="all"`` an empty list.
 
     Raises
     ------
     DecodeError
         If ``errors="raise"``; it names row, byte, header, key and column.
     TypeError, ValueError
-        If the column does not fit, or a name is misspelt.
+        If the column has another type, or a name is unknown.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> cells = pa.array([lh.encode([("retry", b"\\x00\\x00\\x00\\x02"), ("route", "a"), ("route", "b")], "kafka")])
-    >>> lha.select(cells, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
+    >>> column = pa.array([lh.encode([("retry", b"\\x00\\x00\\x00\\x02"), ("route", "a"), ("route", "b")], "kafka")])
+    >>> lha.select(column, "kafka", {"retry": "int32", "route": "array<string>", "tenant": "string"}).to_pylist()
     [{'retry': 2, 'route': ['a', 'b'], 'tenant': None}]
     """
     wanted = normalise(columns, sql=_dialect == "spark")
     check_distinct([name for name, *_ in wanted], errors, error_column)
-    made = _native.apply(
+    return _apply(
         "select",
         column,
         format,
@@ -467,7 +419,6 @@ def select(
         threads=threads,
         views=views,
     )
-    return _back(column, made)
 
 
 def scan(
@@ -480,50 +431,46 @@ def scan(
     strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
-    """Find out what headers a column of messages carries.
+    """Report which headers a column of messages carries, and which types their values may have.
 
     Parameters
     ----------
     column : Arrow array or stream, or iterator of them
-        Bytes in ``format``, or a list of headers, told apart by their Arrow type. An iterator is read array by array, and
-        an array that has been read is let go: what is kept is bounded by the arrays' size and ``max_keys``. Streams that
-        are iterators, such as what the verbs here make of a stream outside pyarrow, are read so, too.
+        Bytes in ``format``, or a list of headers, distinguished by their Arrow type. An iterator is read array by array,
+        and an array is released after it was read: memory is bounded by the size of the arrays and ``max_keys``. This
+        includes streams that are iterators, such as those that the functions of this module return.
     format : str
-        Name of the format: a block, a message format, or a batch, of which every message is a row.
+        Name of a headers format, a message format, or a batch format, whose messages are the rows.
     errors : {"count", "raise"}, default "count"
-        What becomes of a message in which something is wrong: it is counted, by what that is, and the headers that
-        could be read count as well; or the first one is raised.
+        Whether to count invalid messages by error code, together with the headers that could be read, or to raise the
+        first error.
     max_keys : int, default 1000
-        Of how many keys statistics are kept. Of more, the ones with the most headers stay, and the others are counted.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Number of keys to keep statistics for: those with the most headers. Further keys are counted.
+    lenient, strict_types, limits
+        Shared options, see :mod:`letterhead.arrow`.
 
     Returns
     -------
     Scan
-        Counts, sizes, positions and examples of every key; what its values may be, with what speaks for it; and code
-        that selects them. Nothing is converted: a guess is shown, and never applied.
+        Counts, sizes, positions and examples of every key; the types its values may have, with the evidence for each; and
+        code that selects them. Nothing is converted.
 
     Raises
     ------
     DecodeError
-        If a message is bad and ``errors="raise"``.
+        If a message is invalid and ``errors="raise"``.
     TypeError, ValueError
-        If the column does not fit, or a name is misspelt.
+        If the column has another type, or a name is unknown.
     ImportError
-        If there is no pyarrow or no numpy.
+        If pyarrow or numpy is not installed.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> cells = pa.array([lh.encode([("retry", n.to_bytes(4, "big"))], "kafka") for n in range(5)] + [b"\\x02"])
-    >>> found = lha.scan(cells, "kafka")
+    >>> column = pa.array([lh.encode([("retry", n.to_bytes(4, "big"))], "kafka") for n in range(5)] + [b"\\x02"])
+    >>> found = lha.scan(column, "kafka")
     >>> found["retry"].guesses[0][:4]
     ('int32', 'strong', 5, 5)
     >>> found.statistics.rows, found.statistics.bad_rows, found.statistics.faults
@@ -543,15 +490,15 @@ def scan(
 
 
 def validate(
-    column: Column,
+    column: ColumnT,
     format: str,
     *,
     lenient: bool = False,
     strict_types: bool = False,
     limits: Limits | None = None,
     threads: int = 1,
-) -> Any:
-    """Say what is wrong with each message of a column.
+) -> ColumnT:
+    """List all errors of each message of a column.
 
     Parameters
     ----------
@@ -559,20 +506,13 @@ def validate(
         Bytes in ``format``, or a list of headers.
     format : str
         Name of the format.
-    lenient : bool, default False
-        Accept what Kafka's Java deserializers accept.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
-    threads : int, default 1
-        How many threads read the rows of an array, or of each chunk of a stream. The result and the error are those of
-        one thread.
+    lenient, strict_types, limits, threads
+        Shared options, see :mod:`letterhead.arrow`.
 
     Returns
     -------
     Arrow array or stream of list
-        Null where the message is whole, else ``struct<code, message, byte_offset, header, key, column>`` for everything found.
+        Null for a valid message, else a list of ``struct<code, message, byte_offset, header, key, column>``.
 
     Examples
     --------
@@ -582,12 +522,13 @@ def validate(
     >>> found[0], found[1][0]["code"]
     (None, 'negative_count')
     """
-    made = _native.apply(
+    return _apply(
         "validate", column, format, lenient=lenient, strict_types=strict_types, limits=limits, threads=threads
     )
-    return _back(column, made)
 
 
-def _back(given: object, made: _native.Column | _native.Stream) -> Any:
-    """Hand pyarrow back to whom pyarrow was given by; anything else as it is."""
-    return to_pyarrow(made) if type(given).__module__.partition(".")[0] == "pyarrow" else made
+def _apply(operation: _native._Operation, column: ColumnT, format: str, **options: Unpack[_native._Options]) -> ColumnT:
+    """Run an operation of the compiled core, and return a pyarrow result for a pyarrow column."""
+    made: Any = _native.apply(operation, column, format, **options)
+    result: ColumnT = to_pyarrow(made) if type(column).__module__.partition(".")[0] == "pyarrow" else made
+    return result

@@ -1,7 +1,7 @@
-"""What letterhead runs with: versions of installed components, what is missing, and how to install it.
+"""Check an installation: versions of installed components, missing components, and how to install them.
 
-:func:`report` examines this process. :func:`examine` needs nothing but Python, and imports letterhead only to see whether it
-can: :func:`letterhead.spark.doctor` sends it to executors that may not have letterhead at all.
+:func:`report` examines this process. :func:`examine` needs only Python, and imports letterhead only to test the import:
+:func:`letterhead.spark.doctor` runs it on executors that may not have letterhead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHIP = "ship letterhead.zip, a copy of the wheel: spark.archives=letterhead.zip#
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem (``wrong``) or a remark (``note``): where it was seen, what it is, and how to mend it."""
+    """A problem (``wrong``) or a remark (``note``): where it occurs, what it is, and how to fix it."""
 
     level: Literal["wrong", "note"]
     where: str
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What :func:`examine` returned in each place, the driver first; Spark's settings; findings. A table when printed."""
+    """The results of :func:`examine` by place, the driver first; Spark's settings; findings. Prints as a table."""
 
     places: Mapping[str, Mapping[str, Any]]
     settings: dict[str, str] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def report() -> Report:
 
 
 def examine() -> dict[str, Any]:
-    """Return what this process runs with, as JSON can hold it."""
+    """Return the components of this process, in types that JSON has."""
     home = os.environ.get("JAVA_HOME")
     return {
         "python": platform.python_version(),
@@ -108,7 +108,7 @@ def _version(module: str) -> str | None:
     except ModuleNotFoundError:
         return None
     except Exception as error:
-        return f"cannot be imported: {_said(error)}"
+        return f"cannot be imported: {_described(error)}"
 
 
 def _letterhead() -> dict[str, Any]:
@@ -120,37 +120,34 @@ def _letterhead() -> dict[str, Any]:
             facts |= {"version": installed.version, "requires": installed.requires or []}
         return {"version": importlib.import_module("letterhead._native").__version__, **facts}
     except Exception as error:
-        return {**facts, "error": _said(error)}
+        return {**facts, "error": _described(error)}
 
 
 def _decode() -> str:
-    """Return ``right`` if a block of headers, as Kafka Streams writes them, is decoded right, or what is wrong."""
+    """Return ``right`` if headers as Kafka Streams writes them are decoded correctly, else the error."""
     try:
         import letterhead as lh
 
         headers = lh.decode(bytes.fromhex("08 026b 0276 026b 00 02 6b 01 04 c3a9 02 78"), "kafka")
-        return (
-            "right"
-            if [(header.key, header.value) for header in headers] == [("k", b"v"), ("k", b""), ("k", None), ("é", b"x")]
-            else f"{headers}"
-        )
+        expected = [("k", b"v"), ("k", b""), ("k", None), ("é", b"x")]
+        return "right" if headers.items() == expected else f"{headers}"
     except Exception as error:
-        return _said(error)
+        return _described(error)
 
 
-def _said(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip()}".splitlines()[0].removesuffix(": ")
 
 
 def findings(facts: Mapping[str, Any], where: str, *, executor: bool = False) -> list[Finding]:
-    """Return what is wrong in a place, problems first; an executor of Spark needs letterhead and pyarrow only."""
+    """Return the findings of a place, problems first; an executor of Spark needs only letterhead and pyarrow."""
     found: list[Finding] = []
 
     def add(level: Literal["wrong", "note"], what: str, mend: str) -> None:
         found.append(Finding(level, where, what, mend))
 
     own, packages, python = facts["letterhead"], facts["packages"], facts["executable"]
-    in_zip = ".zip/" in own.get("location", "")  # from which Python loads no native code
+    in_zip = ".zip/" in own.get("location", "")  # Python cannot load native code from a zip file
     again = SHIP if executor or in_zip else "pip install --force-reinstall --no-deps letterhead"
     if "location" not in own and "No module named 'letterhead'" in own["error"]:
         add("wrong", f"letterhead is not installed ({python} has none)", again)

@@ -1,11 +1,11 @@
-"""All exceptions of this package, under one root, and the closed list of codes of what can be wrong with headers.
+"""All exceptions of this package, and the closed list of error codes.
 
-A *fault* says what is wrong with one cell; an *exception* is a fault that was raised, with its format and row. The
-text of an exception says what, then where::
+A :class:`Fault` is one error of one message, as functions return it. An exception is a raised one, with its format and
+row. Its text names the error, then the place::
 
     kafka: column amount_cents: header 9: 4 bytes where int64 takes 8 (byte 57, row 7)
 
-No message ever shows a user's bytes.
+No error message contains a user's bytes.
 """
 
 from __future__ import annotations
@@ -56,42 +56,46 @@ CODES: dict[str, str] = {
     "key_not_utf8": "a key is not UTF-8",
     "value_not_utf8": "a value read as a string is not UTF-8",
     "null_key": "a header has no key",
-    "empty_key": "a key has no bytes where the format wants at least one",
-    "empty_value": "a value has no bytes where the format wants at least one",
+    "empty_key": "a key has no bytes where the format requires at least one",
+    "empty_value": "a value has no bytes where the format requires at least one",
     "too_long": "a key or value is longer than the format allows",
     "too_large": "the headers of a message, or a column, are larger than the format or Arrow can carry",
     "unknown_type": "a type code that the format does not define",
-    "wrong_type": "a value is of another type than the one asked for",
+    "wrong_type": "a value has another type than the requested one",
     "wrong_size": "a value has another number of bytes than its type",
     "bad_bool": "a boolean is neither 0 nor 1",
-    "bad_text": "a value does not spell what its type needs",
+    "bad_text": "a text is not a value of its type",
     "out_of_range": "a value does not fit the type it is read as",
     "bad_magic": "an unknown magic byte",
-    "bad_crc": "a checksum does not hold",
+    "bad_crc": "a checksum does not match",
     "bad_attributes": "attribute bits that the format does not define",
     "unknown_codec": "a compression codec that the format does not define",
     "bad_compression": "compressed data cannot be read",
-    "decompressed_too_large": "decompressed data would pass the limit",
-    "repeated_key": "a key stands more than once where one was asked for",
-    "type_not_carried": "the target carries no types, and how to write the value was not said",
+    "decompressed_too_large": "decompressed data would exceed the limit",
+    "repeated_key": "a key occurs more than once where one value was requested",
+    "type_not_carried": "the target has no types, and how to write the value was not specified",
     "null_not_carried": "the target has no way to write this null",
-    "limit_exceeded": "a limit that can be set is passed",
+    "limit_exceeded": "a limit that can be raised is exceeded",
     "not_in_order": "keys or offsets that should be in order are not",
-    "bad_signature": "a signature does not hold",
     "missing_key": "a required header is absent",
     "null_field": "a field of the message is null and the format has no null for it",
     "key_not_carried": "the target's keys are of another type",
     "field_not_carried": "the target has no place for a field",
 }
-"""Every code an error can have, and what it means. The list is closed."""
+"""Every error code and its meaning. The list is closed."""
 
 
 class LetterheadError(Exception):
-    """The root of all exceptions of this package.
+    """The base class of all exceptions of this package.
 
-    Misspelt names raise a plain ``ValueError`` and wrong Python types a ``TypeError``: those are mistakes in the program,
-    not in the data.
+    Unknown names raise a plain ``ValueError`` and wrong Python types a ``TypeError``: those are errors in the program, not
+    in the data.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default calls the class with `args`, which is only the text; Spark moves exceptions between processes.
+        cause = self.__cause__ if isinstance(self.__cause__, LetterheadError) else None
+        return _rebuild, (type(self), self.args, cause), self.__dict__
 
 
 class HeaderError(LetterheadError, ValueError):
@@ -100,26 +104,22 @@ class HeaderError(LetterheadError, ValueError):
     Parameters
     ----------
     message : str
-        What went wrong, without the place; lower case, no full stop.
+        The error without its place; lower case, no full stop.
     format : str or None
         Name of the format; ``None`` for a value that is not in a format yet.
     code : str
         One of :data:`CODES`.
-    byte_offset : int, optional
-        Byte in the cell, counted from 0.
-    row : int, optional
-        Row in the column, counted from 0.
-    header : int, optional
-        Header in the message, counted from 0.
+    byte_offset, row, header : int, optional
+        Byte in the message, row in the column, and header in the message, each counted from 0.
     key : str, optional
-        Key of that header, where it could be read.
+        Key of that header, if it could be read.
     column : str, optional
         Output column that could not be filled.
 
     Attributes
     ----------
     message, format, code, byte_offset, row, header, key, column
-        As given; ``None`` when not known.
+        The parameters; ``None`` if unknown.
 
     Examples
     --------
@@ -151,22 +151,13 @@ class HeaderError(LetterheadError, ValueError):
         column: str | None = None,
     ) -> None:
         super().__init__(_text(message, format, byte_offset, row, header, column))
-        self.message = message
-        self.format = format
-        self.code = code
-        self.byte_offset = byte_offset
-        self.row = row
-        self.header = header
-        self.key = key
-        self.column = column
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The default calls the class with `args`, which is the text alone; Spark moves exceptions between processes.
-        return _rebuild, (type(self), self.message, {name: getattr(self, name) for name in _PLACE}), self.__dict__
+        self.message, self.format, self.code = message, format, code
+        self.byte_offset, self.row, self.header = byte_offset, row, header
+        self.key, self.column = key, column
 
 
 class DecodeError(HeaderError):
-    """Bytes that are not what their format or their type says."""
+    """Bytes that are not valid in their format, or values that are not valid for their type."""
 
 
 class EncodeError(HeaderError):
@@ -174,21 +165,21 @@ class EncodeError(HeaderError):
 
 
 class ConversionError(HeaderError):
-    """Something the target format cannot carry, where losses are raised."""
+    """Something that the target format cannot carry, if losses raise."""
 
 
 class TornTailWarning(UserWarning):
-    """Warn that a log ends in bytes that are not a whole batch or message.
+    """Warn that a log ends in an incomplete batch or message.
 
-    A broker or a :class:`~letterhead.kip82.MessageLog` leaves them when it stops while it writes. Everything before them
-    was read. :func:`letterhead.read.segments` leaves the file as it is; a ``MessageLog`` opened for writing cuts them off.
+    A broker or a :class:`~letterhead.kip82.MessageLog` leaves one if it stops during a write. Everything before it was
+    read. :func:`letterhead.read.segments` does not change the file; a ``MessageLog`` opened for writing truncates it.
 
     Examples
     --------
     >>> import warnings
     >>> from letterhead.errors import TornTailWarning
     >>> with warnings.catch_warnings(action="error", category=TornTailWarning):
-    ...     pass  # read here: a torn tail is now an error
+    ...     pass  # read here: an incomplete end now raises
     """
 
 
@@ -196,22 +187,12 @@ _Error = TypeVar("_Error", bound=HeaderError)
 
 
 class Fault(NamedTuple):
-    """One thing wrong with one cell; the names are those of the ``error`` column in Arrow and Spark.
+    """One error of one message; its fields are those of the ``error`` column in Arrow and Spark.
 
     Attributes
     ----------
-    code : str
-        One of :data:`CODES`.
-    message : str
-        What went wrong, without the place.
-    byte_offset : int or None
-        Byte in the cell, counted from 0.
-    header : int or None
-        Header in the message, counted from 0.
-    key : str or None
-        Key of that header, where it could be read.
-    column : str or None
-        Output column that could not be filled.
+    code, message, byte_offset, header, key, column
+        As in :class:`HeaderError`.
     """
 
     code: str
@@ -222,21 +203,14 @@ class Fault(NamedTuple):
     column: str | None = None
 
     def as_error(self, error: type[_Error], format: str, *, row: int | None = None) -> _Error:
-        """Make the exception that shows this fault.
+        """Return the error as an exception.
 
         Parameters
         ----------
         error : type of HeaderError
             Class of the exception.
-        format : str
-            Name of the format.
-        row : int, optional
-            Row in the column, counted from 0.
-
-        Returns
-        -------
-        HeaderError
-            The exception, not raised.
+        format, row
+            As in :class:`HeaderError`.
 
         Examples
         --------
@@ -257,30 +231,27 @@ class Fault(NamedTuple):
 
 
 class RequestError(LetterheadError, RuntimeError):
-    """A response says that a partition could not be served.
+    """A response contains an error for a partition.
 
     Parameters
     ----------
     message : str
-        What is wrong, and with which partition.
+        The error and the partition.
     error_code : int
-        Error code of the protocol, a :class:`letterhead.kip82.ErrorCode` where that has it.
+        Error code of the protocol, a :class:`letterhead.kip82.ErrorCode` if that class has it.
     """
 
     def __init__(self, message: str, error_code: int) -> None:
         super().__init__(message)
         self.error_code = error_code
 
-    def __reduce__(self) -> tuple[type[RequestError], tuple[str, int]]:
-        return type(self), (str(self), self.error_code)
-
 
 class MessageLogError(LetterheadError, RuntimeError):
-    """An operation of a :class:`~letterhead.kip82.MessageLog` failed. All errors of logs derive from it."""
+    """An operation of a :class:`~letterhead.kip82.MessageLog` failed. The base class of all errors of logs."""
 
 
 class LogClosedError(MessageLogError):
-    """A log was used after it was closed, after a write failed, or in another process than it was opened in."""
+    """A log was used after it was closed, after a write failed, or in a process that did not open it."""
 
 
 class LogLockedError(MessageLogError):
@@ -288,7 +259,7 @@ class LogLockedError(MessageLogError):
 
 
 class Damage(NamedTuple):
-    """Bytes of a segment that are no message.
+    """Bytes of a segment that are not a message.
 
     Attributes
     ----------
@@ -299,9 +270,9 @@ class Damage(NamedTuple):
     end : int
         The byte after the last: where the next message begins, or the file ends.
     offset : int
-        The offset that the message there would have, as the first of those that are missing.
+        The first missing offset.
     reason : str
-        What is wrong, in words.
+        The error, without the place.
     code : str
         One of :data:`letterhead.errors.CODES`.
     """
@@ -319,19 +290,14 @@ class Damage(NamedTuple):
 
 
 class DamagedLogError(MessageLogError):
-    """A segment holds bytes that are no message.
+    """A segment contains bytes that are not a message.
 
     Parameters
     ----------
     damage : Damage
-        Which, and what is wrong with them.
+        The bytes and the error; also an attribute.
     hint : str, optional
-        What can be done.
-
-    Attributes
-    ----------
-    damage : Damage
-        As given.
+        What to do about it.
 
     Examples
     --------
@@ -343,10 +309,6 @@ class DamagedLogError(MessageLogError):
     def __init__(self, damage: Damage, hint: str = "") -> None:
         super().__init__(f"{damage}: {hint}" if hint else str(damage))
         self.damage = damage
-        self._hint = hint
-
-    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Damage, str]]:
-        return type(self), (self.damage, self._hint)
 
 
 class OffsetsGone(LetterheadError, RuntimeError):
@@ -357,7 +319,7 @@ class OffsetsGone(LetterheadError, RuntimeError):
     place : letterhead.read.kafka_client.Place
         Topic and partition.
     offset : int
-        The offset that was asked for.
+        The requested offset.
     why : str
         Why it cannot be read.
     """
@@ -368,12 +330,9 @@ class OffsetsGone(LetterheadError, RuntimeError):
         self.offset = offset
         self.why = why
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.place, self.offset, self.why)
-
 
 class StateStoreError(LetterheadError, RuntimeError):
-    """An operation of a store failed. All errors of stores derive from it."""
+    """An operation of a store failed. The base class of all errors of stores."""
 
 
 class InvalidStateStoreError(StateStoreError):
@@ -381,11 +340,11 @@ class InvalidStateStoreError(StateStoreError):
 
 
 class NoSuchElementError(StateStoreError, LookupError):
-    """An iterator was asked for the key of the next row, and there is none."""
+    """The key of the next row was requested from an iterator that has no further row."""
 
 
 class PrefixError(StateStoreError, IndexError):
-    """A prefix after which no key can come, so that it is no bound."""
+    """A prefix that no greater key can follow, and that cannot be an upper bound."""
 
 
 class UnsupportedOperationError(StateStoreError, NotImplementedError):
@@ -393,24 +352,15 @@ class UnsupportedOperationError(StateStoreError, NotImplementedError):
 
 
 class SerdeError(StateStoreError, TypeError):
-    """A serializer was given what it cannot write."""
+    """A serializer received a value that it cannot write."""
 
 
 class InvalidTimestampError(StateStoreError, ValueError):
-    """A record cannot have this timestamp.
-
-    Parameters
-    ----------
-    timestamp : int
-        The timestamp.
-    """
+    """A record cannot have this timestamp."""
 
     def __init__(self, timestamp: int) -> None:
         super().__init__(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
         self.timestamp = timestamp
-
-    def __reduce__(self) -> tuple[type[InvalidTimestampError], tuple[int]]:
-        return type(self), (self.timestamp,)
 
 
 class TopologyError(StateStoreError, ValueError):
@@ -422,16 +372,14 @@ class ProcessorStateError(StateStoreError):
 
 
 class UnexpectedColumnFamilyError(ProcessorStateError):
-    """A database holds data of a store of another type: a newer one, as a rule.
+    """A database contains data of a store of another type, usually a newer one.
 
     Parameters
     ----------
     message : str
-        What is wrong.
-    store : str
-        Name of the store, or of the segment.
-    family : str
-        Name of the column family.
+        The error.
+    store, family : str
+        Names of the store (or segment) and of the column family.
     """
 
     def __init__(self, message: str, store: str, family: str) -> None:
@@ -439,40 +387,35 @@ class UnexpectedColumnFamilyError(ProcessorStateError):
         self.store = store
         self.family = family
 
-    def __reduce__(self) -> tuple[type[UnexpectedColumnFamilyError], tuple[str, str, str]]:
-        return type(self), (str(self), self.store, self.family)
-
 
 class StoreLockedError(ProcessorStateError):
     """The files of a store are in use by another process, or by another store of this one."""
 
 
 class StoreNotFoundError(ProcessorStateError):
-    """There is no store where one was to be read."""
+    """The store to read does not exist."""
 
 
 class DamagedRowError(StateStoreError):
-    """A row holds bytes that are not what the store's format says.
+    """A row contains bytes that are not valid in the store's format.
 
     Parameters
     ----------
     store : str
-        Name of the store.
+        Name of the store; also an attribute.
     key : bytes
-        Key of the row, as it is stored: that of a window or a session has its times at the end, as in a changelog.
+        Key of the row, as stored; also an attribute. Keys of windows and sessions end in their times, as in a changelog.
     error : HeaderError
-        What is wrong, and where in the value.
+        The error and its place in the value.
 
     Attributes
     ----------
-    store, key
-        As given.
     code : str
         One of :data:`letterhead.errors.CODES`.
     byte_offset : int or None
         Byte in the value, counted from 0.
     reason : str
-        What is wrong, without the place.
+        The error, without the place.
 
     Examples
     --------
@@ -490,45 +433,42 @@ class DamagedRowError(StateStoreError):
         self.code = error.code
         self.byte_offset = error.byte_offset
         self.reason = error.message
-        self._error = error
         self.__cause__ = error
-
-    def __reduce__(self) -> tuple[type[DamagedRowError], tuple[str, bytes, HeaderError]]:
-        return type(self), (self.store, self.key, self._error)
 
 
 def _shown(key: bytes) -> str:
-    # A key is shown because the row cannot be found without it; a long one by its first bytes only.
+    # The key is shown because the row cannot be found without it; of a long one only the first bytes.
     return key.hex() if len(key) <= 32 else f"{key[:32].hex()}… ({len(key)} bytes)"
 
 
 def of_parent(name: str) -> InvalidStateStoreError:
-    """Make the error for a store of a parent process."""
+    """Return the error for a store of a parent process."""
     return InvalidStateStoreError(
-        f"Store {name} was opened before this process was forked: open it in one that spawn or forkserver starts"
+        f"Store {name} was opened before this process was forked: open it in a process started by spawn or forkserver"
     )
 
 
 class StoreChoiceError(StateStoreError, ValueError):
-    """The options of a reader do not fit the stores in a directory, or leave open which are meant."""
+    """The options of a reader do not match the stores in a directory, or match several."""
 
 
 def replaced(error: _Error, message: str | None = None, **place: Any) -> _Error:
-    """Return a copy of an error with another message or place, as that of the whole instead of a part."""
+    """Return a copy of an error with another message or place, for example in the whole instead of a part."""
     what = error.message if message is None else message
     return type(error)(what, **{name: getattr(error, name) for name in _PLACE} | place)
 
 
 def unknown_name(what: str, wrong: object, names: Iterable[str]) -> ValueError:
     """Return the error for a misspelt name, with the nearest name and the list of all."""
-    import difflib  # only a mistake needs it, and an import of this package should be fast
+    import difflib  # only needed for errors, and this package should be fast to import
 
     names = list(names)
-    # Capitals are no distance: a name in them is meant as it is without.
+    # Case is ignored: a name in capitals is as near as without.
     plain = {name.lower(): name for name in names}
     near = difflib.get_close_matches(wrong.lower(), plain, n=1, cutoff=0.6) if isinstance(wrong, str) else []
     hint = f": did you mean '{plain[near[0]]}'?" if near else ""
-    return ValueError(f"unknown {what} {wrong!r}{hint} ({what}{'' if what.endswith('s') else 's'}: {', '.join(names)})")
+    plural = what if what.endswith("s") else f"{what}es" if what.endswith("x") else f"{what}s"
+    return ValueError(f"unknown {what} {wrong!r}{hint} ({plural}: {', '.join(names)})")
 
 
 def counted(count: int, what: str) -> str:
@@ -537,7 +477,7 @@ def counted(count: int, what: str) -> str:
 
 
 def check_name(what: str, given: object, names: Iterable[str]) -> None:
-    """Raise TypeError if a name is no string, ValueError if it is not in the list."""
+    """Raise TypeError if a name is not a str, ValueError if it is not in the list."""
     if not isinstance(given, str):
         raise TypeError(f"{what} must be str, not {type(given).__name__}")
     names = list(names)
@@ -548,18 +488,16 @@ def check_name(what: str, given: object, names: Iterable[str]) -> None:
 def _text(
     message: str, format: str | None, byte_offset: int | None, row: int | None, header: int | None, column: str | None
 ) -> str:
-    what = [] if format is None else [format]
-    if column is not None:
-        what.append(f"column {column}")
-    if header is not None:
-        what.append(f"header {header}")
-    what.append(message)
+    what = [f"{name} {place}" for name, place in (("column", column), ("header", header)) if place is not None]
     where = [f"{name} {place}" for name, place in (("byte", byte_offset), ("row", row)) if place is not None]
-    return ": ".join(what) + (f" ({', '.join(where)})" if where else "")
+    text = ": ".join([*([] if format is None else [format]), *what, message])
+    return text + (f" ({', '.join(where)})" if where else "")
 
 
 _PLACE = ("format", "code", "byte_offset", "row", "header", "key", "column")
 
 
-def _rebuild(cls: type[HeaderError], message: str, place: dict[str, Any]) -> HeaderError:
-    return cls(message, **place)
+def _rebuild(cls: type[LetterheadError], args: tuple[Any, ...], cause: LetterheadError | None) -> LetterheadError:
+    made = cls.__new__(cls, *args)
+    made.__cause__ = cause
+    return made

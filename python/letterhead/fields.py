@@ -1,6 +1,6 @@
-"""The output columns of ``select``: which header each holds, and what its values are read as.
+"""Output columns of ``select``: their headers and types.
 
-:func:`field` describes one; :func:`normalise` turns what a user passed as ``columns=`` into what the compiled core takes.
+:func:`field` describes a column; :func:`normalise` converts ``columns=`` to the arguments of the compiled core.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name
-from letterhead.headers import GivenKey
+from letterhead.headers import GivenKey, text_or_value
 from letterhead.types import ValueType, parse
 from letterhead.values import Value
 
@@ -25,18 +25,12 @@ ColumnSpec: TypeAlias = tuple[str, PlainKey, str, str, bool]
 
 
 class Field(NamedTuple):
-    """One output column; made by :func:`field`.
+    """One output column, returned by :func:`field`, which documents the attributes.
 
     Attributes
     ----------
-    type : str
-        What the value is read as.
-    key : str, int, bytes, Value or None
-        Key of the header; ``None`` for the name of the column.
-    repeat : {"last", "first", "all", "error"}
-        What to do with a key that occurs more than once.
-    required : bool
-        Whether a message without the header is an error.
+    type, key, repeat, required
+        Type, key, what to do with repeated keys, and whether the header is required.
     """
 
     type: str
@@ -49,24 +43,24 @@ Columns: TypeAlias = Mapping[str, ValueType | Field]
 
 
 def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "last", required: bool = False) -> Field:
-    """Describe an output column of ``select`` where a type alone does not say enough.
+    """Describe an output column of ``select`` that needs more than a type.
 
     Parameters
     ----------
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        ``name[:be|le|text|amqp]``, the name being one of ``string binary bool char int8 int16 int32 int64 int128 uint8
-        uint16 uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers are big-endian where no suffix is
-        given. ``amqp`` is an AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of any type but the integers
-        of 128 bits; it is the only suffix that ``string`` and ``binary`` take. ``array<type>`` lists every value of the
-        key, in order. Spark SQL's names (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``,
-        ``boolean``, ``timestamp`` and so on), ``LongType()`` and ``pa.int64()`` mean the same as ours.
+        ``name[:be|le|text|amqp]``, with a name of ``string binary bool char int8 int16 int32 int64 int128 uint8 uint16
+        uint32 uint64 uint128 float32 float64 uuid timestamp_ms``. Numbers without a suffix are big-endian. ``amqp`` is an
+        AMQP 1.0 primitive, as :func:`letterhead.arrow.amqp` reads it, of any type but the integers of 128 bits; it is the
+        only suffix for ``string`` and ``binary``. ``array<type>`` lists all values of the key, in order. Spark SQL names
+        (``bigint``, ``long``, ``int``, ``smallint``, ``tinyint``, ``double``, ``float``, ``boolean``, ``timestamp`` and so
+        on), ``LongType()`` and ``pa.int64()`` are accepted too.
     key : str, int, bytes or Value, optional
-        Key of the header; the name of the column by default. An int for formats with integer keys; a
-        :class:`~letterhead.Value` for Iggy's typed keys, where bytes stand for ``Binary(...)``.
+        Key of the header; by default the name of the column. An int for formats with integer keys; a
+        :class:`~letterhead.Value` for Iggy's typed keys, where bytes mean ``Binary(...)``.
     repeat : {"last", "first", "all", "error"}, default "last"
-        What to do with a key that occurs more than once; ``"all"`` is what ``array<type>`` means.
+        What to do with a key that occurs more than once; ``"all"`` is the same as ``array<type>``.
     required : bool, default False
-        Whether a message without the header is an error (``missing_key``). A null value is a header all the same.
+        Whether a message without the header is an error (``missing_key``). A header with a null value is present.
 
     Returns
     -------
@@ -76,7 +70,7 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
     Raises
     ------
     TypeError, ValueError
-        If an argument is not one of these.
+        If an argument is invalid.
 
     Examples
     --------
@@ -90,22 +84,22 @@ def field(type: ValueType, *, key: GivenKey | None = None, repeat: Repeat = "las
 
 
 def field_of(type: object, key: GivenKey | None, repeat: Repeat, required: bool, *, sql: bool = False) -> Field:
-    """Make a field; with ``sql``, an unknown type is explained in the names of Spark SQL."""
+    """Return a field; with ``sql``, the error for an unknown type lists the names of Spark SQL."""
     name, is_array = parse(type, sql)
-    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value | None):
-        raise TypeError(f"key must be str, int, bytes or a Value, not {key.__class__.__name__}")
+    if key is not None:
+        check_key("key", key)
     if isinstance(key, int) and not -(1 << 31) <= key < 1 << 31:
         raise ValueError(f"an integer key has 32 bits, and {key} does not fit them")
     check_name("repeat", repeat, REPEATS)
     if is_array and repeat not in ("last", "all"):
-        raise ValueError(f"type 'array<{name}>' lists every value: leave out repeat={repeat!r}, or ask for '{name}'")
+        raise ValueError(f"type 'array<{name}>' lists all values: leave out repeat={repeat!r}, or pass '{name}'")
     if not isinstance(required, bool):
         raise TypeError(f"required must be bool, not {required.__class__.__name__}")
     return Field(name, key, "all" if is_array else repeat, required)
 
 
 def normalise(columns: Columns, *, sql: bool = False) -> list[ColumnSpec]:
-    """Return the requested columns as the compiled core takes them; ``sql`` is as in :func:`type_name`."""
+    """Return columns as the compiled core takes them; ``sql`` is as in :func:`letterhead.types.type_name`."""
     if not isinstance(columns, Mapping):
         raise TypeError(f"columns must be a mapping of output column to type, not {columns.__class__.__name__}")
     if not columns:
@@ -126,7 +120,7 @@ def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
     if not isinstance(name, str):
         raise TypeError(f"the name of a column must be str, not {name.__class__.__name__}")
     try:
-        # A Field can be made without `field`, so it is checked here too.
+        # A Field may be constructed without `field`, so it is checked here too.
         given = wanted if isinstance(wanted, Field) else (wanted, None, "last", False)
         made = field_of(*given, sql=sql)
     except (TypeError, ValueError) as error:
@@ -134,15 +128,15 @@ def _spec(name: object, wanted: object, sql: bool) -> ColumnSpec:
     return name, plain_key(name if made.key is None else made.key), made.type, made.repeat, made.required
 
 
+def check_key(what: str, key: object) -> None:
+    """Raise TypeError if this cannot be the key of a header."""
+    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
+        raise TypeError(f"{what} must be str, int, bytes or a Value, not {key.__class__.__name__}")
+
+
 def plain_key(key: GivenKey) -> PlainKey:
     """Return a key as the compiled core takes it; a typed string that is UTF-8 is a str."""
     if isinstance(key, bytes):
         return "binary", key
-    if not isinstance(key, Value):
-        return key
-    if key.type == "string":
-        try:
-            return key.bits.decode()
-        except UnicodeDecodeError:
-            pass
-    return key.type, key.bits
+    plain = text_or_value(key) if isinstance(key, Value) else key
+    return (plain.type, plain.bits) if isinstance(plain, Value) else plain

@@ -1,6 +1,6 @@
-"""The headers of one message, as Python has them: a sequence that can also be asked by key.
+"""The headers of one message in Python: a sequence of headers with lookup by key.
 
-Keys repeat, order matters, and null is not empty: nothing here loses any of that.
+:class:`Headers` preserves repeated keys, order, and the difference between null and empty values.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Header(NamedTuple):
     Attributes
     ----------
     key : str, int or Value
-        The key: text, a number in formats with integer keys, a value in Iggy's where it is of another type than text.
+        The key: text; a number in formats with integer keys; a value for typed keys of Iggy that are not text.
     value : bytes, Value or None
-        The value; ``None`` is null, which is not the same as empty.
+        The value; ``None`` is null, which differs from empty.
     """
 
     key: HeaderKey
@@ -40,30 +40,31 @@ class Header(NamedTuple):
 
 
 class _Number(int):
-    """An integer key, told apart from a position."""
+    """An integer key, as opposed to a position."""
 
     __slots__ = ()
 
 
 class Headers(Sequence[Header]):
-    """The headers of a message, in order, repeats included.
+    """The headers of a message, in order, with repeated keys.
 
-    Positions give headers, keys give values; where a key stands more than once, asking by key takes the last. An
-    integer in brackets is a position: look integer keys up with :meth:`get` and :meth:`get_all`. Two
-    objects are equal when their headers are, in order, by key, type and bits.
+    A position in brackets returns a header, a key its value; for a repeated key the last one. An integer in brackets is a
+    position: use :meth:`get` and :meth:`get_all` for integer keys. Two objects are equal if their headers have the same
+    keys, types and bits in the same order.
 
     Parameters
     ----------
     headers : Headers, mapping, or iterable of (key, value), optional
         A key is a str; an int of 32 bits for formats with integer keys; or, for Iggy's typed keys, a
-        :class:`~letterhead.values.Value`, where bytes stand for ``Binary(...)``. A value is ``None``, bytes-like, a :class:`~letterhead.values.Value`, or a str, which becomes its UTF-8 bytes.
+        :class:`~letterhead.values.Value`, where bytes mean ``Binary(...)``. A value is ``None``, bytes-like, a
+        :class:`~letterhead.values.Value`, or a str, which is encoded as UTF-8.
 
     Raises
     ------
     TypeError
-        If a key or a value is none of these.
+        If a key or a value has another type.
     EncodeError
-        If a str has no UTF-8 form (``value_not_utf8``), or an integer key more than 32 bits (``out_of_range``).
+        If a str has no UTF-8 form (``value_not_utf8``), or an integer key does not fit 32 bits (``out_of_range``).
 
     Examples
     --------
@@ -78,8 +79,8 @@ class Headers(Sequence[Header]):
     """
 
     __slots__ = ("_items",)
-    # What was decoded stays in its bytes until it is asked for anything but a key. The list then takes their place for
-    # good, and is changed in place: it is the same for all threads.
+    # Decoded headers stay packed until an operation needs more than a key. The list then replaces them, and is changed in
+    # place, so that all threads see the same list.
     _items: list[Header] | Packed
 
     def __init__(
@@ -105,7 +106,7 @@ class Headers(Sequence[Header]):
         if isinstance(which, slice):
             return self._with(self._list()[which])
         if not hasattr(which, "__index__"):
-            raise TypeError(f"headers are asked by key or position, not by {type(which).__name__}")
+            raise TypeError(f"headers are indexed by key or position, not by {type(which).__name__}")
         return self._list()[which]
 
     def __len__(self) -> int:
@@ -137,19 +138,7 @@ class Headers(Sequence[Header]):
         return type(self), ([tuple(header) for header in self._list()],)
 
     def get(self, key: GivenKey, default: _Default | None = None) -> HeaderValue | _Default:
-        """Give the last value of a key, or a default where there is none.
-
-        Parameters
-        ----------
-        key : str, int, bytes or Value
-            The key.
-        default : object, optional
-            What to give when no header has the key.
-
-        Returns
-        -------
-        bytes, Value, None or default
-            The value.
+        """Return the last value of a key, or a default if no header has the key.
 
         Examples
         --------
@@ -161,24 +150,13 @@ class Headers(Sequence[Header]):
         if type(key) is str and type(items) is not list:
             found: HeaderValue | _Default = items.get(key, default)
             return found
-        wanted = _key(key)
-        for header in reversed(self._list()):
-            if header.key == wanted:
-                return header.value
-        return default
+        try:
+            return self._last(key)
+        except KeyError:
+            return default
 
     def get_all(self, key: GivenKey) -> list[HeaderValue]:
-        """Return all values of a key, in order.
-
-        Parameters
-        ----------
-        key : str, int, bytes or Value
-            The key.
-
-        Returns
-        -------
-        list of bytes, Value or None
-            The values; empty if no header has the key.
+        """Return all values of a key, in order; an empty list if no header has the key.
 
         Examples
         --------
@@ -194,12 +172,7 @@ class Headers(Sequence[Header]):
         return [header.value for header in self._list() if header.key == wanted]
 
     def keys(self) -> list[HeaderKey]:
-        """Give the distinct keys, in the order in which they first stand.
-
-        Returns
-        -------
-        list of str, int or Value
-            The keys.
+        """Return the distinct keys, in order of first occurrence.
 
         Examples
         --------
@@ -207,18 +180,13 @@ class Headers(Sequence[Header]):
         >>> lh.Headers([("route", b"a"), ("tenant", b"x"), ("route", b"b")]).keys()
         ['route', 'tenant']
         """
-        # An integer key in brackets would be a position; these are keys there too, which is what makes `dict(h)` right.
+        # An int in brackets is a position. These integers are looked up as keys, which `dict(h)` relies on.
         items: Any = self._items
         keys = dict.fromkeys([header.key for header in items] if type(items) is list else items.keys())
         return [_Number(key) if isinstance(key, int) else key for key in keys]
 
     def values(self) -> list[HeaderValue]:
         """Return the values of all headers, in order.
-
-        Returns
-        -------
-        list of bytes, Value or None
-            A new list, as long as the headers are.
 
         Examples
         --------
@@ -229,12 +197,7 @@ class Headers(Sequence[Header]):
         return [value for _, value in self.items()]
 
     def items(self) -> list[tuple[HeaderKey, HeaderValue]]:
-        """Return the keys and values of all headers, in order: the fastest way to read everything that was decoded.
-
-        Returns
-        -------
-        list of tuple of key and value
-            A new list.
+        """Return the keys and values of all headers in a new list, in order: the fastest way to read decoded headers.
 
         Examples
         --------
@@ -246,12 +209,7 @@ class Headers(Sequence[Header]):
         return [(key, value) for key, value in items] if type(items) is list else items.pairs()
 
     def unique(self) -> Self:
-        """Make a copy in which every key stands once, with its last value, where it first stood.
-
-        Returns
-        -------
-        Headers
-            The copy: what a library makes of these headers that keeps them in a map.
+        """Return a copy with every key once: its last value, at its first position, as in libraries that use a map.
 
         Examples
         --------
@@ -262,19 +220,7 @@ class Headers(Sequence[Header]):
         return self._with([Header(key, value) for key, value in dict(self._list()).items()])
 
     def add(self, key: GivenKey, value: GivenValue) -> Self:
-        """Add a header at the end; headers with the same key stay.
-
-        Parameters
-        ----------
-        key : str, int, bytes or Value
-            The key.
-        value : bytes-like, str, Value or None
-            The value.
-
-        Returns
-        -------
-        Headers
-            This object, so that calls can be chained.
+        """Append a header, keep others with the same key, and return this object.
 
         Examples
         --------
@@ -286,17 +232,7 @@ class Headers(Sequence[Header]):
         return self
 
     def remove(self, key: GivenKey) -> int:
-        """Remove every header with a key.
-
-        Parameters
-        ----------
-        key : str, int, bytes or Value
-            The key.
-
-        Returns
-        -------
-        int
-            How many there were.
+        """Remove all headers with a key, and return their number.
 
         Examples
         --------
@@ -311,29 +247,8 @@ class Headers(Sequence[Header]):
         items[:] = [header for header in items if header.key != unwanted]
         return before - len(items)
 
-    def to_list(self) -> list[Header]:
-        """Give the headers as a list.
-
-        Returns
-        -------
-        list of Header
-            A new list.
-
-        Examples
-        --------
-        >>> import letterhead as lh
-        >>> lh.Headers({"tenant": b"acme"}).to_list()
-        [Header(key='tenant', value=b'acme')]
-        """
-        return self._list().copy()
-
     def frozen(self) -> FrozenHeaders:
-        """Make a copy that is hashable and refuses change.
-
-        Returns
-        -------
-        FrozenHeaders
-            The copy; equal to this object as long as this one stays as it is.
+        """Return an immutable, hashable copy.
 
         Examples
         --------
@@ -370,7 +285,7 @@ class Headers(Sequence[Header]):
 
 
 class FrozenHeaders(Headers):
-    """Headers that are hashable and refuse change; ``Headers(frozen)`` makes a copy that can be changed.
+    """Immutable, hashable headers; ``Headers(frozen)`` makes a mutable copy.
 
     Examples
     --------
@@ -381,7 +296,7 @@ class FrozenHeaders(Headers):
     >>> h.add("retry", b"1")
     Traceback (most recent call last):
         ...
-    TypeError: these headers are frozen: Headers(...) of them makes a copy that can be changed
+    TypeError: these headers are frozen: change a copy, Headers(headers)
     """
 
     __slots__ = ()
@@ -390,15 +305,15 @@ class FrozenHeaders(Headers):
         return hash(tuple(self._list()))
 
     def add(self, key: GivenKey, value: GivenValue) -> NoReturn:
-        """Refuse."""
+        """Raise TypeError."""
         raise TypeError(_FROZEN)
 
     def remove(self, key: GivenKey) -> NoReturn:
-        """Refuse."""
+        """Raise TypeError."""
         raise TypeError(_FROZEN)
 
     def frozen(self) -> FrozenHeaders:
-        """Give this object."""
+        """Return this object."""
         return self
 
 
@@ -407,7 +322,7 @@ def pairs_of(headers: GivenHeaders) -> list[Header]:
     return (headers if isinstance(headers, Headers) else Headers(headers))._list()
 
 
-_FROZEN = "these headers are frozen: Headers(...) of them makes a copy that can be changed"
+_FROZEN = "these headers are frozen: change a copy, Headers(headers)"
 
 
 def _header(key: Any, value: Any) -> Header:
@@ -443,8 +358,8 @@ def _key(key: Any) -> HeaderKey:
     if isinstance(key, bytes | bytearray | memoryview):
         return Binary(key)
     if isinstance(key, Value):
-        # One spelling a key: what is text is a str, whether its format has other types of keys or not.
-        return key.value if isinstance(key, String) and _is_utf8(key.bits) else key
+        # Text keys are always str, whether or not their format has other types of keys.
+        return text_or_value(key)
     if isinstance(key, bool) or not isinstance(key, int):
         raise TypeError(f"the key of a header must be str, int, bytes or a Value, not {type(key).__name__}")
     if not -(1 << 31) <= key < 1 << 31:
@@ -452,12 +367,11 @@ def _key(key: Any) -> HeaderKey:
     return int(key)
 
 
-def _is_utf8(bits: bytes) -> bool:
+def text_or_value(key: Value) -> str | Value:
     try:
-        bits.decode()
+        return key.bits.decode() if isinstance(key, String) else key
     except UnicodeDecodeError:
-        return False
-    return True
+        return key
 
 
 def _shape(pair: object) -> str:

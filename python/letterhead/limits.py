@@ -1,7 +1,7 @@
-"""Limits on what is read, so that untrusted bytes cannot take any amount of memory.
+"""Limits on what is read, which bound the memory that untrusted bytes can take.
 
-A limit that a call does not set is that of the process: the default, or the value of one of these environment variables.
-They are read once, by the first call that reads.
+Limits that a call does not set use the process-wide defaults. Environment variables change these; the first call that
+reads a message reads them, once.
 
 ====================================  =====================  ==============
 variable                              limit                  default
@@ -25,11 +25,11 @@ HEADERS = 1_000_000
 DECOMPRESSED_BYTES = 64 << 20
 RECORDS = 10_000_000
 OUTPUT_BYTES = 1 << 30
-"""The defaults of a process whose environment sets no limit."""
+"""The default limits."""
 
 
-class _Given(NamedTuple):
-    """What a call is given; a dataclass would be a third of the time that the package takes to import."""
+class _Fields(NamedTuple):
+    """The fields of :class:`Limits`; a dataclass would take a third of the import time of the package."""
 
     message_bytes: int | None = None
     headers: int | None = None
@@ -38,22 +38,22 @@ class _Given(NamedTuple):
     output_bytes: int | None = None
 
 
-class Limits(_Given):
-    """The most that is read; ``None`` is the limit of the process.
+class Limits(_Fields):
+    """The most that is read; ``None`` is the process-wide limit.
 
-    A value or a message over a limit is an error like any other. Its code is ``limit_exceeded``, or
-    ``decompressed_too_large`` for compressed data. No memory is allocated for what is over a limit.
+    A value or a message over a limit is an error like any other, with the code ``limit_exceeded``, or
+    ``decompressed_too_large`` for compressed data. No memory is allocated for it.
 
     Attributes
     ----------
     message_bytes : int, optional
-        Bytes of one message, of one value that holds a batch or several, or of one value of a store.
+        Bytes of one message, of one value that contains one or several batches, or of one value of a store.
     headers : int, optional
         Headers of a message.
     decompressed_bytes : int, optional
-        Bytes that the records of one batch, or one compressed set, become.
+        Decompressed bytes of the records of one batch, or of one compressed message set.
     records : int, optional
-        Records of one value that holds many: a batch, or several batches one after another.
+        Records of one value that contains a batch, or several batches one after another.
     output_bytes : int, optional
         Bytes of keys, values and headers of all records of one value, after decompression.
 
@@ -77,7 +77,7 @@ class Limits(_Given):
         records: int | None = None,
         output_bytes: int | None = None,
     ) -> Limits:
-        """Check the limits."""
+        """Validate the limits."""
         made = super().__new__(cls, message_bytes, headers, decompressed_bytes, records, output_bytes)
         for name, given in made._asdict().items():
             if given is None:
@@ -85,24 +85,16 @@ class Limits(_Given):
             if isinstance(given, bool) or not isinstance(given, int):
                 raise TypeError(f"{name} must be int, not {type(given).__name__}")
             if not 0 <= given <= _MOST:
-                raise ValueError(f"{name} is {given}, and a limit is a number from 0 to {_MOST}")
+                raise ValueError(f"{name} must be between 0 and {_MOST}, not {given}")
         return made
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, int | None]]:
         return (), self._asdict()
 
     def filled(self) -> Limits:
-        """Return the limits that apply to a call with these limits.
+        """Return these limits with each ``None`` replaced by the process-wide limit.
 
-        Returns
-        -------
-        Limits
-            The same, with the limit of this process in the place of each ``None``.
-
-        Raises
-        ------
-        ValueError
-            If an environment variable is not a whole number.
+        It raises ValueError if an environment variable is not an integer.
 
         Examples
         --------
@@ -119,5 +111,5 @@ _MOST = (1 << 63) - 1
 
 
 def how_to_raise(limit: str) -> str:
-    """Say what to do about a limit that is too low."""
+    """Return how to raise a limit, for error messages."""
     return f"raise {limit} in limits= or LETTERHEAD_MAX_{limit.upper()}"

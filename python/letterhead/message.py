@@ -16,13 +16,13 @@ Data: TypeAlias = bytes | bytearray | memoryview
 class Message:
     """The fields of one message, by name.
 
-    Which fields there are is the format's business: ``streams`` has ``headers`` and ``payload``,
-    ``streams-timestamped`` has ``timestamp`` between them. A field that is not given is null when it is written.
+    The format determines the fields: ``streams`` has ``headers`` and ``payload``, ``streams-timestamped`` has
+    ``timestamp`` between them. Missing fields are written as null.
 
     Parameters
     ----------
     **fields : object
-        The fields. ``headers`` takes what :class:`~letterhead.headers.Headers` takes.
+        The fields. ``headers`` accepts what :class:`~letterhead.headers.Headers` accepts.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class Message:
     Examples
     --------
     >>> import letterhead as lh
-    >>> e = lh.Message(headers={"tenant": b"acme"}, timestamp=1767225600000, payload=b"42")
-    >>> e
+    >>> message = lh.Message(headers={"tenant": b"acme"}, timestamp=1767225600000, payload=b"42")
+    >>> message
     Message(headers=Headers([('tenant', b'acme')]), timestamp=1767225600000, payload=b'42')
-    >>> e.headers["tenant"], e._fields
+    >>> message.headers["tenant"], message._fields
     (b'acme', ('headers', 'timestamp', 'payload'))
-    >>> e._replace(payload=b"43") == e
+    >>> message._replace(payload=b"43") == message
     False
     """
 
@@ -52,11 +52,11 @@ class Message:
         return tuple(self.__dict__)
 
     def _asdict(self) -> dict[str, Any]:
-        """Give the fields as a new dict."""
+        """Return the fields as a new dict."""
         return dict(self.__dict__)
 
     def _replace(self, **fields: Any) -> Message:
-        """Give a copy with other values for some fields."""
+        """Return a copy with other values for some fields."""
         for name in fields:
             if name not in self.__dict__:
                 raise unknown_name("field", name, self.__dict__)
@@ -70,8 +70,8 @@ class Message:
         self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        # Only asked for what is not there: a field misspelt would otherwise be set, and never written. To a type checker
-        # this is how fields are read, which depend on the format.
+        # Called for missing fields only, also by `__setattr__`: a misspelt field would be set and never written. It also
+        # tells type checkers that there are fields, which depend on the format.
         if name.startswith("__"):
             raise AttributeError(name)
         raise AttributeError(str(unknown_name("field", name, self.__dict__)))
@@ -83,13 +83,6 @@ class Message:
 
     def __repr__(self) -> str:
         return f"Message({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self._asdict(),)
-
-
-def _rebuild(fields: dict[str, Any]) -> Message:
-    return Message(**fields)
 
 
 def bytes_of(data: object, name: str = "data") -> bytes:
@@ -108,8 +101,8 @@ def fields_of(given: object, format: str, types: dict[str, str]) -> dict[str, An
     elif isinstance(given, Mapping) and not isinstance(given, Headers):
         fields = dict(given)
     else:
-        takes = "is a message format and takes a Message or a mapping of its fields"
-        raise TypeError(f"{format} {takes}, not {type(given).__name__}")
+        expected = "is a message format and takes a Message or a mapping of its fields"
+        raise TypeError(f"{format} {expected}, not {type(given).__name__}")
     for name in fields:
         if name not in types:
             raise unknown_name(f"{format} field", name, types)
@@ -127,15 +120,13 @@ def _field(name: str, value: Any, of: str, format: str) -> Any:
         return pairs_of(value)
     if of == "binary":
         return bytes_of(value, name)
-    wanted = {"bool": bool, "string": str}.get(of)
-    if wanted is not None:
-        if not isinstance(value, wanted):
-            raise TypeError(f"{name} must be {wanted.__name__}, not {type(value).__name__}")
+    expected: type[Any] = {"bool": bool, "string": str}.get(of, int)
+    if not isinstance(value, expected) or (isinstance(value, bool) and expected is int):
+        raise TypeError(f"{name} must be {expected.__name__}, not {type(value).__name__}")
+    if expected is not int:
         return value
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be int, not {type(value).__name__}")
     low, high = _RANGES[of]
     if not low <= value < high:
-        shown = "uint64" if low == 0 else of
-        raise EncodeError(f"{name} does not fit {shown}", format=format, code="out_of_range")
+        type_name = "uint64" if low == 0 else of
+        raise EncodeError(f"{name} does not fit {type_name}", format=format, code="out_of_range")
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from letterhead.errors import DecodeError, Fault, check_name
 from letterhead.fields import Columns, PlainKey, normalise
@@ -18,47 +18,61 @@ from letterhead.values import of_message
 __all__ = ["batch", "convert", "decode", "encode", "inspect", "messages", "select", "validate"]
 
 
+class ReadOptions(TypedDict, total=False):
+    """Options of functions that read a message; :func:`decode` documents them."""
+
+    lenient: bool
+    strict_types: bool
+    limits: Limits | None
+
+
+class WriteOptions(TypedDict, total=False):
+    """Options of functions that write a message, but ``on_loss``; :func:`encode` documents them."""
+
+    types: Types | None
+    null_headers: Literal["empty", "raise"]
+    canonical: bool
+
+
+class ConvertOptions(ReadOptions, WriteOptions, total=False):
+    """Options of :func:`convert`, but ``on_loss``."""
+
+
 @overload
-def decode(
-    data: Data, format: BlockName, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> Headers: ...
+def decode(data: Data, format: BlockName, **options: Unpack[ReadOptions]) -> Headers: ...
 @overload
-def decode(
-    data: Data, format: MessageName, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> Message: ...
+def decode(data: Data, format: MessageName, **options: Unpack[ReadOptions]) -> Message: ...
 @overload
-def decode(
-    data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
-) -> Headers | Message: ...
+def decode(data: Data, format: str, **options: Unpack[ReadOptions]) -> Headers | Message: ...
 def decode(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Headers | Message:
-    """Read one message.
+    """Decode one message.
 
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or a message format.
+        The message.
     format : str
-        Name of the format.
+        Name of a headers format or a message format.
     lenient : bool, default False
         Read what Kafka's Java deserializers read, even where that loses data.
     strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
+        Reject type codes without a name where the format allows them.
     limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        The most to read. Unset limits use the process-wide defaults, see :class:`letterhead.Limits`.
 
     Returns
     -------
     Headers or Message
-        Headers if the format is a block, a message with the format's fields otherwise.
+        Headers for a headers format, else a message with the fields of the format.
 
     Raises
     ------
     DecodeError
-        If the bytes are not what the format says.
+        If the bytes are not a message in this format.
     ValueError
-        If there is no such format.
+        If the format is unknown.
 
     Examples
     --------
@@ -81,32 +95,30 @@ def decode(
 def messages(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> Iterator[Message]:
-    """Read the messages of a batch, one by one.
+    """Read the messages of a batch one by one.
 
     Parameters
     ----------
     data : bytes-like
-        The bytes of a batch.
+        The batch.
     format : str
-        Name of the format.
+        Name of a batch format.
     lenient : bool, default False
-        Let a message go that is cut off at the end, as in what a fetch gives.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Ignore a truncated message at the end, as brokers return in a fetch.
+    strict_types, limits
+        As in :func:`decode`.
 
     Yields
     ------
     Message
-        The messages, with the format's fields. Compressed sets are expanded.
+        The messages, with the fields of the format. Compressed sets are expanded.
 
     Raises
     ------
     DecodeError
-        If a message is not what the format says, after the messages before it.
+        If a message is invalid, after the messages before it.
     ValueError
-        If there is no such format, or it is of one message.
+        If the format is unknown, or is not a batch format.
 
     Examples
     --------
@@ -136,7 +148,7 @@ def batch(
     Parameters
     ----------
     messages : iterable of Message or mapping
-        The messages, with the format's fields. Offsets must increase: a message without one gets the offset after the
+        The messages, with the fields of the format. Offsets must increase: a message without one gets the offset after the
         previous message, the first gets 0. A null timestamp is written as -1. In ``record-batch`` the timestamp type,
         the producer, ``transactional`` and ``control`` belong to the batch, so all messages must agree on them, and
         sequences follow the first one's. In a compressed set of ``kip82-messages*`` all messages must have the same
@@ -144,30 +156,26 @@ def batch(
     format : {"record-batch", "kip82-messages", "kip82-messages-int", "kip82-messages-wrapper"}, default "record-batch"
         Name of the format. Other batch formats cannot be written.
     codec : {"none", "gzip", "snappy", "lz4", "zstd"}, default "none"
-        How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message holds them all, and
-        carries the offset of the last one.
-    on_loss : {"raise", "drop"}, default "raise"
-        What to do with a header that the format cannot carry: refuse the batch, or write what is nearest.
-    types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How a typed value is written, or which type an untyped one gets, as in :func:`encode`.
-    null_headers : {"empty", "raise"}, default "empty"
-        Whether headers that are null are written as none or refused.
+        How the messages are compressed. ``kip82-messages*`` have no zstd; one compressed message contains them all, and
+        has the offset of the last one.
+    on_loss, types, null_headers
+        As in :func:`encode`.
 
     Returns
     -------
     bytes
-        A batch as a log segment holds it, with its checksum: for ``record-batch`` one of message format 2, for
-        ``kip82-messages*`` the messages one after another, or the compressed message that holds them.
+        A batch with its checksum, as a log segment stores it. For ``record-batch`` a batch of message format 2, for
+        ``kip82-messages*`` the messages one after another, or the compressed message that contains them.
 
     Raises
     ------
     EncodeError
-        If a message cannot be written; the error names its place as the row. In ``record-batch`` offsets must stay
-        within 31 bits of the first.
+        If a message cannot be written; ``row`` of the error is its index. In ``record-batch`` offsets must stay within
+        31 bits of the first.
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     ValueError
-        If there is no message, or the format or the codec cannot be written.
+        If there are no messages, or the format or the codec cannot be written.
 
     Examples
     --------
@@ -175,15 +183,13 @@ def batch(
     >>> data = lh.batch([{"offset": 7, "value": b"v", "headers": {"tenant": b"acme"}}], codec="lz4")
     >>> [(message.offset, message.headers["tenant"]) for message in lh.messages(data, "record-batch")]
     [(7, b'acme')]
-    >>> data = lh.batch([{"offset": 7, "value": b"v"}, {"value": b"w"}], "kip82-messages", codec="gzip")
-    >>> [(message.offset, message.value) for message in lh.messages(data, "kip82-messages")]
-    [(7, b'v'), (8, b'w')]
     """
     check_name("on_loss", on_loss, ("raise", "drop"))
     native = _native()
     row = _format(native, format)
     if row["is_"] != "batch":
-        raise ValueError(f"{format} is no batch but {_A[row['is_']]}: write it with encode")
+        what = "headers format" if row["is_"] == "block" else "message format"
+        raise ValueError(f"{format} is not a batch format but a {what}: write it with encode")
     field_types = dict(row["fields"])
     if not isinstance(messages, Iterable):
         raise TypeError(f"messages must be an iterable of messages, not {type(messages).__name__}")
@@ -194,9 +200,6 @@ def batch(
     return written
 
 
-_A = {"block": "a block", "message": "a message format"}
-
-
 @overload
 def convert(
     data: Data,
@@ -204,12 +207,7 @@ def convert(
     *,
     target: BlockName,
     on_loss: Literal["raise", "drop"] = "raise",
-    types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
-    canonical: bool = False,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
+    **options: Unpack[ConvertOptions],
 ) -> bytes: ...
 @overload
 def convert(
@@ -218,26 +216,11 @@ def convert(
     *,
     target: str,
     on_loss: Literal["raise", "drop"] = "raise",
-    types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
-    canonical: bool = False,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
+    **options: Unpack[ConvertOptions],
 ) -> bytes | None: ...
 @overload
 def convert(
-    data: Data,
-    format: str,
-    *,
-    target: str,
-    on_loss: Literal["report"],
-    types: Types | None = None,
-    null_headers: Literal["empty", "raise"] = "empty",
-    canonical: bool = False,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
+    data: Data, format: str, *, target: str, on_loss: Literal["report"], **options: Unpack[ConvertOptions]
 ) -> Converted: ...
 def convert(
     data: Data,
@@ -252,54 +235,45 @@ def convert(
     strict_types: bool = False,
     limits: Limits | None = None,
 ) -> bytes | Converted | None:
-    """Turn one message of a format into the bytes of another.
+    """Convert one message from one format to another.
 
-    Headers are carried by value: a typed number is written in the target's byte order, under the target's code for its
-    type. Fields find their counterparts by what they mean; one that the source format does not have is written as the
-    target's own none. What the target cannot carry is a loss.
+    A typed number is written in the target's byte order, with the target's code for its type. Fields are matched by
+    meaning; a field that the source format does not have is written as the target's null. What the target cannot carry
+    is a loss.
 
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or a message format.
-    format : str
-        Name of their format.
-    target : str
-        Name of the format to write.
+        The message.
+    format, target : str
+        Names of the formats to read and to write, each a headers format or a message format.
     on_loss : {"raise", "drop", "report"}, default "raise"
-        What to do with what the target cannot carry: refuse it; write what is nearest or leave it out; or do that and
-        say so.
+        What to do with losses: raise; write the nearest value, or leave it out; or do the latter and return the losses.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        For a target without types: how a typed value is written, big-endian, little-endian, or spelt out. For one with
-        types: what values without a type are, ``"binary"`` or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
-        list where a key stands more than once. ``losses.types`` of a conversion can be handed back here.
-    null_headers : {"empty", "raise"}, default "empty"
-        Whether headers that are null are written as none or refused.
-    canonical : bool, default False
-        For ``iggy``: sort the headers as Iggy's own map does.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the source format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        For a target without types, how a typed value is written: big-endian, little-endian, or as text. For a target
+        with types, the types of untyped values: ``"binary"``, or by key, ``{"retry": "int32", "at": "int64:le"}``, with a
+        list for a key that occurs more than once. ``losses.types`` of a conversion can be passed to convert back.
+    null_headers, canonical
+        As in :func:`encode`.
+    lenient, strict_types, limits
+        As in :func:`decode`.
 
     Returns
     -------
     bytes, None or Converted
-        The message; ``None`` where the target says so by having no bytes at all. With ``on_loss="report"`` a
+        The message; ``None`` for a message that the target writes as null. With ``on_loss="report"`` a
         ``Converted(data, losses)``.
 
     Raises
     ------
     DecodeError
-        If the bytes are not what their format says.
+        If the bytes are not a message in their format.
     EncodeError
-        If the target cannot write them at all.
+        If the target cannot write the message at all.
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     ValueError
-        If a name is misspelt, or ``types`` makes no sense for the target.
+        If a name is unknown, or ``types`` does not apply to the target.
 
     Examples
     --------
@@ -335,20 +309,16 @@ def encode(
     headers: GivenHeaders | None,
     format: BlockName,
     *,
-    types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
-    null_headers: Literal["empty", "raise"] = "empty",
-    canonical: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> bytes: ...
 @overload
 def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
     format: str,
     *,
-    types: Types | None = None,
     on_loss: Literal["raise", "drop"] = "raise",
-    null_headers: Literal["empty", "raise"] = "empty",
-    canonical: bool = False,
+    **options: Unpack[WriteOptions],
 ) -> bytes | None: ...
 def encode(
     headers: GivenHeaders | Message | Mapping[str, Any] | None,
@@ -359,38 +329,38 @@ def encode(
     null_headers: Literal["empty", "raise"] = "empty",
     canonical: bool = False,
 ) -> bytes | None:
-    """Write one message.
+    """Encode one message.
 
     Parameters
     ----------
     headers : Headers, iterable of (key, value), mapping, Message or None
-        Headers for a block, where ``None`` is a message without any; a :class:`~letterhead.Message`, or a mapping
-        of its fields, for a message format.
+        For a headers format the headers; ``None`` is no headers. For a message format a :class:`~letterhead.Message`,
+        or a mapping of its fields.
     format : str
-        Name of the format.
+        Name of a headers format or a message format.
     types : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        How a typed value is written where the format has no types: big-endian, little-endian, or spelt out. Where it
-        has types: what values without one are, as in :func:`convert`.
+        For a format without types, how a typed value is written: big-endian, little-endian, or as text. For a format with
+        types, the types of untyped values, as in :func:`convert`.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with what the format cannot carry: refuse it, or write what is nearest or leave it out.
+        What to do with what the format cannot carry: raise; or write the nearest value, or leave it out.
     null_headers : {"empty", "raise"}, default "empty"
-        Whether headers that are null are written as none or refused.
+        Whether null headers are written as no headers or raise.
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
 
     Returns
     -------
     bytes or None
-        The message; ``None`` where the format says so by having no bytes at all, as a tombstone in ``streams``.
+        The message; ``None`` for a message that the format writes as null, as a tombstone in ``streams``.
 
     Raises
     ------
     EncodeError
-        If the headers cannot be written.
+        If the message cannot be written.
     ConversionError
         If something would be lost and ``on_loss="raise"``.
     ValueError
-        If there is no such format.
+        If the format is unknown.
 
     Examples
     --------
@@ -403,22 +373,22 @@ def encode(
     '000000019b76daa8003432'
     """
     if on_loss != "raise":
-        # The native module also knows "report", which needs a second column to report in.
+        # The core also knows "report", which needs a second column.
         check_name("on_loss", on_loss, ("raise", "drop"))
     native = _loaded or _native()
     is_ = _format(native, format)["is_"]
     given: Any
     if is_ == "block":
         if type(headers) is dict:
-            given = headers  # the core reads it as it is
+            given = headers  # read by the core without a copy
         elif isinstance(headers, Message):
-            raise TypeError(f"{format} is a block and takes headers, not a Message")
+            raise TypeError(f"{format} is a headers format and takes headers, not a Message")
         else:
             given = None if headers is None else pairs_of(headers)
     elif is_ == "message":
         given = fields_of(headers, format, dict(_format(native, format)["fields"]))
     else:
-        raise ValueError(f"{format} is a batch: its messages are written one by one")
+        raise ValueError(f"{format} is a batch: encode its messages one by one")
     written: bytes | None = native.encode(
         given, format, on_loss, None if types is None else plain_types(types), null_headers, canonical
     )
@@ -439,30 +409,26 @@ def select(
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or a message format.
+        The message.
     format : str
-        Name of the format.
-    columns : mapping of str to str or Field
-        Output name to a type, or to what :func:`~letterhead.field` or :func:`~letterhead.All` gave.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Name of a headers format or a message format.
+    columns : mapping of str to type or Field
+        Output name to a type, or to a :func:`~letterhead.field`.
+    lenient, strict_types, limits
+        As in :func:`decode`.
 
     Returns
     -------
     dict of str to object
-        A value for each name: ``None`` where there is no such header or its value is null. ``uuid`` is text and
+        A value for each name: ``None`` if the header is absent or its value is null. ``uuid`` is text and
         ``timestamp_ms`` a number of milliseconds since 1970.
 
     Raises
     ------
     DecodeError
-        If the bytes are not what the format says, or a value not what its type says.
+        If the bytes are not a message in this format, or a value is not of its type.
     ValueError
-        If a format or a type is misspelt.
+        If a format or a type is unknown.
 
     Examples
     --------
@@ -481,30 +447,26 @@ def select(
 def validate(
     data: Data, format: str, *, lenient: bool = False, strict_types: bool = False, limits: Limits | None = None
 ) -> list[DecodeError]:
-    """Find everything that is wrong with one message.
+    """List all errors of one message.
 
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or a message format.
+        The message.
     format : str
-        Name of the format.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Name of a headers format or a message format.
+    lenient, strict_types, limits
+        As in :func:`decode`.
 
     Returns
     -------
     list of DecodeError
-        The errors, not raised, in the order in which they were met; empty if the message is whole.
+        The errors, not raised, in the order in which they occur; empty for a valid message.
 
     Raises
     ------
     ValueError
-        If there is no such format.
+        If the format is unknown.
 
     Examples
     --------
@@ -515,8 +477,8 @@ def validate(
     [('count_too_large', 0)]
     """
     return [
-        Fault(*fault).as_error(DecodeError, format)
-        for fault in _native().validate(
+        Fault(*error).as_error(DecodeError, format)
+        for error in _native().validate(
             bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits
         )
     ]
@@ -530,26 +492,22 @@ def inspect(
     Parameters
     ----------
     data : bytes-like
-        The bytes of a block or a message format, good or bad.
+        The message, valid or not.
     format : str
-        Name of the format.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Name of a headers format or a message format.
+    lenient, strict_types, limits
+        As in :func:`decode`.
 
     Returns
     -------
     dict
-        ``labels``, a list of :class:`Label` in which every byte is exactly once, and ``faults``, a list of
+        ``labels``, a list of :class:`Label` that cover every byte exactly once, and ``faults``, a list of
         :class:`~letterhead.errors.Fault`.
 
     Raises
     ------
     ValueError
-        If there is no such format.
+        If the format is unknown.
 
     Examples
     --------
@@ -562,7 +520,7 @@ def inspect(
     seen = _native().inspect(bytes_of(data), format, lenient=lenient, strict_types=strict_types, limits=limits)
     return {
         "labels": [Label(*label) for label in seen["labels"]],
-        "faults": [Fault(*fault) for fault in seen["faults"]],
+        "faults": [Fault(*error) for error in seen["faults"]],
     }
 
 
@@ -570,7 +528,7 @@ _loaded: ModuleType | None = None
 
 
 def _native() -> ModuleType:
-    # Loaded by the first verb: the types of this package work, and are tested, without it.
+    # Loaded by the first operation: the types of this package work, and are tested, without it.
     global _loaded
     from letterhead import _native
 
@@ -598,14 +556,10 @@ def _each(read: list[dict[str, Any]], error: Exception | None) -> Iterator[Messa
 
 
 def _types(backs: list[tuple[PlainKey, str, bool]]) -> dict[HeaderKey, str | list[str]]:
-    """Give, for every key of which some value lost its type, the types of all its values."""
+    """Return the types of all values of every key of which some value lost its type."""
     lost = {key for key, _, was_lost in backs if was_lost}
     types: dict[HeaderKey, list[str]] = {}
     for key, type, _ in backs:
         if key in lost:
-            types.setdefault(_key(key), []).append(type)
+            types.setdefault(of_message(*key) if isinstance(key, tuple) else key, []).append(type)
     return {key: each if len(set(each)) > 1 else each[0] for key, each in types.items()}
-
-
-def _key(key: PlainKey) -> HeaderKey:
-    return of_message(*key) if isinstance(key, tuple) else key

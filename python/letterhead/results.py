@@ -1,4 +1,4 @@
-"""Results of operations: inspections, and what conversions could not carry."""
+"""Results of operations: inspections, conversions and their losses."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from letterhead.errors import Fault
-from letterhead.fields import PlainKey, plain_key
+from letterhead.fields import PlainKey, check_key, plain_key
 from letterhead.headers import GivenKey, HeaderKey
 from letterhead.types import ValueType, type_name
-from letterhead.values import Value
 
 __all__ = ["Converted", "Inspection", "Label", "Loss", "Losses", "Types", "plain_types"]
 
@@ -31,7 +30,7 @@ class Loss(NamedTuple):
     key : str or None
         Key of that header, as text.
     type : str or None
-        What gives the value its type again, for ``types=``.
+        The type that restores the value, for ``types=``.
     written : str or None
         What was written instead; ``None`` if the header or field was left out.
     """
@@ -50,8 +49,8 @@ class Losses(tuple[Loss, ...]):
     Attributes
     ----------
     types : dict
-        The types that were lost, by key: handed back as ``types=``, they make the way back equal. A list where a key
-        stands more than once with types that differ.
+        The lost types by key. Passed as ``types=``, they convert back without a difference. A list for a repeated key
+        whose values have different types.
 
     Examples
     --------
@@ -67,24 +66,21 @@ class Losses(tuple[Loss, ...]):
     types: dict[HeaderKey, str | list[str]]
 
     def __new__(cls, losses: Iterable[Loss] = (), types: Mapping[HeaderKey, str | list[str]] | None = None) -> Losses:
-        """Make one of losses, and of what gives their values their types again."""
+        """Create the losses of a message, with the types to convert back."""
         made = super().__new__(cls, losses)
         made.types = dict(types or {})
         return made
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (tuple(self), self.types)
-
 
 class Converted(NamedTuple):
-    """A converted message and what was lost on the way.
+    """A converted message and its losses.
 
     Attributes
     ----------
     data : bytes or None
-        The message; ``None`` where the target says so by having no bytes at all.
+        The message; ``None`` for a message that the target writes as null.
     losses : Losses
-        Empty if all was carried.
+        What the target could not carry; empty if nothing was lost.
     """
 
     data: bytes | None
@@ -97,11 +93,11 @@ class Label(NamedTuple):
     Attributes
     ----------
     start, end : int
-        The bytes, from the first to the one after the last.
+        First byte, and the byte after the last.
     field : str
         Name of the field.
     header : int or None
-        The header they belong to, counted from 0.
+        Header in the message, counted from 0.
     text : str
         Their value, as text.
     """
@@ -114,7 +110,7 @@ class Label(NamedTuple):
 
 
 class Inspection(TypedDict):
-    """The result of :func:`letterhead.inspect`: every byte in exactly one label, and all errors."""
+    """The result of :func:`letterhead.inspect`: labels that cover every byte exactly once, and all errors."""
 
     labels: list[Label]
     faults: list[Fault]
@@ -126,13 +122,9 @@ def plain_types(types: Types | None, *, sql: bool = False) -> str | list[tuple[P
         return types
     if not isinstance(types, Mapping):
         raise TypeError(f"types must be a word or a mapping of key to type, not {type(types).__name__}")
-    return [(_plain(key), _times(key, times, sql)) for key, times in types.items()]
-
-
-def _plain(key: GivenKey) -> PlainKey:
-    if isinstance(key, bool) or not isinstance(key, str | int | bytes | Value):
-        raise TypeError(f"a key of types must be str, int, bytes or a Value, not {type(key).__name__}")
-    return plain_key(key)
+    for key in types:
+        check_key("a key of types", key)
+    return [(plain_key(key), _times(key, times, sql)) for key, times in types.items()]
 
 
 def _times(key: GivenKey, times: Any, sql: bool) -> str | list[str]:
@@ -143,5 +135,5 @@ def _times(key: GivenKey, times: Any, sql: bool) -> str | list[str]:
 
 
 def _name(type: Any, sql: bool) -> str:
-    # A code without a name is a type of Iggy's values only, and checked by the core.
+    # Only Iggy's values have types without a name; the core checks them.
     return type if isinstance(type, str) and type.startswith("type-") else type_name(type, sql=sql)

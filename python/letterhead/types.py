@@ -1,13 +1,12 @@
-"""Names of formats as types, and the types of header values as users name them.
+"""Names of formats as literal types, and names of the types of header values.
 
-:func:`type_name` turns whatever names a value type (our names, Spark SQL's, ``pyspark.sql.types`` and ``pyarrow`` objects)
-into the name that the compiled core takes.
+:func:`type_name` returns the canonical name of a value type, which may be given by that name, by its name in Spark SQL, or
+as an object of ``pyspark.sql.types`` or ``pyarrow``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -26,8 +25,8 @@ __all__ = [
     "type_name",
 ]
 
-# Names of formats as types, so that a type checker derives the result from the name. A name that is not known before the
-# program runs is a `str`. A test compares them with the table of formats.
+# A type checker derives the type of a result from the name of the format, unless that is only known at run time. A test
+# compares these names with the table of formats.
 BlockName: TypeAlias = Literal["kafka", "kip82-typed", "kip82-int", "iggy", "iggy-2023", "iggy-auto"]
 MessageName: TypeAlias = Literal[
     "streams",
@@ -66,10 +65,10 @@ SELECT_TYPES: tuple[str, ...] = (
 """The types a value can be read as."""
 
 ORDERS: tuple[str, ...] = ("be", "le", "text")
-"""What may follow a type after a colon: big-endian, little-endian, spelt out."""
+"""Suffixes of a type after a colon: big-endian, little-endian, text."""
 
 SUFFIXES: tuple[str, ...] = (*ORDERS, "amqp")
-"""The same, and an AMQP primitive, which says how it is written."""
+"""These suffixes, and that of AMQP primitives, which contain their own type and size."""
 
 _SPARK_NAMES = {
     "string": "string",
@@ -84,7 +83,7 @@ _SPARK_NAMES = {
     "timestamp": "timestamp_ms",
 }
 
-_SPARK_SYNONYMS = {"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "real": "float32"}
+_SQL_NAMES = _SPARK_NAMES | {"byte": "int8", "short": "int16", "integer": "int32", "long": "int64", "real": "float32"}
 
 _ARROW_NAMES = {
     "large_string": "string",
@@ -93,7 +92,15 @@ _ARROW_NAMES = {
     "binary_view": "binary",
     "timestamp[ms, tz=UTC]": "timestamp_ms",
 }
-"""What ``str`` of a ``pyarrow`` type is, where it is neither our name nor Spark's."""
+"""``str`` of ``pyarrow`` types that differ from our names and Spark's."""
+
+_FOREIGN_NAMES = {
+    **dict.fromkeys(("bytes", "bytea", "blob", "varbinary"), "binary"),
+    **dict.fromkeys(("str", "text", "varchar", "character"), "string"),
+    **dict.fromkeys(("uint", "ulong", "ubigint"), "uint64"),
+    "hugeint": "int128",
+}
+"""Names in other systems that are not accepted, and the type to suggest for each."""
 
 _ARRAY = re.compile(r"array<(.*)>", re.IGNORECASE | re.DOTALL)
 
@@ -105,7 +112,12 @@ _WITHOUT_ORDER = ("string", "binary")
 
 _WITHOUT_AMQP = ("int128", "uint128")
 
-_Class = type  # parameters here are called `type`
+_NOT_IN_ARROW = ("char", "int128", "uint128", "uuid", "timestamp_ms")
+
+_NEVER_SUGGESTED = ("byte", "char")  # "byt" may mean bytes, and "charr" a text
+
+_Class = type  # parameters in this module are called `type`
+_Dialect: TypeAlias = Literal["ours", "sql", "arrow"]
 
 
 class SparkType(Protocol):
@@ -113,6 +125,7 @@ class SparkType(Protocol):
 
     def simpleString(self) -> str:
         """Return the type's name in Spark SQL."""
+        ...
 
 
 class ArrowType(Protocol):
@@ -121,6 +134,7 @@ class ArrowType(Protocol):
     @property
     def num_fields(self) -> int:
         """The number of child fields."""
+        ...
 
     def to_pandas_dtype(self) -> Any:
         """Return the type's counterpart in NumPy."""
@@ -130,14 +144,14 @@ ValueType: TypeAlias = str | SparkType | ArrowType
 
 
 def type_name(type: ValueType, *, sql: bool = False) -> str:
-    """Return the name that the compiled core has for the type of one value.
+    """Return the canonical name of the type of one value.
 
     Parameters
     ----------
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        What names the type, with a suffix such as ``:le`` if it is a str.
+        The type; a str may have a suffix such as ``:le``.
     sql : bool, default False
-        Whether the error for an unknown type lists the names of Spark SQL, whatever the type looks like.
+        Whether the error for an unknown type always lists the names of Spark SQL.
 
     Returns
     -------
@@ -147,7 +161,7 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
     Raises
     ------
     TypeError, ValueError
-        If it names no type, or an array.
+        If the type is unknown or an array.
 
     Examples
     --------
@@ -157,33 +171,36 @@ def type_name(type: ValueType, *, sql: bool = False) -> str:
     """
     name, is_array = parse(type, sql)
     if is_array:
-        raise ValueError(f"type 'array<{name}>' is a list, and one value is meant: pass '{name}'")
+        raise ValueError(f"type 'array<{name}>' is a list where one value is expected: pass '{name}'")
     return name
 
 
 def parse(type: object, sql: bool) -> tuple[str, bool]:
-    """Return our name of a type, and whether an array of it is meant."""
+    """Return the canonical name of a type, or of the elements of an array, and whether it is an array."""
     if isinstance(type, str):
-        return _parse_text(type, sql)
+        return _parse_text(type, "sql" if sql else "ours")
     if type.__class__.__module__.partition(".")[0] == "pyarrow":
-        text = str(type)
-        element = _ARROW_LIST.fullmatch(text)
-        return _parse_text(f"array<{element[1]}>" if element else text, False)
+        element = _ARROW_LIST.fullmatch(str(type))
+        return _parse_text(f"array<{element[1]}>" if element else str(type), "arrow", is_object=True)
     if callable(getattr(type, "simpleString", None)) and not isinstance(type, _Class):
-        return _parse_text(type.simpleString(), True)  # type: ignore[attr-defined]
-    raise TypeError(f"a type such as 'int64', 'bigint', LongType() or pa.int64() is needed, not {_name_of(type)}")
+        return _parse_text(type.simpleString(), "sql", is_object=True)  # type: ignore[attr-defined]
+    given = type.__class__.__name__
+    raise TypeError(f"a type such as 'int64', 'bigint', LongType() or pa.int64() is needed, not {given}")
 
 
 @lru_cache(maxsize=1024)
-def _parse_text(text: str, sql: bool) -> tuple[str, bool]:
+def _parse_text(text: str, dialect: _Dialect, is_object: bool = False) -> tuple[str, bool]:
     array = _ARRAY.fullmatch(text)
     if array:
-        name, is_nested = _parse_text(array[1], sql)
+        element, is_nested = _parse_text(array[1], dialect, is_object)
         if is_nested:
-            raise ValueError(f"type {text!r}: a column is a list of values, and no list of lists")
-        return name, True
-    given, colon, suffix = text.partition(":")
-    name = _canonical(given, sql)
+            raise ValueError(f"type {text!r} is a list of lists: only a list of values can be selected")
+        return element, True
+    given, colon, suffix = (text, "", "") if is_object else text.partition(":")
+    # Names of SQL are not case-sensitive.
+    name = given if given in SELECT_TYPES else _SQL_NAMES.get(given.lower()) or _ARROW_NAMES.get(given)
+    if name is None:
+        raise _unknown_type(given, dialect, is_object)
     if suffix == "amqp":
         if name in _WITHOUT_AMQP:
             raise ValueError(f"type '{text}': AMQP has no {name}")
@@ -194,61 +211,49 @@ def _parse_text(text: str, sql: bool) -> tuple[str, bool]:
     return name + colon + suffix, False
 
 
-def _canonical(name: str, sql: bool) -> str:
-    if name in SELECT_TYPES:
-        return name
-    lower = name.lower()  # SQL does not distinguish capitals
-    found = _SPARK_NAMES.get(lower) or _SPARK_SYNONYMS.get(lower) or _ARROW_NAMES.get(name)
-    if found is None:
-        raise _unknown_type(name, sql)
-    return found
-
-
-def _unknown_type(name: str, sql: bool) -> ValueError:
-    """Return the error for an unknown type, in the words of whoever named it: ours, or Spark SQL's."""
-    of_sql = (*_SPARK_NAMES, *_SPARK_SYNONYMS)
-    near = _nearest(name, (*SELECT_TYPES, *of_sql))
-    looks_like_sql = name.isupper() or "(" in name or (near in of_sql and near not in SELECT_TYPES)
-    others = (each for each in SELECT_TYPES if each not in _SPARK_NAMES.values())
-    names = (*_SPARK_NAMES, *others) if sql or looks_like_sql else SELECT_TYPES
+def _unknown_type(name: str, dialect: _Dialect, is_object: bool) -> ValueError:
+    """Return the error for an unknown type, with the accepted names of the dialect that it is from."""
+    near = None if is_object else _nearest(name.lower())
+    ours = [each for each in SELECT_TYPES if each not in _SPARK_NAMES.values()]
+    if dialect == "arrow":
+        names = [each for each in SELECT_TYPES if each not in _NOT_IN_ARROW]
+        names += ["timestamp[ms, tz=UTC]", "list<...>"]
+    elif dialect == "sql" or name.isupper() or "(" in name or (near in _SQL_NAMES and near not in SELECT_TYPES):
+        names = [*_SPARK_NAMES, *ours, "array<...>"]
+    else:
+        names = [*SELECT_TYPES, "array<...>"]
     hint = f": did you mean '{near}'?" if near else ""
-    return ValueError(f"unknown type {name!r}{hint} (types: {', '.join(names)}, array<...>)")
+    return ValueError(f"unknown type {name!r}{hint} (types: {', '.join(names)})")
 
 
-def _nearest(name: str, names: Sequence[str]) -> str | None:
-    """Return the name that is most like a misspelt one; among those that are nearly as like it, the widest number."""
-    from difflib import SequenceMatcher  # only a mistake needs it
+def _nearest(name: str) -> str | None:
+    """Return the name to suggest for an unknown one, but never a narrower type than may be meant."""
+    from difflib import SequenceMatcher  # only needed for errors
 
-    lower = name.lower()
-    # Digits are seldom forgotten or added: what has some is one of our names.
-    has_digits = any(letter.isdigit() for letter in lower)
-    likeness = {
-        each: SequenceMatcher(None, each, lower).ratio() for each in names if not _WIDTH.fullmatch(each) or has_digits
+    foreign = _FOREIGN_NAMES.get(name.partition("(")[0])
+    # What follows a correct name changes its meaning: char(3) is not a char, and timestamp_ns is not in milliseconds.
+    if foreign or "(" in name or name.startswith("timestamp"):
+        return foreign
+    # Digits are seldom forgotten or added, nor is the first letter of an unsigned type.
+    digits = "".join(filter(str.isdigit, name))
+    ratios = {
+        each: SequenceMatcher(None, each, name).ratio()
+        for each in (*SELECT_TYPES, *_SQL_NAMES)
+        if each not in _NEVER_SUGGESTED
+        and bool(_WIDTH.fullmatch(each)) == bool(digits)
+        and each.startswith("u") == name.startswith("u")
     }
-    best = max(likeness, key=lambda each: likeness[each])
-    if likeness[best] < 0.6:
+    best = max(ratios, key=lambda each: ratios[each])
+    if ratios[best] < 0.6:
         return None
-    family = _family(best)
-    if family is None:
-        return best
-    close = [each for each, like in likeness.items() if like >= likeness[best] - 0.15 and _family(each) == family]
-    return max(close, key=lambda each: (_bits(each), likeness[each]))
+    # Of numbers that are nearly as similar, the widest.
+    close = [each for each in ratios if ratios[each] >= ratios[best] - 0.15 and _number(each)[0] == _number(best)[0]]
+    best = max(close, key=lambda each: (_number(each)[1], ratios[each])) if _number(best)[0] else best
+    is_width = bool(digits) and int(digits) % 8 == 0
+    return None if is_width and int(digits) > _number(best)[1] else best
 
 
-def _ours(name: str) -> str:
-    return _SPARK_NAMES.get(name) or _SPARK_SYNONYMS.get(name) or name
-
-
-def _family(name: str) -> str | None:
-    """Return what kind of number a type is, signed or not."""
-    number = _WIDTH.fullmatch(_ours(name))
-    return None if number is None else number[1].removeprefix("u")
-
-
-def _bits(name: str) -> int:
-    number = _WIDTH.fullmatch(_ours(name))
-    return int(number[2]) if number else 0
-
-
-def _name_of(thing: object) -> str:
-    return thing.__class__.__name__
+def _number(name: str) -> tuple[str, int]:
+    """Return whether a type is an int or a float, and its bits; empty and 0 for other types."""
+    number = _WIDTH.fullmatch(_SQL_NAMES.get(name, name))
+    return (number[1].removeprefix("u"), int(number[2])) if number else ("", 0)

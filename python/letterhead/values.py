@@ -1,8 +1,7 @@
-"""Values that carry their type: ``lh.Int32(3)`` and its sisters.
+"""Typed header values: :class:`Value`, and a class for each type, such as :class:`Int32`.
 
-A value is a type and bits, never a byte order: the format it is written into decides how the bits lie. The bits are
-kept big-endian, which makes two values equal exactly when their types and their bits are, NaN payloads and negative
-zero included.
+A value is a type and bits. The format that it is written in determines the byte order. The bits are stored big-endian, so
+two values are equal if and only if their types and bits are, including NaN payloads and negative zero.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, TypeVar
 
-from letterhead.errors import DecodeError, EncodeError, unknown_name
+from letterhead.errors import DecodeError, EncodeError, counted, unknown_name
 from letterhead.types import type_name
 
 __all__ = [
@@ -55,9 +54,9 @@ VALUE_TYPES: dict[str, int | None] = {
     "string": None,
     "binary": None,
 }
-"""Every named type and the number of bytes of its values; ``None`` where that varies."""
+"""All named types and the size of their values in bytes; ``None`` if it varies."""
 
-_Sister = TypeVar("_Sister", bound="Value")
+_Value = TypeVar("_Value", bound="Value")
 
 PythonValue: TypeAlias = bool | int | float | str | bytes
 
@@ -65,24 +64,31 @@ _CLASSES: dict[str, type[Value]] = {}
 _UNNAMED = {f"type-{code}" for code in range(16, 256)}
 
 
-class Value:
+class _ValueType(type):
+    """The metaclass of values: all classes but :class:`Value` have empty slots."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: str) -> _ValueType:
+        return super().__new__(cls, name, bases, {"__slots__": (), **namespace}, **options)
+
+
+class Value(metaclass=_ValueType):
     """A value with its type.
 
-    ``Value("int32", 3)`` and ``Int32(3)`` are the same thing. Values are immutable and hashable.
+    ``Value("int32", 3)`` and ``Int32(3)`` are equal. Values are immutable and hashable.
 
     Parameters
     ----------
     type : str
-        One of :data:`VALUE_TYPES`, or ``type-16`` to ``type-255`` for a code that has no name.
+        One of :data:`VALUE_TYPES`, or ``type-16`` to ``type-255`` for a code without a name.
     value : bool, int, float, str or bytes
-        What the type takes; bytes for a type without a name.
+        The value, of the Python type that corresponds to ``type``; bytes for a type without a name.
 
     Raises
     ------
     TypeError
-        If the value is not of the Python type that the type takes.
+        If the value is of another Python type.
     ValueError
-        If there is no such type.
+        If the type is unknown.
     EncodeError
         If the value does not fit its type (``out_of_range``, ``wrong_size``, ``value_not_utf8``).
 
@@ -106,7 +112,7 @@ class Value:
 
     def __new__(cls, type: str, value: Any) -> Value:
         known = _class_of(type)
-        return _make(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
+        return of_message(known._name or type, _bytes(value, type) if known is Value else known._to_bits(value))
 
     def __init_subclass__(cls, type: str = "") -> None:
         cls._name = type
@@ -115,24 +121,12 @@ class Value:
 
     @classmethod
     def from_bits(cls, type: str, bits: bytes | bytearray | memoryview) -> Value:
-        """Make a value of its bits.
-
-        Parameters
-        ----------
-        type : str
-            Name of the type.
-        bits : bytes-like
-            The bits, most significant byte first.
-
-        Returns
-        -------
-        Value
-            The value; any bits a type can have are kept as they are.
+        """Return the value that has the given bits, most significant byte first.
 
         Raises
         ------
         EncodeError
-            If the bits are not some value of the type (``wrong_size``, ``bad_bool``, ``value_not_utf8``).
+            If the bits are not a value of the type (``wrong_size``, ``bad_bool``, ``value_not_utf8``).
 
         Examples
         --------
@@ -144,7 +138,7 @@ class Value:
         name = known._name or type
         bits = _bytes(bits, name)
         known._check(name, bits)
-        return _make(name, bits)
+        return of_message(name, bits)
 
     @property
     def type(self) -> str:
@@ -158,12 +152,12 @@ class Value:
 
     @property
     def value(self) -> PythonValue:
-        """The value as Python has it.
+        """The value as a Python object.
 
         Raises
         ------
         DecodeError
-            If the bits, as they came in a message, are no value of the type (``wrong_size``, ``bad_bool``,
+            If the bits, as read from a message, are not a value of the type (``wrong_size``, ``bad_bool``,
             ``value_not_utf8``).
         """
         return self._read()
@@ -184,11 +178,11 @@ class Value:
         return f"{type(self).__name__}({shown})" if type(self) is not Value else f"Value({self._type!r}, {shown})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By bits: a NaN keeps its payload where going through a Python float might not.
-        return _make, (self._type, self._bits)
+        # By bits: a Python float may change the payload of a NaN.
+        return of_message, (self._type, self._bits)
 
     def _read(self) -> bytes:
-        """Give the bits if they are a value of the type; those that came in a message may be anything."""
+        """Return the bits after a check: those of a message may not be a value of the type."""
         try:
             self._check(self._type, self._bits)
         except EncodeError as error:
@@ -201,31 +195,26 @@ class Value:
 
     @classmethod
     def _check(cls, type: str, bits: bytes) -> None:
-        """Refuse bits that are no value of the type."""
+        """Raise if the bits are not a value of the type."""
         width = VALUE_TYPES.get(type)
         if width is not None and len(bits) != width:
-            _refuse("wrong_size", f"{_count(len(bits))} where {type} takes {width}")
+            _refuse("wrong_size", f"{counted(len(bits), 'byte')} where {type} takes {width}")
         cls._check_bits(bits)
 
     @classmethod
     def _check_bits(cls, bits: bytes) -> None:
-        """Refuse bits of the right size that are no value; most types have none."""
+        """Raise if bits of the right size are not a value; most types accept all."""
 
 
 class Bool(Value, type="bool"):
     """True or false, one byte."""
 
-    __slots__ = ()
-
     def __new__(cls, value: bool) -> Self:
-        made = _new(cls)
-        made._type = cls._name
-        made._bits = b"\1" if value is True else cls._to_bits(value)
-        return made
+        return _of(cls, value)
 
     @property
     def value(self) -> bool:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return self._read() == b"\1"
 
     @classmethod
@@ -256,9 +245,8 @@ _CODES = {
 
 
 class _Number(Value):
-    __slots__ = ()
     _pack: ClassVar[Callable[[Any], bytes]]
-    """Give the bits of a value of the exact Python type."""
+    """Return the bits of a value of the exact Python type."""
 
     def __init_subclass__(cls, type: str = "") -> None:
         super().__init_subclass__(type=type)
@@ -267,8 +255,6 @@ class _Number(Value):
 
 
 class _Integer(_Number):
-    __slots__ = ()
-
     def __new__(cls, value: int) -> Self:
         made = _new(cls)
         made._type = cls._name
@@ -280,7 +266,7 @@ class _Integer(_Number):
 
     @property
     def value(self) -> int:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return int.from_bytes(self._read(), "big", signed=self._signed())
 
     @classmethod
@@ -289,7 +275,7 @@ class _Integer(_Number):
 
     @classmethod
     def _to_bits(cls, value: Any) -> bytes:
-        # True is an int to Python; here it is much more likely a mistake than a one.
+        # In Python True is an int; here it is more likely to be an error than a 1.
         if isinstance(value, bool) or not hasattr(type(value), "__index__"):
             _wrong_type(cls, "an int", value)
         width = VALUE_TYPES[cls._name] or 0
@@ -303,66 +289,44 @@ class _Integer(_Number):
 class Int8(_Integer, type="int8"):
     """A signed integer of 8 bits."""
 
-    __slots__ = ()
-
 
 class Int16(_Integer, type="int16"):
     """A signed integer of 16 bits."""
-
-    __slots__ = ()
 
 
 class Int32(_Integer, type="int32"):
     """A signed integer of 32 bits."""
 
-    __slots__ = ()
-
 
 class Int64(_Integer, type="int64"):
     """A signed integer of 64 bits."""
-
-    __slots__ = ()
 
 
 class Int128(_Integer, type="int128"):
     """A signed integer of 128 bits."""
 
-    __slots__ = ()
-
 
 class UInt8(_Integer, type="uint8"):
     """An unsigned integer of 8 bits."""
-
-    __slots__ = ()
 
 
 class UInt16(_Integer, type="uint16"):
     """An unsigned integer of 16 bits."""
 
-    __slots__ = ()
-
 
 class UInt32(_Integer, type="uint32"):
     """An unsigned integer of 32 bits."""
-
-    __slots__ = ()
 
 
 class UInt64(_Integer, type="uint64"):
     """An unsigned integer of 64 bits."""
 
-    __slots__ = ()
-
 
 class UInt128(_Integer, type="uint128"):
     """An unsigned integer of 128 bits."""
 
-    __slots__ = ()
-
 
 class _Float(_Number):
-    __slots__ = ()
-
     def __new__(cls, value: float) -> Self:
         made = _new(cls)
         made._type = cls._name
@@ -374,7 +338,7 @@ class _Float(_Number):
 
     @property
     def value(self) -> float:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return float(struct.unpack(">" + _CODES[self._name], self._read())[0])
 
     @classmethod
@@ -388,28 +352,22 @@ class _Float(_Number):
 
 
 class Float32(_Float, type="float32"):
-    """An IEEE 754 number of 32 bits; a Python float is rounded to the nearest one."""
-
-    __slots__ = ()
+    """An IEEE 754 number of 32 bits, the nearest to a Python float."""
 
 
 class Float64(_Float, type="float64"):
     """An IEEE 754 number of 64 bits."""
 
-    __slots__ = ()
-
 
 class Char(Value, type="char"):
-    """One UTF-16 unit, as a ``char`` of Java: a character up to U+FFFF, or half of a surrogate pair."""
-
-    __slots__ = ()
+    """One UTF-16 code unit, as a ``char`` of Java: a character up to U+FFFF, or half of a surrogate pair."""
 
     def __new__(cls, value: str) -> Self:
         return _of(cls, value)
 
     @property
     def value(self) -> str:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return chr(int.from_bytes(self._read(), "big"))
 
     @classmethod
@@ -426,17 +384,12 @@ class Char(Value, type="char"):
 class String(Value, type="string"):
     """Text, as UTF-8."""
 
-    __slots__ = ()
-
     def __new__(cls, value: str) -> Self:
-        made = _new(cls)
-        made._type = cls._name
-        made._bits = utf8(value) if type(value) is str else cls._to_bits(value)
-        return made
+        return _of(cls, value)
 
     @property
     def value(self) -> str:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return self._read().decode()
 
     @classmethod
@@ -454,16 +407,14 @@ class String(Value, type="string"):
 
 
 class Binary(Value, type="binary"):
-    """Bytes without a meaning of their own."""
-
-    __slots__ = ()
+    """Bytes of any content."""
 
     def __new__(cls, value: bytes | bytearray | memoryview) -> Self:
         return _of(cls, value)
 
     @property
     def value(self) -> bytes:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return self._bits
 
     @classmethod
@@ -492,11 +443,7 @@ def _class_of(type: str) -> type[Value]:
 
 
 def of_message(type: str, bits: bytes) -> Value:
-    """Make a value of bits from a message; reading it raises if they are no value of their type."""
-    return _make(type, bits)
-
-
-def _make(type: str, bits: bytes) -> Value:
+    """Return a value with bits from a message; reading it raises if they are not a value of the type."""
     made: Value = object.__new__(_CLASSES.get(type, Value))
     made._type = type
     made._bits = bits
@@ -506,7 +453,7 @@ def _make(type: str, bits: bytes) -> Value:
 _new = object.__new__
 
 
-def _of(cls: type[_Sister], value: Any) -> _Sister:
+def _of(cls: type[_Value], value: Any) -> _Value:
     made = _new(cls)
     made._type = cls._name
     made._bits = cls._to_bits(value)
@@ -519,10 +466,6 @@ def _bytes(value: Any, name: str) -> bytes:
     if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"{name} takes bytes, not {type(value).__name__}")
     return bytes(value)
-
-
-def _count(size: int) -> str:
-    return "1 byte" if size == 1 else f"{size} bytes"
 
 
 def _wrong_type(cls: type[Value], takes: str, value: object) -> NoReturn:

@@ -217,7 +217,7 @@ def test_columns_of_other_libraries_and_types():
 
 def test_what_cannot_be_asked_for():
     cells = pa.array([b"\x55\x01"])
-    with pytest.raises(ValueError, match=r"unknown type 'int128': did you mean 'int1?[68]'"):
+    with pytest.raises(ValueError, match="type 'int128': AMQP has no int128"):
         lha.amqp(cells, "int128")
     with pytest.raises(ValueError, match="AMQP says how its numbers are written, so 'int64' takes no suffix"):
         lha.amqp(cells, "int64:le")

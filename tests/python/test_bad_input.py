@@ -656,7 +656,7 @@ def test_verbs_for_one_message_say_what_reads_many(format: str) -> None:
     for call in calls:
         with pytest.raises(ValueError, match=f"^{format} is a batch: read it with messages$"):
             call()
-    with pytest.raises(ValueError, match=f"^{format} is a batch: its messages are written one by one$"):
+    with pytest.raises(ValueError, match=f"^{format} is a batch: encode its messages one by one$"):
         lh.encode({"headers": []}, format)
 
 

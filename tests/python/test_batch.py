@@ -119,7 +119,7 @@ def test_arguments_that_make_no_sense():
         lh.batch([{}], codec="lz5")
     with pytest.raises(ValueError, match="iggy-batch is read only"):
         lh.batch([{}], "iggy-batch")
-    with pytest.raises(ValueError, match="kafka is no batch but a block: write it with encode"):
+    with pytest.raises(ValueError, match="kafka is not a batch format but a headers format: write it with encode"):
         lh.batch([{}], "kafka")
     with pytest.raises(ValueError, match="did you mean 'offset'"):
         lh.batch([{"ofset": 1}])

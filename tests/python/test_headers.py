@@ -87,11 +87,11 @@ def test_it_is_a_sequence(headers: lh.Headers) -> None:
     assert headers.index(("route", b"")) == 3  # type: ignore[arg-type]
     assert headers.count(lh.Header("route", b"a")) == 1
     assert next(reversed(headers)).key == "retry"
-    assert headers.to_list() == PAIRS
+    assert list(headers) == PAIRS
 
 
-def test_a_list_taken_is_not_the_headers(headers: lh.Headers) -> None:
-    headers.to_list().clear()
+def test_a_list_of_items_is_a_copy(headers: lh.Headers) -> None:
+    headers.items().clear()
     assert len(headers) == 5
 
 

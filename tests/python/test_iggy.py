@@ -17,7 +17,7 @@ import letterhead as lh
 import letterhead.iggy as iggy
 from letterhead.errors import CODES, ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.iggy import HeaderKey, HeaderKind, HeaderMap, HeaderValue, iggy_code
-from letterhead.iggy.faults import _IGGY_ERRORS
+from letterhead.iggy.errors import _IGGY_ERRORS
 
 INTEGERS = [kind for kind in HeaderKind if str(kind).startswith(("int", "uint"))]
 
@@ -283,7 +283,7 @@ def test_a_key_that_no_map_can_hold_is_just_not_there() -> None:
         with pytest.raises(KeyError):
             HeaderMap()[key]
     ask: Any = HeaderMap()
-    with pytest.raises(TypeError, match="asked by a HeaderKey or a str"):
+    with pytest.raises(TypeError, match="indexed by a HeaderKey or a str"):
         ask[3]
 
 
@@ -297,12 +297,12 @@ def test_the_last_value_stays_where_its_key_first_stood() -> None:
 
 def test_what_is_no_header_is_a_type_error() -> None:
     wrong: list[tuple[Any, str]] = [
-        ([("a", 3)], "say which kind"),
-        ([("a", 0.5)], "say which kind"),
+        ([("a", 3)], "pass a kind"),
+        ([("a", 0.5)], "pass a kind"),
         ([("a", None)], "not NoneType"),
         ([(3, "a")], "must be a HeaderKey or a str"),
         ("ab", "mapping or pairs"),
-        (lh.Headers([("a", b"b")]), "from_headers reads them"),
+        (lh.Headers([("a", b"b")]), "use HeaderMap.from_headers"),
     ]
     for given_headers, message in wrong:
         with pytest.raises(TypeError, match=message):

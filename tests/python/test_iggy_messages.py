@@ -110,7 +110,7 @@ def test_headers_of_the_other_format_are_an_error_and_not_passed_over() -> None:
 
 def test_a_payload_wants_its_padding_in_the_newer_json() -> None:
     assert Message.from_json('{"payload":"eA"}', "iggy-2023").payload == b"x"
-    with pytest.raises(DecodeError, match="the field payload of a message is no base64"):
+    with pytest.raises(DecodeError, match="the field payload of a message is not base64"):
         Message.from_json('{"payload":"eA"}', "iggy")
 
 
@@ -791,7 +791,7 @@ POLL = "0101040100000002017302017401070000000100000000000000000a00000000"
         (0, 0, "unknown_type", 3, "consumer kind 0 is unknown"),
         (1, 3, "unknown_type", 6, "identifier kind 3 is unknown"),
         (13, 2, "bad_attributes", None, "partition flag 2 is neither 0 nor 1"),
-        (13, 0, "bad_attributes", None, "partition 7 has a flag that says there is none"),
+        (13, 0, "bad_attributes", None, "partition 7 has the flag for no partition"),
         (18, 0, "unknown_type", 3, "polling kind 0 is unknown"),
         (18, 6, "unknown_type", 3, "polling kind 6 is unknown"),
         (31, 2, "bad_attributes", None, "auto-commit flag 2 is neither 0 nor 1"),

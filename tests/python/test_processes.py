@@ -218,7 +218,9 @@ READER = ("raised", "RuntimeError", "the reader was opened before a fork: open o
 
 
 def of_store(name: str) -> tuple[str, ...]:
-    text = f"Store {name} was opened before this process was forked: open it in one that spawn or forkserver starts"
+    text = (
+        f"Store {name} was opened before this process was forked: open it in a process started by spawn or forkserver"
+    )
     return ("raised", InvalidStateStoreError.__name__, text)
 
 

@@ -168,7 +168,7 @@ def questions(headers: Any) -> list[Callable[[], Any]]:
         lambda: headers.keys(),
         lambda: headers.items(),
         lambda: ("note" in headers, "none" in headers, ("note", None) in headers, len(headers)),
-        lambda: headers.to_list(),
+        lambda: list(headers),
         lambda: [tuple(header) for header in headers],
         lambda: lh.encode(headers, "kafka"),
         lambda: pickle.loads(pickle.dumps(headers)),

@@ -524,7 +524,7 @@ def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> Non
     os.close(writer)
     assert (
         os.read(reader, 1000)
-        == b"Store latest was opened before this process was forked: open it in one that spawn or forkserver starts"
+        == b"Store latest was opened before this process was forked: open it in a process started by spawn or forkserver"
     )
     os.close(reader)
     assert store.get(b"a") == b"1"

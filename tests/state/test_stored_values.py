@@ -150,7 +150,7 @@ def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) ->
         lambda h: h.get("a"),
         lambda h: h.get_all("a"),
         lambda h: h.keys(),
-        lambda h: h.to_list(),
+        lambda h: list(h),
         lambda h: h.unique(),
         lambda h: h.frozen(),
         lambda h: h.add("b", b"2"),

@@ -38,7 +38,7 @@ assert assert_type(headers["retry"], HeaderValue) == b"3"
 assert assert_type(headers.get_all("retry"), list[HeaderValue]) == [b"3"]
 assert assert_type(headers.keys(), list[HeaderKey]) == ["tenant", "retry"]
 assert assert_type(headers.items(), list[tuple[HeaderKey, HeaderValue]])[0] == ("tenant", b"acme")
-assert assert_type(headers.to_list(), list[lh.Header])[0].value == b"acme"
+assert assert_type(list(headers), list[lh.Header])[0].value == b"acme"
 assert assert_type(headers.remove("retry"), int) == 1
 assert assert_type(headers.add("n", lh.Int32(3)), lh.Headers) is headers
 assert type(assert_type(headers.unique(), lh.Headers)) is lh.Headers

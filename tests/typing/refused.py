@@ -23,8 +23,9 @@ def refused(headers: lh.Headers, data: bytes) -> None:
     headers.get(None)  # type: ignore[arg-type]
     headers["k"] = b"v"  # type: ignore[index]
     lh.Int32("3")  # type: ignore[arg-type]
-    lha.decode([data], "kafka")  # type: ignore[arg-type]
-    lha.decode(lha, "kafka", errors="skip")  # type: ignore[arg-type]
+    lha.decode([data], "kafka")  # type: ignore[type-var]
+    lha.decode(lha, "kafka")  # type: ignore[type-var]
+    lha.validate(lha.validate, "kafka", errors="skip")  # type: ignore[call-arg, type-var]
     text = Serializer(str.encode, bytes.decode)
     ProducerRecord("t", value=3, value_serializer=text)  # type: ignore[misc]
     ProducerRecord("t", layout="text")  # type: ignore[call-overload]

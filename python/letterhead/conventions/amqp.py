@@ -19,7 +19,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from letterhead.errors import DecodeError, Fault, counted, unknown_name
+from letterhead.errors import DecodeError, Fault, counted
 from letterhead.types import ValueType, type_name
 
 __all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "fault"]
@@ -181,7 +181,7 @@ def checked_type(type: ValueType, *, sql: bool = False) -> str:
     if colon and name in READ_AS:
         raise ValueError(f"type {type!r}: AMQP says how its numbers are written, so {name!r} takes no suffix")
     if name not in READ_AS:
-        raise unknown_name("type", type, READ_AS)
+        raise ValueError(f"type {type!r}: AMQP has no {name}")
     return name
 
 

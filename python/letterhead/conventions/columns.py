@@ -7,20 +7,29 @@ what comes back is pyarrow's.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from letterhead import _native
-from letterhead._arrow_types import Column, OnError, to_pyarrow
+from letterhead._arrow_types import ArrowArray, ArrowStream, Column, OnError, to_pyarrow
 from letterhead._optional_dependencies import needed
 from letterhead.conventions.amqp import checked_type
 from letterhead.errors import check_name
 from letterhead.types import ValueType
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
+
+Unit: TypeAlias = Literal["s", "ms", "us", "ns"]
 
 _INSTALL = "'letterhead[arrow]'"
 
 
+@overload
+def amqp(column: ArrowArray, type: ValueType, *, errors: OnError = "raise") -> pa.Array[Any]: ...
+@overload
+def amqp(column: ArrowStream, type: ValueType, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def amqp(
     column: Column, type: ValueType, *, errors: OnError = "raise", _dialect: Literal["arrow", "spark"] = "arrow"
 ) -> Any:
@@ -73,6 +82,10 @@ def amqp(
     return to_pyarrow(_native.amqp_column(column, name, errors=errors, dialect=_dialect))
 
 
+@overload
+def traceparent(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]: ...
+@overload
+def traceparent(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     """Take W3C's ``traceparent`` apart, and check it as the specification says.
 
@@ -108,6 +121,10 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
     return run(column, TraceparentReader(), errors)
 
 
+@overload
+def schema_id(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]: ...
+@overload
+def schema_id(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     """Take apart what Confluent's serializers put into ``__key_schema_id`` and ``__value_schema_id``.
 
@@ -146,6 +163,10 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     return run(column, SchemaIdReader(), errors)
 
 
+@overload
+def rfc3339(column: ArrowArray, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.Array[Any]: ...
+@overload
+def rfc3339(column: ArrowStream, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", errors: OnError = "raise") -> Any:
     """Read times that are spelt out with their offset, as in ``ce_time`` of CloudEvents.
 

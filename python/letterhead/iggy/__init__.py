@@ -1,9 +1,22 @@
-"""Message headers of Apache Iggy, by the names its own library has for them.
+"""Messages and headers of Apache Iggy, with the API of Iggy's own library.
 
-The byte work is that of the formats ``iggy``, ``iggy-2023``, ``iggy-polled-2023`` and ``iggy-batch``; here are the
-classes around it: keys and values with their kinds, messages as they are sent and polled, and the JSON of the HTTP
-interface. A ``format`` says which of the two ways of writing headers is meant: ``"iggy-2023"`` is that of the releases
-0.0.30 to 0.8.1, where keys are text, ``"iggy"`` the one since 0.8.2, where keys have kinds too.
+The classes represent keys and values with their kinds, messages to send, polled messages, requests, and the JSON of the
+HTTP interface.
+
+Methods share the following options.
+
+Other Parameters
+----------------
+format : {"iggy-2023", "iggy"}, default "iggy-2023"
+    The format of headers: ``iggy-2023`` of the releases 0.0.30 to 0.8.1, in which keys are text, or ``iggy`` since 0.8.2,
+    in which keys have kinds. Requests and replies of ``iggy-2023`` are those up to 0.6, of ``iggy`` those since 0.11;
+    those of :class:`PollMessages` are up to 0.7 and since 0.8. Methods that read headers or JSON also accept
+    ``iggy-auto``, which detects the format.
+validate : bool, default True
+    On reading, whether to raise for wrong checksums and for headers that cannot be read. If False, such checksums are
+    returned, and such headers are returned as bytes.
+canonical : bool, default False
+    On writing, whether to sort headers as :meth:`HeaderMap.canonical` does.
 
 Examples
 --------
@@ -26,7 +39,7 @@ Examples
 
 from __future__ import annotations
 
-from letterhead.iggy.faults import iggy_code
+from letterhead.iggy.errors import iggy_code
 from letterhead.iggy.fields import HeaderKey, HeaderValue
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.kinds import HeaderKind

@@ -1,35 +1,18 @@
-"""Keys and values: a kind, and 1 to 255 bytes that are a value of it."""
+"""Keys and values: a kind, and 1 to 255 bytes of this kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+import letterhead.values as values
 from letterhead.errors import DecodeError, EncodeError, counted
-from letterhead.iggy.faults import need_bytes, refuse_bytes, refuse_value
+from letterhead.iggy.errors import refuse_bytes, refuse_value
+from letterhead.iggy.formats import LONGEST
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.iggy.limits import LONGEST
-from letterhead.iggy.text import parse_value, spell_value
-from letterhead.values import (
-    VALUE_TYPES,
-    Binary,
-    Bool,
-    Float32,
-    Float64,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Int128,
-    String,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
-    UInt128,
-    Value,
-    of_message,
-)
+from letterhead.iggy.text import format_value, parse_value
+from letterhead.message import bytes_of
+from letterhead.values import VALUE_TYPES, String, Value, of_message
 
 __all__ = ["HeaderField", "HeaderKey", "HeaderValue"]
 
@@ -38,7 +21,7 @@ _Field = TypeVar("_Field", bound="HeaderField")
 
 
 class _Maker(Generic[_Given]):
-    """A class method that makes a field of a Python value."""
+    """A class method that converts a Python value to a key or value."""
 
     def __init__(self, make: Callable[[_Given], Value]) -> None:
         self._make = make
@@ -48,54 +31,36 @@ class _Maker(Generic[_Given]):
 
 
 def _reader(type: Callable[[Any], _Given], kind: str) -> Callable[[HeaderField], _Given]:
-    """Make the method that returns the value of a kind of number."""
+    """Return the method that reads numbers of a kind."""
 
     def read(self: HeaderField) -> _Given:
         self._bits(kind)
-        return type(self._held.value)
+        return type(self._typed.value)
 
     read.__doc__ = f"Return the value of kind ``{kind}``."
     return read
 
 
 class HeaderField:
-    """What keys and values have in common: every ``from_*`` and ``as_*``.
+    """The methods of keys and values: a ``from_*`` and an ``as_*`` for each kind.
 
-    A ``from_*`` refuses what no header may hold: 0 bytes (``empty_key``, ``empty_value``) and more than 255
-    (``too_long``), a number outside its kind (``out_of_range``). An ``as_*`` refuses another kind (``wrong_type``), a
-    number of bytes that its kind does not have (``wrong_size``), a boolean that is neither 0 nor 1 (``bad_bool``) and
-    text that is not UTF-8 (``value_not_utf8``).
+    ``from_*`` raises EncodeError for 0 bytes (``empty_key``, ``empty_value``), more than 255 bytes (``too_long``), and a
+    number out of the range of its kind (``out_of_range``). ``as_*`` raises DecodeError for another kind (``wrong_type``),
+    a wrong size (``wrong_size``), a boolean other than 0 and 1 (``bad_bool``) and invalid UTF-8 (``value_not_utf8``).
     """
 
-    __slots__ = ("_held",)
-    _held: Value
+    __slots__ = ("_typed",)
+    _typed: Value
     _what: ClassVar[str]
 
     @classmethod
     def from_value(cls, value: Value) -> Self:
-        """Make a field of a typed value.
-
-        Parameters
-        ----------
-        value : Value
-            A value of any kind but ``char``, which Iggy does not have.
-
-        Returns
-        -------
-        HeaderKey or HeaderValue
-            The field.
+        """Return a key or value from a typed value of any type but ``char``, which Iggy does not have.
 
         Raises
         ------
         EncodeError
-            If Iggy has no such kind (``unknown_type``), or the value has no bytes or too many.
-
-        Examples
-        --------
-        >>> import letterhead as lh
-        >>> from letterhead.iggy import HeaderValue
-        >>> HeaderValue.from_value(lh.Int32(3))
-        HeaderValue.from_int32(3)
+            If Iggy does not have the type (``unknown_type``), or the value has no bytes or too many.
         """
         if not isinstance(value, Value):
             raise TypeError(f"a Value such as Int32(3) is needed, not {type(value).__name__}")
@@ -105,28 +70,23 @@ class HeaderField:
 
     @classmethod
     def from_kind_bytes(cls, kind: HeaderKind | str | int, value: bytes, *, validate: bool = True) -> Self:
-        """Make a field of its kind and its bytes as they are on the wire.
+        """Return a key or value from its kind and its bytes on the wire.
 
         Parameters
         ----------
         kind : HeaderKind, str or int
             The kind, its name or its code.
         value : bytes-like
-            The bytes, least significant first where they are a number.
+            The bytes; numbers are little-endian.
         validate : bool, default True
-            Whether to refuse bytes of another size than the kind has; without, whatever came over JSON can be held.
-
-        Returns
-        -------
-        HeaderKey or HeaderValue
-            The field.
+            Whether to reject bytes of a wrong size. Without it a field can contain anything that JSON can.
 
         Raises
         ------
         EncodeError
-            If there are no bytes, too many, or another number than the kind has.
+            If there are no bytes, too many, or not as many as the kind has.
         DecodeError
-            If there is no such kind.
+            If the kind is unknown.
 
         Examples
         --------
@@ -135,45 +95,31 @@ class HeaderField:
         HeaderValue.from_int16(256)
         """
         kind = _kind(kind)
-        data = need_bytes(value, f"the bytes of a {cls._what}")
-        held = of_message(kind.value_type, _turned(kind.value_type, data))
-        return cls._checked(held) if validate else cls._of(held)
+        data = bytes_of(value, f"the bytes of a {cls._what}")
+        typed = of_message(kind.value_type, _reordered(kind.value_type, data))
+        return cls._checked(typed) if validate else cls._of(typed)
 
     @classmethod
     def from_kind_str_and_value_str(cls, kind: str, value: str) -> Self:
-        """Make a field of the name of a kind and a text that spells a value of it.
+        """Return a key or value from the name of its kind and its text.
 
         Parameters
         ----------
         kind : str
             Name of the kind.
         value : str
-            The text: digits for integers, ``true`` or ``false``, a decimal number, ``inf`` or ``nan`` for floats.
-
-        Returns
-        -------
-        HeaderKey or HeaderValue
-            The field.
+            Digits for integers, ``true`` or ``false``, a decimal number, ``inf`` or ``nan`` for floats.
 
         Raises
         ------
         DecodeError
-            If there is no such kind (``unknown_type``), or the text spells no value of it (``bad_text``,
-            ``out_of_range``).
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderValue
-        >>> HeaderValue.from_kind_str_and_value_str("uint64", "123456")
-        HeaderValue.from_uint64(123456)
+            If the kind is unknown (``unknown_type``), or the text is not a value of it (``bad_text``, ``out_of_range``).
         """
         return cls._checked(parse_value(HeaderKind.parse(kind), value))
 
     @classmethod
     def from_str(cls, value: str) -> Self:
-        """Make a ``string``."""
-        if not isinstance(value, str):
-            raise TypeError(f"a str is needed, not {type(value).__name__}")
+        """Return a key or value of kind ``string``."""
         try:
             return cls._checked(String(value))
         except EncodeError as error:
@@ -181,39 +127,39 @@ class HeaderField:
                 refuse_value("key_not_utf8", "a key with half of a surrogate pair has no UTF-8 form")
             raise
 
-    from_raw = _Maker(Binary)
-    from_bool = _Maker(Bool)
-    from_int8 = _Maker(Int8)
-    from_int16 = _Maker(Int16)
-    from_int32 = _Maker(Int32)
-    from_int64 = _Maker(Int64)
-    from_int128 = _Maker(Int128)
-    from_uint8 = _Maker(UInt8)
-    from_uint16 = _Maker(UInt16)
-    from_uint32 = _Maker(UInt32)
-    from_uint64 = _Maker(UInt64)
-    from_uint128 = _Maker(UInt128)
-    from_float32 = _Maker(Float32)
-    from_float64 = _Maker(Float64)
+    from_raw = _Maker(values.Binary)
+    from_bool = _Maker(values.Bool)
+    from_int8 = _Maker(values.Int8)
+    from_int16 = _Maker(values.Int16)
+    from_int32 = _Maker(values.Int32)
+    from_int64 = _Maker(values.Int64)
+    from_int128 = _Maker(values.Int128)
+    from_uint8 = _Maker(values.UInt8)
+    from_uint16 = _Maker(values.UInt16)
+    from_uint32 = _Maker(values.UInt32)
+    from_uint64 = _Maker(values.UInt64)
+    from_uint128 = _Maker(values.UInt128)
+    from_float32 = _Maker(values.Float32)
+    from_float64 = _Maker(values.Float64)
 
     @property
     def kind(self) -> HeaderKind:
         """The kind."""
-        kind = HeaderKind.of_value(self._held.type)
-        assert kind is not None, "no field is made of a kind that Iggy does not have"
+        kind = HeaderKind.of_value(self._typed.type)
+        assert kind is not None, "a field has a kind of Iggy"
         return kind
 
     @property
     def value(self) -> bytes:
-        """The bytes as they are on the wire, least significant first where they are a number."""
-        return _turned(self._held.type, self._held.bits)
+        """The bytes on the wire; numbers are little-endian."""
+        return _reordered(self._typed.type, self._typed.bits)
 
     def to_value(self) -> Value:
-        """Give the typed value that every other part of this package knows."""
-        return self._held
+        """Return the value with its type, as in the rest of this package."""
+        return self._typed
 
     def as_str(self) -> str:
-        """Give the text of a ``string``."""
+        """Return the text of a ``string``."""
         bits = self._bits("string")
         try:
             return bits.decode()
@@ -221,31 +167,18 @@ class HeaderField:
             refuse_bytes("value_not_utf8", f"the {self._what} is not UTF-8", None)
 
     def as_raw(self) -> bytes:
-        """Give the bytes of a ``raw``."""
+        """Return the bytes of a ``raw``."""
         return self._bits("raw")
 
     def as_bool(self, *, validate: bool = True) -> bool:
-        """Give a ``bool``.
+        """Return the value of kind ``bool``.
 
         Parameters
         ----------
         validate : bool, default True
-            Whether more than one byte is refused. Releases before 0.8.2 read the first one.
-
-        Returns
-        -------
-        bool
-            The value.
-
-        Raises
-        ------
-        DecodeError
-            If it is no boolean.
+            Whether to reject more than one byte. Releases before 0.8.2 read the first one.
         """
-        byte = self._byte("bool", validate)
-        if byte > 1:
-            refuse_bytes("bad_bool", f"{byte} is not a boolean: 0 or 1", None)
-        return byte == 1
+        return bool(self._whole_or_first("bool", validate).value)
 
     as_int8 = _reader(int, "int8")
     as_int16 = _reader(int, "int16")
@@ -260,61 +193,43 @@ class HeaderField:
     as_float64 = _reader(float, "float64")
 
     def as_uint8(self, *, validate: bool = True) -> int:
-        """Give a ``uint8``.
-
-        Parameters
-        ----------
-        validate : bool, default True
-            Whether more than one byte is refused. Releases before 0.8.2 read the first one.
-
-        Returns
-        -------
-        int
-            The value.
-
-        Raises
-        ------
-        DecodeError
-            If it is none.
-        """
-        return self._byte("uint8", validate)
+        """Return the value of kind ``uint8``; ``validate`` is as in :meth:`as_bool`."""
+        return int(self._whole_or_first("uint8", validate).value)
 
     def to_string_value(self) -> str:
-        """Give a text that shows the value, whatever its kind."""
-        return spell_value(self._held)
+        """Return the value as text, for any kind."""
+        return format_value(self._typed)
 
     def __str__(self) -> str:
         return self.to_string_value()
 
     def __eq__(self, other: object) -> bool:
-        return self._held == other._held if isinstance(other, type(self)) else NotImplemented
+        return self._typed == other._typed if isinstance(other, type(self)) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._held)
+        return hash(self._typed)
 
     def __repr__(self) -> str:
         name = type(self).__name__
         try:
-            return f"{name}.from_{_MAKERS[self.kind]}({self._shown()!r})"
+            maker = _MAKERS[self.kind]
+            return f"{name}.from_{maker}({getattr(self, f'as_{maker}')()!r})"
         except (DecodeError, KeyError):
             return f"{name}.from_kind_bytes({str(self.kind)!r}, {self.value!r}, validate=False)"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.kind, self.value)
-
     @classmethod
-    def _of(cls, held: Value) -> Self:
+    def _of(cls, typed: Value) -> Self:
         made = object.__new__(cls)
-        made._held = held
+        made._typed = typed
         return made
 
     @classmethod
-    def _checked(cls, held: Value) -> Self:
-        return cls._of(held)._with_length()._with_size()
+    def _checked(cls, typed: Value) -> Self:
+        return cls._of(typed)._with_length()._with_size()
 
     def _with_length(self) -> Self:
-        """Refuse what has no bytes or too many."""
-        size = len(self._held.bits)
+        """Raise if there are no bytes, or too many."""
+        size = len(self._typed.bits)
         if size == 0:
             refuse_value(f"empty_{self._what}", f"the {self._what} has no bytes")
         if size > LONGEST:
@@ -322,45 +237,31 @@ class HeaderField:
         return self
 
     def _with_size(self) -> Self:
-        """Refuse what has another number of bytes than its kind."""
-        width = VALUE_TYPES.get(self._held.type)
-        size = len(self._held.bits)
+        """Raise if there are not as many bytes as the kind has."""
+        width = VALUE_TYPES.get(self._typed.type)
+        size = len(self._typed.bits)
         if width is not None and size != width:
             given = counted(size, "byte")
             whose = "key of " if self._what == "key" else ""
-            refuse_value("wrong_size", f"{whose}{given} where {self._held.type} takes {width}")
+            refuse_value("wrong_size", f"{whose}{given} where {self._typed.type} takes {width}")
         return self
 
-    def _bits(self, asked: str) -> bytes:
-        """Give the bits of a value that has to be of a kind, and a whole one."""
-        kind = self.kind
-        if str(kind) != asked:
-            refuse_bytes("wrong_type", f"the {self._what} is {kind} and {asked} was asked for", None)
-        bits = self._held.bits
-        width = VALUE_TYPES.get(kind.value_type)
-        if width is not None and len(bits) != width:
-            refuse_bytes("wrong_size", f"{counted(len(bits), 'byte')} where {asked} takes {width}", None)
-        return bits
+    def _bits(self, wanted: str) -> bytes:
+        """Return the bits of a value of a kind, after a check of the kind."""
+        if str(self.kind) != wanted:
+            refuse_bytes("wrong_type", f"the {self._what} is {self.kind} and {wanted} was asked for", None)
+        return self._typed.bits
 
-    def _byte(self, asked: str, validate: bool) -> int:
-        if not validate and str(self.kind) == asked and self.value:
-            return self.value[0]
-        return self._bits(asked)[0]
-
-    def _shown(self) -> object:
-        maker = _MAKERS[self.kind]
-        return getattr(self, f"as_{maker}")()
+    def _whole_or_first(self, wanted: str, validate: bool) -> Value:
+        """Return the value of a kind, or without validation that of its first byte."""
+        self._bits(wanted)
+        return self._typed if validate or not self.value else of_message(wanted, self.value[:1])
 
 
 class HeaderKey(HeaderField):
     """A key: a text of 1 to 255 bytes, or in the format ``iggy`` a value of any kind.
 
-    Keys are case-sensitive. ``HeaderKey("name")`` is short for ``HeaderKey.from_str("name")``.
-
-    Parameters
-    ----------
-    name : str
-        The text.
+    Keys are case-sensitive. ``HeaderKey("name")`` is the same as ``HeaderKey.from_str("name")``.
 
     Raises
     ------
@@ -380,35 +281,19 @@ class HeaderKey(HeaderField):
     _what = "key"
 
     def __init__(self, name: str) -> None:
-        self._held = HeaderKey.from_str(name)._held
+        self._typed = HeaderKey.from_str(name)._typed
 
     @classmethod
     def lower(cls, name: str, *, validate: bool = True) -> Self:
-        """Make a key in lower case, as releases before 0.8.2 made every key.
+        """Return a key in lower case, as releases before 0.8.2 create all keys.
 
         Parameters
         ----------
         name : str
             The text.
         validate : bool, default True
-            Whether the key in lower case is checked too. Those releases checked the text as it was given, and a few
-            letters take more bytes in lower case: they wrote keys that they could not read.
-
-        Returns
-        -------
-        HeaderKey
-            The key.
-
-        Raises
-        ------
-        EncodeError
-            If there is no such key.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderKey
-        >>> HeaderKey.lower("Content-Type")
-        HeaderKey('content-type')
+            Whether to check the length in lower case too. These releases checked the original text, but a few letters take
+            more bytes in lower case: they wrote keys that they could not read.
         """
         lowered = String(cls.from_str(name).as_str().lower())
         return cls._checked(lowered) if validate else cls._of(lowered)
@@ -418,22 +303,21 @@ class HeaderKey(HeaderField):
 
 
 class HeaderValue(HeaderField):
-    """A value with its kind; made by one of the ``from_*``, read by the ``as_*`` of its kind.
+    """A value with its kind; created by a ``from_*`` method, read by the ``as_*`` method of its kind.
 
     Parameters
     ----------
     kind : HeaderKind, str or int
         The kind, its name or its code.
     value : bytes-like
-        The bytes as they are on the wire.
+        The bytes on the wire; numbers are little-endian.
 
     Raises
     ------
     EncodeError
-        If the bytes are none (``empty_value``), too many (``too_long``), or another number than the kind has
-        (``wrong_size``).
+        If there are no bytes (``empty_value``), too many (``too_long``), or not as many as the kind has (``wrong_size``).
     DecodeError
-        If there is no such kind (``unknown_type``).
+        If the kind is unknown (``unknown_type``).
 
     Examples
     --------
@@ -453,24 +337,18 @@ class HeaderValue(HeaderField):
     _what = "value"
 
     def __init__(self, kind: HeaderKind | str | int, value: bytes) -> None:
-        self._held = HeaderValue.from_kind_bytes(kind, value)._held
+        self._typed = HeaderValue.from_kind_bytes(kind, value)._typed
 
 
 _MAKERS = {kind: {"string": "str"}.get(str(kind), str(kind)) for kind in HeaderKind}
 
 
-def _turned(kind: str, data: bytes) -> bytes:
-    """Turn bytes on the wire into bits or back; kinds of a fixed width have an order, whatever size a value has."""
-    return data if VALUE_TYPES.get(kind) is None else data[::-1]
+def _reordered(type: str, data: bytes) -> bytes:
+    """Convert bytes on the wire to bits or back: types of a fixed width have an order, whatever the size of the value."""
+    return data if VALUE_TYPES.get(type) is None else data[::-1]
 
 
 def _kind(given: HeaderKind | str | int) -> HeaderKind:
-    if isinstance(given, HeaderKind):
-        return given
     if isinstance(given, str):
         return HeaderKind.parse(given)
     return HeaderKind(given) if 16 <= given <= 255 else HeaderKind.from_code(given)
-
-
-def _rebuild(cls: type[HeaderField], kind: HeaderKind, value: bytes) -> HeaderField:
-    return cls.from_kind_bytes(kind, value, validate=False)

@@ -1,31 +1,59 @@
-"""The formats of Iggy's headers, and those of the messages around them.
-
-``iggy-auto`` tells the two formats apart and is for reading only.
-"""
+"""The formats of Iggy's headers and messages, and their limits."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
-from letterhead.errors import check_name
+from letterhead.errors import EncodeError, check_name
 
-__all__ = ["MESSAGES", "POLLED", "Format", "ReadFormat", "check_format", "check_read_format"]
+__all__ = [
+    "LONGEST",
+    "MESSAGES",
+    "POLLED",
+    "Format",
+    "ReadFormat",
+    "check_format",
+    "check_header_bytes",
+    "check_payload",
+]
 
 Format: TypeAlias = Literal["iggy-2023", "iggy"]
 ReadFormat: TypeAlias = Literal["iggy-2023", "iggy", "iggy-auto"]
 
 MESSAGES: dict[str, str] = {"iggy-2023": "iggy-message-2023", "iggy": "iggy-batch"}
-"""The format of messages as they are sent."""
+"""The format of messages to send."""
 
 POLLED: dict[str, str] = {"iggy-2023": "iggy-polled-2023", "iggy": "iggy-batch"}
-"""The format of messages as they are polled."""
+"""The format of polled messages."""
+
+LONGEST = 255
+"""Bytes of the longest key, value or name; the shortest has 1."""
+
+_MOST_HEADER_BYTES = 100_000
+"""Of all values of a request in ``iggy-2023``, of the encoded headers of one message in ``iggy``."""
+
+_MOST_PAYLOAD_BYTES: dict[Format, int] = {"iggy-2023": 10_000_000, "iggy": 64_000_000}
+"""Of all payloads of a request in ``iggy-2023``, of one payload in ``iggy``."""
 
 
-def check_format(format: str) -> None:
-    """Refuse what is not the name of a format to write."""
-    check_name("format", format, ("iggy-2023", "iggy"))
+def check_format(format: str, *, read: bool = False) -> None:
+    """Raise if this is not the name of a format to write, or to read; ``iggy-auto`` detects the format."""
+    check_name("format", format, get_args(ReadFormat if read else Format))
 
 
-def check_read_format(format: str) -> None:
-    """Refuse what is not the name of a format to read."""
-    check_name("format", format, ("iggy-2023", "iggy", "iggy-auto"))
+def check_header_bytes(size: int, format: Format) -> None:
+    """Raise if there are more bytes of headers than a format allows."""
+    if size > _MOST_HEADER_BYTES:
+        what = "values" if format == "iggy-2023" else "headers"
+        message = f"the {what} take {size} bytes, more than {_MOST_HEADER_BYTES}"
+        raise EncodeError(message, format=format, code="too_large")
+
+
+def check_payload(size: int, format: Format) -> None:
+    """Raise if a payload is empty or too large."""
+    if size == 0:
+        raise EncodeError("the payload has no bytes", format=MESSAGES[format], code="empty_value")
+    most = _MOST_PAYLOAD_BYTES[format]
+    if size > most:
+        message = f"the payload takes {size} bytes, more than {most}"
+        raise EncodeError(message, format=MESSAGES[format], code="too_large")

@@ -1,18 +1,17 @@
-"""The headers of one message as Iggy's library holds them: a map, each key once."""
+"""The headers of one message as in Iggy's library: a map, with each key once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, DecodeError, EncodeError, HeaderError
 from letterhead.headers import Header, Headers
-from letterhead.iggy.faults import refuse_value
+from letterhead.iggy.errors import refuse_value
 from letterhead.iggy.fields import HeaderField, HeaderKey, HeaderValue
-from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
+from letterhead.iggy.formats import Format, ReadFormat, check_format, check_header_bytes
 from letterhead.iggy.kinds import HeaderKind
-from letterhead.iggy.limits import check_header_bytes
 from letterhead.message import Data
 from letterhead.operations import decode, encode
 from letterhead.results import Types
@@ -24,30 +23,27 @@ GivenKey: TypeAlias = HeaderKey | str
 GivenValue: TypeAlias = HeaderValue | Value | str | bytes | bool
 GivenMap: TypeAlias = "HeaderMap | Mapping[Any, GivenValue] | Iterable[tuple[GivenKey, GivenValue]]"
 
-# Around a header's key and value: their kinds and lengths, of which a key in "iggy-2023" has no kind.
-_FRAME_BYTES: dict[Format, int] = {"iggy-2023": 9, "iggy": 10}
-
 
 class HeaderMap(transport.JsonModel):
     """Headers by key, in the order in which their keys were first set.
 
-    A key is a :class:`HeaderKey` or a str, which means the key of kind ``string``. Two keys are the same when their
-    kinds and their bytes are: ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. Of a key that stands more than
-    once in what a map is made of, the last value stays; :func:`letterhead.decode` gives headers with all of them.
+    A key is a :class:`HeaderKey`, or a str for a key of kind ``string``. Two keys are equal if their kinds and bytes are:
+    ``uint8`` 1, ``int8`` 1 and ``bool`` true are three keys. A map has the last value of a repeated key; use
+    :func:`letterhead.decode` to read all values.
 
-    As JSON, ``iggy-2023`` is an object ``{"key": {"kind": …, "value": …}}`` and ``iggy`` a list of ``{"key": {"kind": …, "value": …},
-    "value": {…}}``, or one base64 text of all headers as bytes: so a kind without a name is written.
+    In JSON, ``iggy-2023`` is an object ``{"key": {"kind": …, "value": …}}``. ``iggy`` is a list of ``{"key": {"kind": …,
+    "value": …}, "value": {…}}``, or the base64 text of the encoded headers if a kind has no name.
 
     Parameters
     ----------
     headers : mapping or iterable of (key, value), optional
-        A value is a :class:`HeaderValue`, a :class:`letterhead.Value`, or a str, bytes or bool, which become
-        ``string``, ``raw`` and ``bool``. Of numbers the kind has to be said.
+        A value is a :class:`HeaderValue`, a :class:`letterhead.Value`, or a str, bytes or bool, which become ``string``,
+        ``raw`` and ``bool``. Other numbers need a kind.
 
     Raises
     ------
     TypeError
-        If a key or value is none of these.
+        If a key or value has another type.
     EncodeError
         If a key or value has no bytes or more than 255.
 
@@ -65,68 +61,50 @@ class HeaderMap(transport.JsonModel):
     def __init__(self, headers: GivenMap = ()) -> None:
         self._items = {}
         if isinstance(headers, str | bytes | Headers):
-            hint = ": from_headers reads them" if isinstance(headers, Headers) else ""
+            hint = ": use HeaderMap.from_headers" if isinstance(headers, Headers) else ""
             raise TypeError(f"headers must be a mapping or pairs, not {type(headers).__name__}{hint}")
         for key, value in headers.items() if isinstance(headers, Mapping | HeaderMap) else headers:
             self[key] = value
 
     @classmethod
     def from_bytes(cls, data: Data, format: ReadFormat = "iggy-auto", *, strict_types: bool = False) -> Self:
-        """Read the headers of a message.
+        """Decode the headers of a message; ``format`` is as in :mod:`letterhead.iggy`.
 
         Parameters
         ----------
         data : bytes-like
             All headers of a message, and nothing else.
-        format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
-            How they are written; the two can be told apart by their second byte.
         strict_types : bool, default False
-            Whether kinds from later releases, which have no name here, are refused.
-
-        Returns
-        -------
-        HeaderMap
-            The headers.
+            Whether to reject kinds of later releases, which have no name here.
 
         Raises
         ------
         DecodeError
-            If the bytes are not headers of that format.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderMap
-        >>> HeaderMap.from_bytes(bytes.fromhex("0100000061020300000078797a"))
-        HeaderMap({HeaderKey('a'): HeaderValue.from_str('xyz')})
+            If the bytes are not headers in this format.
         """
-        check_read_format(format)
+        check_format(format, read=True)
         read = decode(data, format, strict_types=strict_types)
-        assert isinstance(read, Headers), "a block gives headers"
+        assert isinstance(read, Headers), "a headers format"
         return cls.from_headers(read)
 
     @classmethod
     def from_headers(cls, headers: Headers, *, types: Types | None = None) -> Self:
-        """Make a map of headers from any format.
+        """Return a map of headers of any format; a repeated key has its last value.
 
         Parameters
         ----------
         headers : Headers
-            The headers; of those with the same key the last stays.
+            The headers.
         types : "binary" or mapping of key to type, optional
-            What values without a type are, as :func:`letterhead.encode` takes it.
-
-        Returns
-        -------
-        HeaderMap
-            The map.
+            The types of untyped values, as in :func:`letterhead.encode`.
 
         Raises
         ------
         EncodeError
-            If Iggy cannot have a header: a value is null (``null_not_carried``) or of a kind that Iggy does not have
+            If Iggy cannot represent a header: its value is null (``null_not_carried``), or Iggy does not have its type
             (``unknown_type``).
         ConversionError
-            If a value has no type and ``types`` does not say which.
+            If a value has no type, and ``types`` does not contain its key.
 
         Examples
         --------
@@ -137,7 +115,7 @@ class HeaderMap(transport.JsonModel):
         """
         if types is not None:
             read = decode(encode(headers, "iggy", types=types) or b"", "iggy")
-            assert isinstance(read, Headers), "a block gives headers"
+            assert isinstance(read, Headers), "a headers format"
             headers = read
         made = cls()
         for index, (key, value) in enumerate(headers):
@@ -145,26 +123,14 @@ class HeaderMap(transport.JsonModel):
         return made
 
     def to_bytes(self, format: Format = "iggy-2023", *, canonical: bool = False) -> bytes:
-        """Write the headers.
-
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How.
-        canonical : bool, default False
-            Whether to write them in the order of :meth:`canonical`.
-
-        Returns
-        -------
-        bytes
-            The headers and nothing else; no bytes where there are none.
+        """Encode the headers; ``format`` and ``canonical`` are as in :mod:`letterhead.iggy`. Empty headers are no bytes.
 
         Raises
         ------
         EncodeError
-            If there are more than 100,000 bytes: of values in ``iggy-2023``, altogether in ``iggy`` (``too_large``).
+            If there are more than 100,000 bytes: of values in ``iggy-2023``, in total in ``iggy`` (``too_large``).
         ConversionError
-            If the format has no place for a key or a kind.
+            If the format cannot carry a key or a kind.
 
         Examples
         --------
@@ -176,63 +142,31 @@ class HeaderMap(transport.JsonModel):
         return encode((self.canonical() if canonical else self).to_headers(), format) or b""
 
     def to_headers(self) -> Headers:
-        """Give the headers as every other part of this package has them.
-
-        Returns
-        -------
-        Headers
-            Keys of kind ``string`` as str, others as :class:`letterhead.Value`, like all values.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderMap
-        >>> HeaderMap({"tenant": "acme"}).to_headers()
-        Headers([('tenant', String('acme'))])
-        """
+        """Return the headers as in the rest of this package: keys of kind ``string`` as str, all other fields with a type."""
         return Headers([(key.to_value(), value.to_value()) for key, value in self._items.items()])
 
     def canonical(self) -> HeaderMap:
-        """Give a map in the order in which Iggy's library writes since 0.10.0.
+        """Return a new map in the order in which Iggy's library writes since 0.10.0.
 
-        Returns
-        -------
-        HeaderMap
-            A new map, sorted by the code of the key's kind, then by the key's bytes as they are on the wire: integers
-            are sorted by their least significant byte first.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import HeaderMap
-        >>> list(map(str, HeaderMap({"b": "1", "a": "2"}).canonical().keys()))
-        ['a', 'b']
+        It sorts by the code of the key's kind, then by the key's bytes on the wire: integers are sorted by their least
+        significant byte first.
         """
         made = HeaderMap()
         made._items = dict(sorted(self._items.items(), key=lambda item: (item[0].kind.as_code(), item[0].value)))
         return made
 
     def size_bytes(self, format: Format = "iggy-2023") -> int:
-        """Give how many bytes the headers have when they are written."""
+        """Return the size of the encoded headers in bytes."""
         check_format(format)
-        frame = _FRAME_BYTES[format]
+        frame = 9 if format == "iggy-2023" else 10  # kinds and lengths; in "iggy-2023" a key has no kind
         return sum(frame + len(key.value) + len(value.value) for key, value in self._items.items())
 
     def value_bytes(self) -> int:
-        """Give how many bytes the values have together, which releases before 0.8.2 limited for a request."""
+        """Return the total size of the values in bytes, which releases before 0.8.2 limit for a request."""
         return sum(len(value.value) for value in self._items.values())
 
     def validate(self, format: Format = "iggy-2023") -> None:
-        """Refuse more bytes than a message may have.
-
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            Whose limit.
-
-        Raises
-        ------
-        EncodeError
-            If there are more than 100,000 bytes: of values in ``iggy-2023``, altogether in ``iggy`` (``too_large``).
-        """
+        """Raise EncodeError if the headers are larger than servers accept (``too_large``), as in :meth:`to_bytes`."""
         check_format(format)
         check_header_bytes(self.value_bytes() if format == "iggy-2023" else self.size_bytes(format), format)
 
@@ -294,12 +228,8 @@ class HeaderMap(transport.JsonModel):
     def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
         found: Format = "iggy-2023" if isinstance(tree, transport.Pairs) else "iggy"
         if format not in ("iggy-auto", found) or not isinstance(tree, transport.Pairs | list | str):
-            forms = {
-                "iggy-2023": "no object",
-                "iggy": "neither a list nor base64",
-                "iggy-auto": "neither an object nor a list",
-            }
-            transport.refuse(f"the headers are {forms[format]}", format)
+            expected = {"iggy-2023": "an object", "iggy": "a list or base64", "iggy-auto": "an object or a list"}
+            transport.refuse(f"the headers are not {expected[format]}", format)
         if isinstance(tree, str):
             block = transport.read_base64(tree, "the headers are given as a text that", "iggy", padded=True)
             return cls.from_bytes(block, "iggy")
@@ -314,7 +244,7 @@ class HeaderMap(transport.JsonModel):
             key = HeaderKey.from_kind_bytes(kind, data, validate=False)
             value = HeaderValue.from_kind_bytes(entry.kind, entry.value, validate=False)
             if validate:
-                # What a reader of bytes checks: sizes only in the format whose own reader does.
+                # The checks of a reader of bytes: that of "iggy-2023" does not check sizes.
                 for field in (key, value):
                     field._with_length()
                     if format == "iggy":
@@ -323,8 +253,7 @@ class HeaderMap(transport.JsonModel):
             message = "a key with half of a surrogate pair has no UTF-8 form"
             raise DecodeError(message, format=format, code="key_not_utf8", header=index) from None
         except HeaderError as error:
-            message = error.message
-            raise DecodeError(message, format=format, code=error.code, header=index) from None
+            raise DecodeError(error.message, format=format, code=error.code, header=index) from None
         self._items[key] = value
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> Any:
@@ -337,31 +266,33 @@ class HeaderMap(transport.JsonModel):
 
 
 def _as_key(given: GivenKey) -> HeaderKey:
-    """Make a key to look up; one that no map can hold is just not there."""
+    """Return the key to look up; a key that cannot be in a map is absent."""
     if not isinstance(given, HeaderKey | str):
-        raise TypeError(f"headers are asked by a HeaderKey or a str, not by {type(given).__name__}")
-    if isinstance(given, HeaderKey):
-        return given
-    return HeaderKey.from_kind_bytes(HeaderKind.STRING, given.encode(errors="surrogatepass"), validate=False)
+        raise TypeError(f"headers are indexed by a HeaderKey or a str, not by {type(given).__name__}")
+    if isinstance(given, str):
+        return HeaderKey.from_kind_bytes(HeaderKind.STRING, given.encode(errors="surrogatepass"), validate=False)
+    return given
 
 
 def _as_value(given: GivenValue) -> HeaderValue:
-    if isinstance(given, HeaderValue):
-        return given
-    if isinstance(given, Value):
-        return HeaderValue.from_value(given)
-    if isinstance(given, str):
-        return HeaderValue.from_str(given)
-    if isinstance(given, bytes | bytearray | memoryview):
-        return HeaderValue.from_raw(given)
-    if isinstance(given, bool):
-        return HeaderValue.from_bool(given)
-    hint = " (say which kind: HeaderValue.from_int32(3))" if isinstance(given, int | float) else ""
+    for types, convert in _CONVERTERS:
+        if isinstance(given, types):
+            return convert(given)
+    hint = ": pass a kind, as in HeaderValue.from_int32(3)" if isinstance(given, int | float) else ""
     raise TypeError(f"a value must be a HeaderValue, Value, str, bytes or bool, not {type(given).__name__}{hint}")
 
 
+_CONVERTERS: tuple[tuple[Any, Callable[[Any], HeaderValue]], ...] = (
+    (HeaderValue, lambda value: value),
+    (Value, HeaderValue.from_value),
+    (str, HeaderValue.from_str),
+    (bytes | bytearray | memoryview, HeaderValue.from_raw),
+    (bool, HeaderValue.from_bool),
+)
+
+
 def _key_from(key: object, index: int) -> HeaderKey:
-    """Take the key of a header of any format."""
+    """Return the key of a header of any format."""
     if isinstance(key, Value):
         return HeaderKey._of(_known(key, "key", index))._with_length()
     return HeaderKey.from_int32(key) if isinstance(key, int) else HeaderKey(str(key))
@@ -376,11 +307,11 @@ def _value_from(value: object, index: int) -> HeaderValue:
     raise ConversionError(message, format="iggy", code="unknown_type", header=index)
 
 
-def _known(held: Value, what: str, index: int) -> Value:
-    if HeaderKind.of_value(held.type) is None:
-        message = f"{what} kind {held.type} is unknown to Iggy"
+def _known(value: Value, what: str, index: int) -> Value:
+    if HeaderKind.of_value(value.type) is None:
+        message = f"{what} kind {value.type} is unknown to Iggy"
         raise EncodeError(message, format="iggy", code="unknown_type", header=index)
-    return held
+    return value
 
 
 def _text_key(key: HeaderKey, index: int) -> str:

@@ -1,7 +1,7 @@
-"""The JSON that Iggy's HTTP interface speaks: strict reading, compact writing, base64.
+"""The JSON of Iggy's HTTP interface: strict parsing, compact writing, base64.
 
-What Iggy's library reads is read, what it refuses is refused: a field given twice is an error, a key of a map given
-twice has its last value, fields without a meaning are passed over.
+It accepts and rejects the same texts as Iggy's library: a repeated field is an error, a repeated key of a map has its last
+value, and unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn, Self
 
 from letterhead.errors import DecodeError
-from letterhead.iggy.faults import refuse_bytes
-from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
+from letterhead.iggy.errors import placed, refuse_bytes
+from letterhead.iggy.formats import Format, ReadFormat, check_format
 from letterhead.iggy.kinds import HeaderKind
 
 __all__ = [
@@ -34,13 +34,13 @@ __all__ = [
     "text_of",
 ]
 
-_BASE64 = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*")
 _DIGITS = re.compile(r"\+?[0-9]{1,4000}")
 _UUID = re.compile(r"[0-9a-fA-F]{32}")
 
 
 class JsonModel(ABC):
-    """What the HTTP interface reads and writes as JSON; the classes describe their objects."""
+    """Methods to read and write the JSON of the HTTP interface; the docstrings of the classes describe their JSON."""
 
     __slots__ = ()
 
@@ -53,19 +53,14 @@ class JsonModel(ABC):
         text : str or bytes
             The JSON, as the class describes it.
         format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
-            The format that it must have. Headers of the other format are an error, where Iggy's servers ignore them.
+            The expected format. Headers in the other format are an error; Iggy's servers ignore them.
         validate : bool, default True
-            Whether headers are checked as those in bytes are. Iggy's servers do not, and store what no client can read.
-
-        Returns
-        -------
-        HeaderMap, Message, PolledMessage or PolledMessages
-            An object of this class.
+            Whether to check headers as in bytes. Iggy's servers do not, and store headers that no client can read.
 
         Raises
         ------
         DecodeError
-            If the text is not that.
+            If the text is not an object of this class in this format.
 
         Examples
         --------
@@ -75,28 +70,16 @@ class JsonModel(ABC):
         >>> Message.from_json('{"payload": "aGVsbG8="}')
         Message(id=0, payload=b'hello', headers=None, origin_timestamp=None)
         """
-        check_read_format(format)
+        check_format(format, read=True)
         return cls._from_tree(load(text), format, validate=validate)
 
     def to_json(self, format: Format = "iggy-2023", *, canonical: bool = False) -> str:
-        """Write the JSON of the HTTP interface.
-
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            The format to write.
-        canonical : bool, default False
-            Whether headers are written in the order of :meth:`HeaderMap.canonical`.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
+        """Return the JSON of the HTTP interface, without spaces; options are as in :mod:`letterhead.iggy`.
 
         Raises
         ------
         ConversionError
-            If the format has no place for a key or a kind.
+            If the format cannot carry a key or a kind.
 
         Examples
         --------
@@ -110,6 +93,15 @@ class JsonModel(ABC):
         return dump(self._to_tree(format, canonical=canonical))
 
     @classmethod
+    def _list_from_trees(cls, fields: Fields, format: ReadFormat, *, validate: bool) -> list[Self]:
+        """Read the field ``messages``."""
+        made = []
+        for index, tree in enumerate(list_of(fields.need("messages"), "the field messages", format)):
+            with placed(0, f"message {index}: "):
+                made.append(cls._from_tree(tree, format, validate=validate))
+        return made
+
+    @classmethod
     @abstractmethod
     def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self: ...
 
@@ -118,11 +110,11 @@ class JsonModel(ABC):
 
 
 class Pairs(list[tuple[str, Any]]):
-    """An object as it was written: its members in order, repeats included."""
+    """The members of an object in order, including repeated ones."""
 
 
 class Entry(NamedTuple):
-    """One header as JSON has it."""
+    """One header in JSON."""
 
     key: str | tuple[HeaderKind, bytes]
     kind: HeaderKind
@@ -130,7 +122,7 @@ class Entry(NamedTuple):
 
 
 class Fields(dict[str, Any]):
-    """The members of an object that has named fields; reading one checks its type."""
+    """The known fields of an object; the methods check their types."""
 
     def __init__(self, members: dict[str, Any], what: str, format: str | None) -> None:
         super().__init__(members)
@@ -138,23 +130,22 @@ class Fields(dict[str, Any]):
         self.format = format
 
     def need(self, name: str) -> Any:
-        """Give a field that has to be there."""
+        """Return a required field."""
         if name not in self:
             refuse(f"{self.what} has no field {name}", self.format)
         return self[name]
 
     def number(self, name: str, bits: int, default: int | None = None) -> int:
-        """Give an unsigned number."""
+        """Return an unsigned number."""
         given = self.need(name) if default is None else self.get(name, default)
         if isinstance(given, bool) or not isinstance(given, int):
-            refuse(f"the field {name} of {self.what} is no whole number", self.format)
+            refuse(f"the field {name} of {self.what} is not an integer", self.format)
         if not 0 <= given < 1 << bits:
-            message = f"the field {name} of {self.what} does not fit {bits} bits"
-            refuse_bytes("out_of_range", message, self.format)
+            refuse_bytes("out_of_range", f"the field {name} of {self.what} does not fit {bits} bits", self.format)
         return given
 
     def identity(self, name: str = "id") -> int:
-        """Give the identity of a message: a number, a text of digits, or a UUID; 0 where there is none."""
+        """Return the id of a message, given as a number, digits or a UUID; 0 if it is absent."""
         given = self.get(name, 0)
         if not isinstance(given, str):
             return self.number(name, 128, 0)
@@ -167,7 +158,7 @@ class Fields(dict[str, Any]):
         return uuid.UUID(digits).int
 
     def digits(self, name: str, bits: int, default: int) -> int:
-        """Return an unsigned number that is written as text."""
+        """Return an unsigned number in a text field."""
         given = self.get(name, str(default))
         number = read_digits(given, bits) if isinstance(given, str) else None
         if number is None:
@@ -175,11 +166,11 @@ class Fields(dict[str, Any]):
         return number
 
     def base64(self, name: str, *, padded: bool = False) -> bytes:
-        """Give bytes."""
+        """Return bytes."""
         return read_base64(self.need(name), f"the field {name} of {self.what}", self.format, padded=padded)
 
     def one_of(self, name: str, names: Iterable[str]) -> str:
-        """Give a text out of a list."""
+        """Return a text out of a list."""
         given = self.need(name)
         if given not in (names := list(names)):
             refuse(f"the field {name} of {self.what} is none of {', '.join(names)}", self.format)
@@ -195,25 +186,25 @@ def load(text: str | bytes, format: str | None = None) -> Any:
         return json.loads(text, object_pairs_hook=Pairs, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         byte = len(error.doc[: error.pos].encode(errors="surrogatepass"))
-        raise DecodeError("the text is no JSON", format=format, code="bad_text", byte_offset=byte) from None
+        raise DecodeError("the text is not JSON", format=format, code="bad_text", byte_offset=byte) from None
     except (ValueError, RecursionError):
-        refuse("the text is no JSON", format)
+        refuse("the text is not JSON", format)
 
 
 def dump(tree: Any) -> str:
-    """Write JSON as Iggy's library does: no spaces, nothing escaped that need not be."""
+    """Return JSON as Iggy's library writes it: without spaces and needless escapes."""
     return json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
 
 
 def text_of(data: bytes) -> str:
-    """Write bytes as base64."""
+    """Return bytes as base64."""
     return base64.b64encode(data).decode()
 
 
 def fields_of(tree: Any, what: str, names: Iterable[str], format: str | None = None) -> Fields:
     """Return the named fields of an object; other members are ignored, repeated fields raise."""
     if not isinstance(tree, Pairs):
-        refuse(f"{what} is no object", format)
+        refuse(f"{what} is not an object", format)
     found: dict[str, Any] = {}
     names = set(names)
     for name, value in tree:
@@ -225,14 +216,14 @@ def fields_of(tree: Any, what: str, names: Iterable[str], format: str | None = N
 
 
 def list_of(tree: Any, what: str, format: str | None = None) -> list[Any]:
-    """Take a list."""
+    """Return a list, after a check."""
     if not isinstance(tree, list) or isinstance(tree, Pairs):
-        refuse(f"{what} is no list", format)
+        refuse(f"{what} is not a list", format)
     return tree
 
 
 def read_entries(tree: Any, format: str) -> list[Entry]:
-    """Read headers in either form, without checks of the lengths of keys and values."""
+    """Read headers of either format, without checks of the lengths of keys and values."""
     if isinstance(tree, Pairs):
         return [Entry(key, *_read_field(value, "a value", format)) for key, value in tree]
     entries = []
@@ -246,28 +237,26 @@ def read_entries(tree: Any, format: str) -> list[Entry]:
 def read_base64(given: Any, what: str, format: str | None, *, padded: bool) -> bytes:
     """Read base64: the standard alphabet, no other characters, no bits left over."""
     if not isinstance(given, str):
-        refuse(f"{what} is no base64", format)
-    matched = _BASE64.fullmatch(given)
-    if matched is None:
-        refuse(f"{what} is no base64", format)
-    body, padding = matched.groups()
-    needed = -len(body) % 4
-    if needed == 3 or len(padding) > needed or (padded and len(padding) < needed):
-        refuse(f"{what} is no base64", format)
+        refuse(f"{what} is not base64", format)
+    body = given.rstrip("=")
+    padding, needed = len(given) - len(body), -len(body) % 4
+    is_padded_right = padding == needed if padded else padding <= needed
+    if not _BASE64.fullmatch(body) or needed == 3 or not is_padded_right:
+        refuse(f"{what} is not base64", format)
     data = base64.b64decode(body + "=" * needed)
     if text_of(data).rstrip("=") != body:
-        refuse(f"{what} is no base64: bits are left over", format)
+        refuse(f"{what} is not base64: bits are left over", format)
     return data
 
 
 def read_digits(text: str, bits: int) -> int | None:
-    """Return the unsigned number that a text spells, or None if it spells none that fits."""
+    """Return the unsigned number of a text, or None if it is not one or does not fit."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return number if number is not None and number < 1 << bits else None
 
 
 def refuse(message: str, format: str | None) -> NoReturn:
-    """Raise for JSON that is not what it should be."""
+    """Raise for JSON of another form."""
     refuse_bytes("bad_text", message, format)
 
 
@@ -277,7 +266,7 @@ def _read_field(tree: Any, what: str, format: str) -> tuple[HeaderKind, bytes]:
     field = fields_of(tree, what, ("kind", "value"), format)
     name = field.need("kind")
     if not isinstance(name, str):
-        refuse(f"the field kind of {what} is no text", format)
+        refuse(f"the field kind of {what} is not text", format)
     try:
         kind = HeaderKind.parse(name)
     except DecodeError as error:
@@ -286,4 +275,4 @@ def _read_field(tree: Any, what: str, format: str) -> tuple[HeaderKind, bytes]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")

@@ -10,10 +10,10 @@ __all__ = ["HeaderKind"]
 
 
 class HeaderKind(IntEnum):
-    """What the bytes of a key or value are.
+    """The type of a key or value.
 
-    A member is its code on the wire. The kind of a header from a later release, whose code has no name here, is a
-    member too, without being listed: ``HeaderKind(200)``.
+    A member is its code on the wire. Kinds of later releases, whose codes have no name here, are members too, but are not
+    listed: ``HeaderKind(200)``.
 
     Examples
     --------
@@ -42,27 +42,12 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def from_code(cls, code: int) -> HeaderKind:
-        """Give the kind of a code.
-
-        Parameters
-        ----------
-        code : int
-            A byte on the wire.
-
-        Returns
-        -------
-        HeaderKind
-            One of the fifteen.
+        """Return the kind with a code.
 
         Raises
         ------
         DecodeError
-            If no kind has the code (``unknown_type``).
-
-        Examples
-        --------
-        >>> HeaderKind.from_code(3)
-        <HeaderKind.BOOL: 3>
+            If no named kind has the code (``unknown_type``).
         """
         if code not in cls._value2member_map_:
             raise DecodeError(f"value kind code {code} is unknown", format=None, code="unknown_type")
@@ -70,27 +55,12 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def parse(cls, name: str) -> HeaderKind:
-        """Give the kind of a name, as JSON has it.
-
-        Parameters
-        ----------
-        name : str
-            ``raw``, ``string``, ``bool``, ``int8`` … ``uint128``, ``float32`` or ``float64``.
-
-        Returns
-        -------
-        HeaderKind
-            The kind.
+        """Return the kind with a name, as in JSON: ``raw``, ``string``, ``bool``, ``int8`` and so on.
 
         Raises
         ------
         DecodeError
             If no kind has the name (``unknown_type``).
-
-        Examples
-        --------
-        >>> HeaderKind.parse("float64")
-        <HeaderKind.FLOAT64: 15>
         """
         for kind in cls:
             if str(kind) == name:
@@ -100,12 +70,10 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def of_value(cls, type: str) -> HeaderKind | None:
-        """Return the kind that a :class:`letterhead.Value` of a type has in Iggy; ``None`` where it has none."""
-        if type == "binary":
-            return cls.RAW
+        """Return the kind of values of a type of :class:`letterhead.Value`, or None if Iggy does not have the type."""
         if type.startswith("type-"):
             return cls(int(type[5:]))
-        return next((member for member in cls if str(member) == type), None)
+        return _OF_VALUES.get(type)
 
     @property
     def is_named(self) -> bool:
@@ -114,11 +82,11 @@ class HeaderKind(IntEnum):
 
     @property
     def value_type(self) -> str:
-        """The type that a :class:`letterhead.Value` of this kind has."""
+        """The type of a :class:`letterhead.Value` of this kind."""
         return "binary" if self is HeaderKind.RAW else str(self) if self.is_named else f"type-{self._value_}"
 
     def as_code(self) -> int:
-        """Give the byte on the wire."""
+        """Return the code on the wire."""
         return self._value_
 
     def __str__(self) -> str:
@@ -129,10 +97,13 @@ class HeaderKind(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> HeaderKind | None:
-        # Made each time and kept nowhere: equal by code, as every member is.
+        # A new object for each call, which is not kept: members are equal if their codes are.
         if not isinstance(value, int) or isinstance(value, bool) or not 16 <= value <= 255:
             return None
         made = int.__new__(cls, value)
         made._name_ = f"KIND_{value}"
         made._value_ = value
         return made
+
+
+_OF_VALUES = {kind.value_type: kind for kind in HeaderKind}

@@ -1,4 +1,4 @@
-"""One message as it is sent."""
+"""A message to send."""
 
 from __future__ import annotations
 
@@ -7,47 +7,36 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import letterhead.iggy.json_transport as transport
+import letterhead.iggy.message_headers as message_headers
 from letterhead.headers import Headers
-from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, read_block, read_headers_tree
-from letterhead.iggy.faults import need_bytes, need_unsigned
-from letterhead.iggy.formats import MESSAGES, Format, ReadFormat, check_format
+from letterhead.iggy.errors import need_unsigned
+from letterhead.iggy.formats import MESSAGES, Format, ReadFormat, check_format, check_header_bytes, check_payload
 from letterhead.iggy.headers import GivenMap, HeaderMap
-from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.wire import Cursor, Frame
+from letterhead.message import bytes_of
 
 __all__ = ["Message"]
 
 
 @dataclass(init=False)
 class Message(transport.JsonModel):
-    """A message to be sent.
+    """A message to send.
 
-    As JSON an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers`` (``iggy-2023``) or
-    ``user_headers`` (``iggy``). Numbers of more than 64 bits are written as text in ``iggy``, whose servers read no longer ones.
+    In JSON an object with ``id`` (a number, digits or a UUID), ``payload`` in base64, and ``headers`` (``iggy-2023``) or
+    ``user_headers`` (``iggy``). An id of more than 64 bits is written as text in ``iggy``, whose servers cannot read it as a
+    number.
 
     Parameters
     ----------
     id : int or uuid.UUID, optional
-        Up to 128 bits; ``None`` is 0, for which the server chooses one.
+        Up to 128 bits; for ``None``, which is stored as 0, the server chooses one.
     payload : bytes-like
-        What is sent.
+        The payload.
     headers : HeaderMap, mapping, pairs, Headers or bytes, optional
-        The headers. Bytes are headers as they are on the wire and only go into the format ``iggy``, without being
-        looked at: so travel headers that the sender has encrypted.
+        The headers; also an attribute, which is ``None`` if there are none. Bytes are encoded headers, which are not
+        parsed and can only be written in ``iggy``: for headers that the sender has encrypted.
     origin_timestamp : int, optional
-        When the message was made, in microseconds since 1970, less than 2⁶³; when it is written, where none is given. Only the format
-        ``iggy`` has it.
-
-    Attributes
-    ----------
-    id : int
-        The number; 0 for none.
-    payload : bytes
-        What is sent.
-    headers : HeaderMap, bytes or None
-        The headers; ``None`` is a message without any.
-    origin_timestamp : int or None
-        When the message was made.
+        The creation time in microseconds since 1970, less than 2⁶³; only in ``iggy``. The default is the time of writing.
 
     Examples
     --------
@@ -61,7 +50,7 @@ class Message(transport.JsonModel):
 
     id: int
     payload: bytes
-    headers: Carried
+    headers: message_headers.MessageHeaders
     origin_timestamp: int | None
 
     def __init__(
@@ -72,80 +61,47 @@ class Message(transport.JsonModel):
         *,
         origin_timestamp: int | None = None,
     ) -> None:
-        self.id = _identity(id)
-        self.payload = need_bytes(payload, "the payload")
-        self.headers = as_map(headers)
+        number = id.int if isinstance(id, uuid.UUID) else id
+        self.id = 0 if number is None else need_unsigned(number, 128, "the id")
+        self.payload = bytes_of(payload, "the payload")
+        self.headers = message_headers.as_map(headers)
         if origin_timestamp is not None:
             need_unsigned(origin_timestamp, 63, "the origin timestamp")
         self.origin_timestamp = origin_timestamp
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Message:
-        """Read one message as it is sent in the format ``iggy-2023``.
-
-        Parameters
-        ----------
-        data : bytes-like
-            Identity, headers and payload.
-
-        Returns
-        -------
-        Message
-            The message; no headers are ``None``.
+        """Read one message in the format ``iggy-2023``; without headers, ``headers`` is ``None``.
 
         Raises
         ------
         DecodeError
-            If the bytes are not that.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import Message
-        >>> Message.from_bytes(Message(7, b"hello").to_bytes())
-        Message(id=7, payload=b'hello', headers=None, origin_timestamp=None)
+            If the bytes are not one message.
         """
-        cursor = Cursor(need_bytes(data, "a message"), MESSAGES["iggy-2023"])
+        cursor = Cursor(bytes_of(data, "a message"), MESSAGES["iggy-2023"])
         message = cls._read(cursor)
         cursor.end("payload")
         return message
 
     def to_bytes(self) -> bytes:
-        """Write the message as it is sent in the format ``iggy-2023``; in ``iggy`` only a whole request has bytes.
-
-        Returns
-        -------
-        bytes
-            Identity, headers and payload.
+        """Return the message in the format ``iggy-2023``; in ``iggy`` only a whole request has bytes.
 
         Raises
         ------
         EncodeError
             If the values of the headers have more than 100,000 bytes (``too_large``).
         ConversionError
-            If the format has no place for a key or a kind.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import Message
-        >>> Message(7, b"hello").to_bytes().hex()
-        '07000000000000000000000000000000000000000500000068656c6c6f'
+            If the format cannot carry a key or a kind.
         """
-        block = block_of(self.headers, "iggy-2023")
+        block = message_headers.encoded(self.headers, "iggy-2023")
         head = self.id.to_bytes(16, "little") + len(block).to_bytes(4, "little")
         return head + block + len(self.payload).to_bytes(4, "little") + self.payload
 
     def validate(self, format: Format = "iggy-2023") -> None:
-        """Refuse a message that servers refuse.
+        """Raise EncodeError if servers would reject the message in a format.
 
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            Whose limits. Those of ``iggy-2023`` hold for a whole request, see :meth:`SendMessages.validate`.
-
-        Raises
-        ------
-        EncodeError
-            If there is no payload (``empty_value``), or payload or headers are too large (``too_large``).
+        It has no payload (``empty_value``), or payload or headers are too large (``too_large``). The limits of
+        ``iggy-2023`` apply to a whole request, see :meth:`SendMessages.validate`.
         """
         check_format(format)
         check_payload(len(self.payload), format)
@@ -156,46 +112,39 @@ class Message(transport.JsonModel):
 
     @property
     def length(self) -> int:
-        """How many bytes the payload has."""
+        """Size of the payload in bytes."""
         return len(self.payload)
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes :meth:`to_bytes` gives."""
+        """Number of bytes that :meth:`to_bytes` returns."""
         if isinstance(self.headers, HeaderMap):
             return 24 + self.headers.size_bytes("iggy-2023") + len(self.payload)
-        return 24 + len(block_of(self.headers, "iggy-2023")) + len(self.payload)
+        return 24 + len(message_headers.encoded(self.headers, "iggy-2023")) + len(self.payload)
 
     @classmethod
     def _read(cls, cursor: Cursor) -> Message:
         identity = cursor.number(16, "id")
-        headers = read_block(cursor)
+        headers = message_headers.read_headers(cursor)
         return cls(identity, cursor.take(cursor.number(4, "payload length"), "payload"), headers)
 
     def _frame(self, now: int) -> Frame:
         origin = now if self.origin_timestamp is None else self.origin_timestamp
-        return Frame(self.id, origin, block_of(self.headers, "iggy"), self.payload)
+        return Frame(self.id, origin, message_headers.encoded(self.headers, "iggy"), self.payload)
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
         tree: dict[str, Any] = {"id": self.id, "payload": transport.text_of(self.payload)}
         if format == "iggy-2023":
-            tree["headers"] = headers_tree(self.headers, format, canonical=canonical)
+            tree["headers"] = message_headers.headers_tree(self.headers, format, canonical=canonical)
             return tree
         if self.id >= 1 << 64:
             tree["id"] = str(self.id)
         if self.headers:
-            tree["user_headers"] = headers_tree(self.headers, format, canonical=canonical)
+            tree["user_headers"] = message_headers.headers_tree(self.headers, format, canonical=canonical)
         return tree
 
     @classmethod
     def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
         fields = transport.fields_of(tree, "a message", ("id", "payload", "headers", "user_headers"), format)
         payload = fields.base64("payload", padded=format == "iggy")
-        return cls(fields.identity(), payload, read_headers_tree(fields, format, validate=validate))
-
-
-def _identity(given: int | uuid.UUID | None) -> int:
-    """Take the identity of a message as a number of 128 bits."""
-    if given is None:
-        return 0
-    return need_unsigned(given.int if isinstance(given, uuid.UUID) else given, 128, "the id")
+        return cls(fields.identity(), payload, message_headers.read_headers_tree(fields, format, validate=validate))

@@ -1,4 +1,4 @@
-"""The request to read messages of a topic: :class:`PollMessages`, for whom it reads, and where it begins."""
+"""The request to read messages of a topic: :class:`PollMessages`, with its consumer and its start."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Literal, TypeAlias
 
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, EncodeError
-from letterhead.iggy.faults import need_bytes, need_unsigned, refuse_value
-from letterhead.iggy.formats import Format, ReadFormat, check_format, check_read_format
-from letterhead.iggy.routing import Identifier, as_identifier
+from letterhead.iggy.errors import need_unsigned, refuse_value
+from letterhead.iggy.formats import Format, ReadFormat, check_format
+from letterhead.iggy.routing import Identifier, as_identifier, read_kind
 from letterhead.iggy.wire import Cursor
+from letterhead.message import bytes_of
 
 __all__ = ["Consumer", "PollMessages", "PollingStrategy"]
 
 ConsumerKind: TypeAlias = Literal["consumer", "consumer_group"]
 PollingKind: TypeAlias = Literal["offset", "timestamp", "first", "last", "next"]
 
-# The code on the wire is the place in the tuple, counted from 1.
+# The code of a kind on the wire is its index here, counted from 1.
 _CONSUMERS: tuple[ConsumerKind, ...] = ("consumer", "consumer_group")
 _STRATEGIES: tuple[PollingKind, ...] = ("offset", "timestamp", "first", "last", "next")
 
@@ -27,21 +28,14 @@ _CONSUMER_FIELD = {"iggy-2023": "id", "iggy": "consumer_id"}
 
 @dataclass(frozen=True)
 class Consumer:
-    """Who polls: a single consumer, or a consumer group.
-
-    Made by :meth:`new` or :meth:`group`.
+    """The consumer of a poll: a single consumer, or a consumer group.
 
     Parameters
     ----------
     kind : {"consumer", "consumer_group"}
-        Which of them.
+        Whether it is a single consumer or a group.
     id : Identifier
         Its number or name, under which the server stores offsets.
-
-    Raises
-    ------
-    EncodeError
-        If the kind has another name (``unknown_type``).
 
     Examples
     --------
@@ -73,29 +67,24 @@ class Consumer:
 
     @classmethod
     def _read(cls, cursor: Cursor) -> Consumer:
-        code = cursor.number(1, "consumer kind")
-        if not 1 <= code <= len(_CONSUMERS):
-            cursor.refuse("unknown_type", f"consumer kind {code} is unknown", back=1)
-        return cls(_CONSUMERS[code - 1], Identifier._read(cursor, "consumer id"))
+        return cls(read_kind(cursor, _CONSUMERS, "consumer"), Identifier._read(cursor, "consumer id"))
 
 
 @dataclass(frozen=True)
 class PollingStrategy:
     """Where in the partition a poll begins.
 
-    Made by :meth:`offset`, :meth:`timestamp`, :meth:`first`, :meth:`last` or :meth:`next`.
-
     Parameters
     ----------
     kind : {"offset", "timestamp", "first", "last", "next"}
         How the first message is chosen.
     value : int, default 0
-        The offset, or the time in microseconds since 1970; without meaning for the other kinds.
+        The offset, or the time in microseconds since 1970; not used by the other kinds.
 
     Raises
     ------
     EncodeError
-        If the kind has another name (``unknown_type``), or the value does not fit 64 bits (``out_of_range``).
+        If the kind is unknown (``unknown_type``), or the value does not fit 64 bits (``out_of_range``).
 
     Examples
     --------
@@ -143,10 +132,7 @@ class PollingStrategy:
 
     @classmethod
     def _read(cls, cursor: Cursor) -> PollingStrategy:
-        code = cursor.number(1, "polling kind")
-        if not 1 <= code <= len(_STRATEGIES):
-            cursor.refuse("unknown_type", f"polling kind {code} is unknown", back=1)
-        return cls(_STRATEGIES[code - 1], cursor.number(8, "polling value"))
+        return cls(read_kind(cursor, _STRATEGIES, "polling"), cursor.number(8, "polling value"))
 
 
 @dataclass(init=False)
@@ -156,7 +142,7 @@ class PollMessages:
     Parameters
     ----------
     consumer : Consumer, Identifier, int or str
-        Who polls; an identifier, number or name is that of a single consumer.
+        The consumer; an identifier, number or name is that of a single consumer.
     stream_id, topic_id : Identifier, int or str
         The topic.
     partition_id : int, optional
@@ -213,41 +199,21 @@ class PollMessages:
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023") -> PollMessages:
-        """Read the body of a request.
-
-        Parameters
-        ----------
-        data : bytes-like
-            The body, without the frame of the protocol around it.
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How it is written: ``iggy-2023`` up to 0.7, ``iggy`` since 0.8.
-
-        Returns
-        -------
-        PollMessages
-            The request.
+        """Read the body of a request, without the frame of the protocol around it; ``format`` as in :mod:`letterhead.iggy`.
 
         Raises
         ------
         DecodeError
             If the bytes are not a request in this format.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import PollMessages
-        >>> data = bytes.fromhex("01010401000000" "020173" "020174" "00000000" "030000000000000000" "0a000000" "00")
-        >>> request = PollMessages.from_bytes(data)
-        >>> request.strategy, request.partition_id, request.count
-        (PollingStrategy(kind='first', value=0), None, 10)
         """
         check_format(format)
-        cursor = Cursor(need_bytes(data, "a request"), format)
+        cursor = Cursor(bytes_of(data, "a request"), format)
         consumer = Consumer._read(cursor)
         stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
         flag = _read_flag(cursor, "partition flag") if format == "iggy" else True
         partition = cursor.number(4, "partition id")
         if partition and not flag:
-            cursor.refuse("bad_attributes", f"partition {partition} has a flag that says there is none", back=5)
+            cursor.refuse("bad_attributes", f"partition {partition} has the flag for no partition", back=5)
         is_none = not flag or (format == "iggy-2023" and partition == 0)
         strategy, count = PollingStrategy._read(cursor), cursor.number(4, "count")
         auto_commit = _read_flag(cursor, "auto-commit flag")
@@ -263,12 +229,12 @@ class PollMessages:
         topic_id: Identifier | int | str,
         format: ReadFormat = "iggy-auto",
     ) -> PollMessages:
-        """Read the fields of a request of the HTTP interface.
+        """Read the fields of a request of the HTTP interface, which is that of a single consumer.
 
         Parameters
         ----------
         text : str or bytes
-            An object. All fields may be absent: ``id`` (``iggy-2023``) or ``consumer_id`` (``iggy``), by default 1;
+            An object. All fields are optional: ``id`` (``iggy-2023``) or ``consumer_id`` (``iggy``), by default 1;
             ``partition_id``, by default the first one, which is 1 in ``iggy-2023`` and 0 in ``iggy``; ``kind`` and ``value``
             of the strategy, by default offset 0; ``count``, by default 10; ``auto_commit``, by default false.
         stream_id, topic_id : Identifier, int or str
@@ -276,31 +242,18 @@ class PollMessages:
         format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
             The format of the fields; ``iggy-auto`` is ``iggy`` if there is a ``consumer_id``.
 
-        Returns
-        -------
-        PollMessages
-            The request, of a single consumer.
-
         Raises
         ------
         DecodeError
             If the text is not such an object (``bad_text``), or a number does not fit its field (``out_of_range``).
-
-        Examples
-        --------
-        >>> from letterhead.iggy import PollMessages
-        >>> text = '{"consumer_id": "billing", "partition_id": 0, "kind": "offset", "value": "5"}'
-        >>> PollMessages.from_json(text, stream_id="orders", topic_id="placed").strategy
-        PollingStrategy(kind='offset', value=5)
         """
-        check_read_format(format)
+        check_format(format, read=True)
         names = ("id", "consumer_id", "partition_id", "kind", "value", "count", "auto_commit")
         fields = transport.fields_of(transport.load(text), "the request", names, format)
-        found: Format = (
-            "iggy" if format == "iggy" or (format == "iggy-auto" and "consumer_id" in fields) else "iggy-2023"
-        )
+        is_auto_iggy = format == "iggy-auto" and "consumer_id" in fields
+        found: Format = "iggy" if format == "iggy" or is_auto_iggy else "iggy-2023"
         if set(fields) & set(_CONSUMER_FIELD.values()) - {_CONSUMER_FIELD[found]}:
-            transport.refuse(f"the consumer of this format is the field {_CONSUMER_FIELD[found]}", format)
+            transport.refuse(f"in this format the consumer is the field {_CONSUMER_FIELD[found]}", format)
         consumer = Consumer.new(_read_identifier(fields, _CONSUMER_FIELD[found]))
         partition = fields.get("partition_id", _FIRST_PARTITION[found])
         if partition is not None:
@@ -315,17 +268,7 @@ class PollMessages:
         return cls(consumer, stream_id, topic_id, partition, strategy, count, auto_commit=auto_commit)
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
-        """Write the body of the request.
-
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How: ``iggy-2023`` up to 0.7, ``iggy`` since 0.8.
-
-        Returns
-        -------
-        bytes
-            The body, without the frame of the protocol around it.
+        """Return the body of the request, without the frame of the protocol around it.
 
         Raises
         ------
@@ -341,26 +284,16 @@ class PollMessages:
         return topic + self.strategy.to_bytes() + self.count.to_bytes(4, "little") + bytes((self.auto_commit,))
 
     def to_json(self, format: Format = "iggy-2023") -> str:
-        """Write the fields of the request, which the HTTP interface takes as the query of a GET.
+        """Return the fields of the request as JSON, which the HTTP interface takes as the query of a GET.
 
-        Stream and topic belong into its path. A field that is null is left out of a query.
-
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How: ``iggy-2023`` up to 0.7, ``iggy`` since 0.8.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
+        Stream and topic are part of the path. Leave null fields out of the query.
 
         Raises
         ------
         EncodeError
             As in :meth:`to_bytes`.
         ConversionError
-            If a consumer group polls, or the name of the consumer would be read as a number (``field_not_carried``).
+            If the consumer is a group, or its name would be read as a number (``field_not_carried``).
 
         Examples
         --------
@@ -397,7 +330,7 @@ class PollMessages:
             self.topic_id._check_2023("topic", "iggy-2023")
             if self.partition_id == 0:
                 message = (
-                    "partition 0 does not exist before 0.8: the first partition is 1, and None lets the server choose"
+                    "partition 0 does not exist before 0.8: pass 1 for the first, or None to let the server choose"
                 )
                 raise EncodeError(message, format="iggy-2023", code="out_of_range")
 

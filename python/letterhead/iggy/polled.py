@@ -1,4 +1,4 @@
-"""Messages as they are polled."""
+"""Polled messages, and the reply that contains them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from enum import Enum
 from typing import Any, NamedTuple, Self
 
 import letterhead.iggy.json_transport as transport
+import letterhead.iggy.message_headers as message_headers
 from letterhead.errors import DecodeError, EncodeError
-from letterhead.iggy.carried import Carried, as_map, block_of, headers_tree, map_or_bytes, read_block, read_headers_tree
-from letterhead.iggy.faults import need_bytes, need_unsigned, placed
+from letterhead.iggy.errors import need_unsigned, placed
 from letterhead.iggy.formats import POLLED, Format, ReadFormat, check_format
-from letterhead.iggy.wire import Cursor, Frame, StoredFrame, begins_batch, read_batches, write_batch
+from letterhead.iggy.message_headers import MessageHeaders
+from letterhead.iggy.wire import Cursor, Frame, begins_batch, read_batches, write_batch
+from letterhead.message import bytes_of
 from letterhead.operations import decode
 from letterhead.operations import messages as messages_of
 
@@ -24,7 +26,7 @@ _HEADER_FIELDS = ("checksum", "id", "offset", "timestamp", "origin_timestamp", "
 
 
 class MessageState(Enum):
-    """What a server of the releases 0.0.40 to 0.6 said about a message."""
+    """The state of a message in releases 0.0.40 to 0.6."""
 
     AVAILABLE = "available"
     UNAVAILABLE = "unavailable"
@@ -32,7 +34,7 @@ class MessageState(Enum):
     MARKED_FOR_DELETION = "marked_for_deletion"
 
     def as_code(self) -> int:
-        """Return the byte on the wire."""
+        """Return the code on the wire."""
         return {"available": 1, "unavailable": 10, "poisoned": 20, "marked_for_deletion": 30}[self._value_]
 
     def __str__(self) -> str:
@@ -44,28 +46,28 @@ _STATES = {state.as_code(): state for state in MessageState}
 
 @dataclass
 class PolledMessage(transport.JsonModel):
-    """A message as a server gave it.
+    """A polled message.
 
-    As JSON an object with the fields of the message; in ``iggy`` all but payload and headers are in ``header``.
+    In JSON an object with the fields of the message; in ``iggy`` all but payload and headers are in ``header``.
 
     Parameters
     ----------
     offset : int
-        Its place in the partition, less than 2⁶³.
+        Its offset in the partition, less than 2⁶³.
     timestamp : int
-        When the server got it, in microseconds since 1970, less than 2⁶³.
+        When the server received it, in microseconds since 1970, less than 2⁶³.
     id : int
-        Its identity.
+        Its id.
     payload : bytes
-        What was sent.
+        The payload.
     headers : HeaderMap, bytes or None
-        Its headers; bytes where they could not be read, as those that the sender has encrypted.
+        The headers; bytes if they could not be read, for example because the sender has encrypted them.
     state : MessageState, optional
-        Only in the format ``iggy-2023``, from 0.0.40 on.
+        Only in ``iggy-2023``, from 0.0.40 on.
     checksum : int, optional
         In ``iggy-2023``, from 0.0.40 on, the CRC-32 of the payload; in ``iggy`` the XXH3 of the message.
     origin_timestamp : int, optional
-        When the sender made it, in microseconds since 1970, less than 2⁶³; only in ``iggy``.
+        When the sender created it, in microseconds since 1970, less than 2⁶³; only in ``iggy``.
 
     Raises
     ------
@@ -84,17 +86,17 @@ class PolledMessage(transport.JsonModel):
     timestamp: int
     id: int
     payload: bytes
-    headers: Carried = None
+    headers: MessageHeaders = None
     state: MessageState | None = None
     checksum: int | None = None
     origin_timestamp: int | None = None
 
     def __post_init__(self) -> None:
         self._check_numbers()
-        self.payload = need_bytes(self.payload, "the payload")
+        self.payload = bytes_of(self.payload, "the payload")
 
     def _check_numbers(self) -> None:
-        """Refuse numbers that do not fit their fields; attributes may be set after construction."""
+        """Raise if a number does not fit its field; attributes may be set after construction."""
         for what, given, bits in (
             ("the offset", self.offset, 63),
             ("the timestamp", self.timestamp, 63),
@@ -106,23 +108,10 @@ class PolledMessage(transport.JsonModel):
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessage:
-        """Read one message.
+        """Read one message; options are as in :mod:`letterhead.iggy`.
 
-        Parameters
-        ----------
-        data : bytes-like
-            In ``iggy-2023`` a message of a reply, with or without state and checksum; in ``iggy`` one with the header of 64
-            bytes, as in replies of 0.8.3 to 0.10.
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            The format of the message.
-        validate : bool, default True
-            Whether a wrong CRC-32 raises. If False, it is returned as it is, as Iggy's library does. The checksum of
-            ``iggy`` is never verified here.
-
-        Returns
-        -------
-        PolledMessage
-            The message; no headers are ``None``.
+        In ``iggy-2023`` it is a message of a reply, with or without state and checksum. In ``iggy`` it has the header of 64
+        bytes of replies of 0.8.3 to 0.10, whose checksum is never verified.
 
         Raises
         ------
@@ -132,65 +121,47 @@ class PolledMessage(transport.JsonModel):
         check_format(format)
         if format == "iggy":
             return cls._from_message(decode(data, "iggy-message"))
-        read = _read_2023(need_bytes(data, "a message"), validate=validate)
+        read = _read_2023(bytes_of(data, "a message"), validate=validate)
         if len(read) != 1:
             message = f"{len(read)} messages where one was expected"
             raise DecodeError(message, format=POLLED["iggy-2023"], code="wrong_size")
         return read[0]
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
-        """Write the message as a server does.
+        """Return the message as a server writes it: in ``iggy`` with the header of 64 bytes.
 
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            ``iggy-2023`` with or without state and checksum, as the message has them; ``iggy`` with the header of 64 bytes.
-
-        Returns
-        -------
-        bytes
-            The message.
+        In ``iggy-2023`` it has state and checksum if :attr:`state` is set.
 
         Raises
         ------
         EncodeError
             If a number does not fit its field (``out_of_range``), or the headers are too large (``too_large``).
         ConversionError
-            If the format has no place for a key or a kind.
+            If the format cannot carry a key or a kind.
         """
         check_format(format)
         self._check_numbers()
-        block = block_of(self.headers, format)
-        sizes = len(block).to_bytes(4, "little"), len(self.payload).to_bytes(4, "little")
-        offset, timestamp = self.offset.to_bytes(8, "little"), self.timestamp.to_bytes(8, "little")
-        identity = self.id.to_bytes(16, "little")
+        headers, identity = message_headers.encoded(self.headers, format), self.id.to_bytes(16, "little")
         if format == "iggy":
-            origin = (self.origin_timestamp or 0).to_bytes(8, "little")
-            times = offset + timestamp + origin
-            head = (self.checksum or 0).to_bytes(8, "little") + identity + times + b"".join(sizes) + bytes(8)
-            return head + self.payload + block
-        body = sizes[0] + block + sizes[1] + self.payload
+            times = self.offset, self.timestamp, self.origin_timestamp or 0
+            sizes = len(headers), len(self.payload)
+            return struct.pack("<Q16s3Q2I8x", self.checksum or 0, identity, *times, *sizes) + self.payload + headers
         if self.state is None:
-            return offset + timestamp + identity + body
-        state = bytes((self.state.as_code(),))
-        return offset + state + timestamp + identity + self._crc().to_bytes(4, "little") + body
+            head = struct.pack("<QQ16s", self.offset, self.timestamp, identity)
+        else:
+            state = self.state.as_code()
+            head = struct.pack("<QBQ16sI", self.offset, state, self.timestamp, identity, self._crc())
+        payload_size = len(self.payload).to_bytes(4, "little")
+        return head + len(headers).to_bytes(4, "little") + headers + payload_size + self.payload
 
     @property
     def length(self) -> int:
-        """How many bytes the payload has."""
+        """Size of the payload in bytes."""
         return len(self.payload)
 
     @classmethod
-    def _from_frame(cls, frame: StoredFrame) -> PolledMessage:
-        return cls(
-            offset=frame.offset,
-            timestamp=frame.timestamp,
-            id=frame.id,
-            payload=frame.payload,
-            headers=map_or_bytes(frame.headers),
-            checksum=frame.checksum,
-            origin_timestamp=frame.origin_timestamp,
-        )
+    def _from_frame(cls, frame: Frame) -> PolledMessage:
+        return cls(**{**frame._asdict(), "headers": message_headers.map_or_bytes(frame.headers)})
 
     @classmethod
     def _from_message(cls, read: Any) -> PolledMessage:
@@ -201,7 +172,7 @@ class PolledMessage(transport.JsonModel):
             timestamp=read.timestamp,
             id=int.from_bytes(read.id, "big"),
             payload=read.payload,
-            headers=as_map(read.headers),
+            headers=message_headers.as_map(read.headers),
             state=None if state is None else MessageState(state),
             checksum=None if checksum is None else int(checksum),
             origin_timestamp=fields.get("origin_timestamp"),
@@ -220,13 +191,13 @@ class PolledMessage(transport.JsonModel):
                 cursor.refuse("bad_attributes", f"state {code} is unknown", back=1)
         timestamp, identity = cursor.natural("timestamp"), cursor.number(16, "id")
         checksum = cursor.number(4, "checksum") if with_state else None
-        headers = read_block(cursor)
+        headers = message_headers.read_headers(cursor)
         payload = cursor.take(cursor.number(4, "payload length"), "payload")
         return cls(offset, timestamp, identity, payload, headers, state, checksum)
 
     def _to_tree(self, format: Format, *, canonical: bool = False) -> dict[str, Any]:
         payload = transport.text_of(self.payload)
-        headers = headers_tree(self.headers, format, canonical=canonical)
+        headers = message_headers.headers_tree(self.headers, format, canonical=canonical)
         if format == "iggy-2023":
             state = {} if self.state is None else {"state": str(self.state)}
             checksum = {} if self.state is None else {"checksum": self._crc()}
@@ -238,7 +209,7 @@ class PolledMessage(transport.JsonModel):
             "offset": self.offset,
             "timestamp": self.timestamp,
             "origin_timestamp": self.origin_timestamp or 0,
-            "user_headers_length": len(block_of(self.headers, "iggy")),
+            "user_headers_length": len(message_headers.encoded(self.headers, "iggy")),
             "payload_length": len(self.payload),
             "reserved": 0,
         }
@@ -248,31 +219,21 @@ class PolledMessage(transport.JsonModel):
     def _from_tree(cls, tree: Any, format: ReadFormat, *, validate: bool) -> Self:
         names = ("header", "offset", "state", "timestamp", "id", "checksum", "headers", "user_headers", "payload")
         fields = transport.fields_of(tree, "a message", names, format)
-        if format == "iggy" or (format == "iggy-auto" and "header" in fields):
-            return cls._from_tlv_tree(fields, validate=validate)
-        state = fields.one_of("state", map(str, MessageState)) if fields.get("state") is not None else None
-        return cls(
-            offset=fields.number("offset", 63),
-            timestamp=fields.number("timestamp", 63),
-            id=fields.identity(),
-            payload=fields.base64("payload"),
-            headers=read_headers_tree(fields, "iggy-2023", validate=validate),
-            state=None if state is None else MessageState(state),
-            checksum=None if state is None else fields.number("checksum", 32),
-        )
-
-    @classmethod
-    def _from_tlv_tree(cls, fields: transport.Fields, *, validate: bool) -> Self:
-        header = transport.fields_of(fields.need("header"), "the field header", _HEADER_FIELDS, fields.format)
-        headers = read_headers_tree(fields, "iggy", validate=validate)
+        is_iggy = format == "iggy" or (format == "iggy-auto" and "header" in fields)
+        header = fields
+        if is_iggy:
+            header = transport.fields_of(fields.need("header"), "the field header", _HEADER_FIELDS, format)
+        has_state = not is_iggy and fields.get("state") is not None
+        headers = message_headers.read_headers_tree(fields, "iggy" if is_iggy else "iggy-2023", validate=validate)
         return cls(
             offset=header.number("offset", 63),
             timestamp=header.number("timestamp", 63),
             id=header.identity(),
-            payload=fields.base64("payload", padded=True),
-            headers=headers or None,
-            checksum=header.number("checksum", 64),
-            origin_timestamp=header.number("origin_timestamp", 63),
+            payload=fields.base64("payload", padded=is_iggy),
+            headers=(headers or None) if is_iggy else headers,
+            state=MessageState(fields.one_of("state", map(str, MessageState))) if has_state else None,
+            checksum=header.number("checksum", 64 if is_iggy else 32) if is_iggy or has_state else None,
+            origin_timestamp=header.number("origin_timestamp", 63) if is_iggy else None,
         )
 
 
@@ -280,15 +241,15 @@ class PolledMessage(transport.JsonModel):
 class PolledMessages(transport.JsonModel):
     """The reply to a poll.
 
-    As JSON an object with ``messages`` and, where the reply has them, ``partition_id`` and ``current_offset``; or a list of
-    messages, as the first releases with headers return it. A missing number is written as 0 beside the other.
+    In JSON an object with ``messages``, ``partition_id`` and ``current_offset``. Replies of the first releases with headers
+    have neither number, and are a list of messages. If only one number is missing, it is written as 0.
 
     Parameters
     ----------
     messages : list of PolledMessage
         The messages.
     partition_id : int, optional
-        The partition of the messages; ``None`` in replies of the first releases with headers, which do not name it.
+        The partition of the messages; ``None`` in replies of the first releases with headers.
     current_offset : int, optional
         The last offset of the partition; ``None`` in the same replies.
 
@@ -307,41 +268,21 @@ class PolledMessages(transport.JsonModel):
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> PolledMessages:
-        """Read the body of a reply.
+        """Read the body of a reply, without the frame of the protocol around it; options are as in :mod:`letterhead.iggy`.
 
-        Parameters
-        ----------
-        data : bytes-like
-            The body, without the frame of the protocol around it. A reply of ``iggy-2023`` begins with the number of
-            messages (the first releases) or with partition, last offset and number of messages. A reply of ``iggy``
-            begins with these three; the newest releases add 24 bytes. The format of the prefix, and in ``iggy-2023``
-            whether messages have a state and a checksum, is detected.
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How it is written: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11.
-        validate : bool, default True
-            Whether a wrong checksum raises, and in ``iggy`` headers that cannot be read. If False, checksums are
-            returned as they are and such headers as bytes.
-
-        Returns
-        -------
-        PolledMessages
-            The reply.
+        A reply of ``iggy-2023`` begins with the number of messages (the first releases), or with partition, last offset and
+        number of messages. A reply of ``iggy`` begins with these three; the newest releases add 24 bytes. The form of the
+        prefix is detected, and in ``iggy-2023`` whether messages have a state and a checksum.
 
         Raises
         ------
         DecodeError
-            If the bytes are not that.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import PolledMessages
-        >>> PolledMessages.from_bytes(bytes(4))
-        PolledMessages(messages=[], partition_id=None, current_offset=None)
+            If the bytes are not a reply in this format.
         """
         check_format(format)
-        data = need_bytes(data, "a reply")
+        data = bytes_of(data, "a reply")
         if format == "iggy":
-            return cls._read_tlv(data, validate=validate)
+            return cls._read_iggy(data, validate=validate)
         return cls._read_2023(data, validate=validate)
 
     @classmethod
@@ -349,28 +290,17 @@ class PolledMessages(transport.JsonModel):
         if isinstance(tree, list) and not isinstance(tree, transport.Pairs):
             tree = transport.Pairs([("messages", tree)])
         fields = transport.fields_of(tree, "the reply", ("partition_id", "current_offset", "messages"), format)
-        messages = []
-        for index, each in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
-            with placed(0, f"message {index}: "):
-                messages.append(PolledMessage._from_tree(each, format, validate=validate))
+        messages = PolledMessage._list_from_trees(fields, format, validate=validate)
         partition = None if fields.get("partition_id") is None else fields.number("partition_id", 32)
         current = None if fields.get("current_offset") is None else fields.number("current_offset", 64)
         return cls(messages, partition, current)
 
     def to_bytes(self, format: Format = "iggy-2023") -> bytes:
-        """Write the body of the reply as a server does.
+        """Return the body of the reply as a server writes it, without the frame of the protocol around it.
 
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11. A reply of ``iggy-2023`` without partition and current offset
-            begins with the number of messages; otherwise a missing one is written as 0. In ``iggy`` messages of one
-            time with consecutive offsets share a batch, and all checksums are computed.
-
-        Returns
-        -------
-        bytes
-            The body, without the frame of the protocol around it.
+        A reply of ``iggy-2023`` without partition and current offset begins with the number of messages; if only one is
+        missing, it is written as 0. In ``iggy`` messages with the same time and consecutive offsets share a batch, and all
+        checksums are computed.
 
         Raises
         ------
@@ -378,27 +308,21 @@ class PolledMessages(transport.JsonModel):
             If a number does not fit its field (``out_of_range``), only some messages have a state
             (``bad_attributes``), or headers are too large (``too_large``).
         ConversionError
-            If the format has no place for a key or a kind.
-
-        Examples
-        --------
-        >>> from letterhead.iggy import PolledMessage, PolledMessages
-        >>> message = PolledMessage(offset=5, timestamp=1767225600000000, id=7, payload=b"hello")
-        >>> len(PolledMessages([message]).to_bytes()), len(PolledMessages([message], 1, 5).to_bytes())
-        (49, 61)
-        >>> len(PolledMessages([message], 0, 5).to_bytes("iggy"))
-        325
+            If the format cannot carry a key or a kind.
         """
         check_format(format)
-        self._check_numbers()
+        need_unsigned(self.partition_id or 0, 32, "the partition")
+        need_unsigned(self.current_offset or 0, 64, "the current offset")
+        for message in self.messages:
+            message._check_numbers()
         prefix = struct.pack("<IQ", self.partition_id or 0, self.current_offset or 0)
         if format == "iggy":
             messages = b"".join(map(self._write_batch, self._batches()))
         else:
             prefix = b"" if self._is_unplaced else prefix
             if len({message.state is None for message in self.messages}) > 1:
-                message = "some messages have a state and some have none; in one reply all or none must have it"
-                raise EncodeError(message, format=POLLED["iggy-2023"], code="bad_attributes")
+                text = "only some messages have a state: in one reply all or none must have one"
+                raise EncodeError(text, format=POLLED["iggy-2023"], code="bad_attributes")
             messages = b"".join(message.to_bytes() for message in self.messages)
         return prefix + len(self.messages).to_bytes(4, "little") + messages
 
@@ -412,17 +336,11 @@ class PolledMessages(transport.JsonModel):
 
     @property
     def _is_unplaced(self) -> bool:
-        """Whether this is a reply of the first releases, which name neither partition nor current offset."""
+        """Whether this is a reply of the first releases, without partition and current offset."""
         return self.partition_id is None and self.current_offset is None
 
-    def _check_numbers(self) -> None:
-        need_unsigned(self.partition_id or 0, 32, "the partition")
-        need_unsigned(self.current_offset or 0, 64, "the current offset")
-        for message in self.messages:
-            message._check_numbers()
-
     def _batches(self) -> Iterator[list[PolledMessage]]:
-        """Divide the messages into those that a batch of ``iggy`` can hold."""
+        """Divide the messages into batches of ``iggy``."""
         batch: list[PolledMessage] = []
         low = high = 0
         for message in self.messages:
@@ -441,7 +359,12 @@ class PolledMessages(transport.JsonModel):
 
     def _write_batch(self, messages: list[PolledMessage]) -> bytes:
         frames = [
-            Frame(message.id, message.origin_timestamp or 0, block_of(message.headers, "iggy"), message.payload)
+            Frame(
+                message.id,
+                message.origin_timestamp or 0,
+                message_headers.encoded(message.headers, "iggy"),
+                message.payload,
+            )
             for message in messages
         ]
         partition, first = self.partition_id or 0, messages[0]
@@ -449,28 +372,28 @@ class PolledMessages(transport.JsonModel):
 
     @classmethod
     def _read_2023(cls, data: bytes, *, validate: bool) -> PolledMessages:
-        cursor, start = Cursor(data, POLLED["iggy-2023"]), _prefix_bytes(data)
+        cursor, start = Cursor(data, POLLED["iggy-2023"]), _prefix_size(data)
         partition = None if start == 4 else cursor.number(4, "partition")
         current = None if start == 4 else cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
         with placed(start):
             messages = _read_2023(data[start:], validate=validate)
-        _check_count(cursor, count, len(messages))
+        cursor.check_count(count, len(messages), start - 4)
         return cls(messages, partition, current)
 
     @classmethod
-    def _read_tlv(cls, data: bytes, *, validate: bool) -> PolledMessages:
+    def _read_iggy(cls, data: bytes, *, validate: bool) -> PolledMessages:
         cursor = Cursor(data, POLLED["iggy"])
         partition, current = cursor.number(4, "partition"), cursor.number(8, "current offset")
         count = cursor.number(4, "messages count")
         if validate:
-            # The format knows how long the prefix is, and passes over it.
+            # The format includes the prefix of a reply.
             messages = [PolledMessage._from_message(read) for read in messages_of(data, POLLED["iggy"])]
         else:
             if cursor.left == 24 or (begins_batch(data, 40) and not begins_batch(data, 16)):
                 cursor.take(24, "partition context")
             messages = [PolledMessage._from_frame(frame) for frame in read_batches(cursor)]
-        _check_count(cursor, count, len(messages))
+        cursor.check_count(count, len(messages), 12)
         return cls(messages, partition, current)
 
 
@@ -487,12 +410,12 @@ def _read_2023(data: bytes, *, validate: bool) -> list[PolledMessage]:
 
 
 class _Framing(NamedTuple):
-    """How the messages of ``iggy-2023`` divide bytes, read with or without state and checksum."""
+    """The result of reading bytes as messages of ``iggy-2023`` with or without state and checksum."""
 
     messages: int
-    to_the_end: bool
-    plausible: bool
-    """Whether every state is known and every checksum is right."""
+    is_complete: bool
+    is_plausible: bool
+    """Whether all states are known and all checksums correct."""
 
 
 def _framing(data: bytes, *, with_state: bool) -> _Framing:
@@ -514,24 +437,18 @@ def _framing(data: bytes, *, with_state: bool) -> _Framing:
 
 def _has_state(data: bytes) -> bool:
     """Return whether messages of ``iggy-2023`` have a state and a checksum, by the rule of ``iggy-polled-2023``."""
-    given, without = _framing(data, with_state=True), _framing(data, with_state=False)
-    if without.to_the_end:
-        return given.to_the_end and given.plausible
-    return given.to_the_end or (given.messages > 0 and given.plausible)
+    with_state, without = _framing(data, with_state=True), _framing(data, with_state=False)
+    if without.is_complete:
+        return with_state.is_complete and with_state.is_plausible
+    return with_state.is_complete or (with_state.messages > 0 and with_state.is_plausible)
 
 
-def _prefix_bytes(data: bytes) -> int:
-    """Return how many bytes of a reply precede its messages: 16, or 4 before replies named the partition."""
+def _prefix_size(data: bytes) -> int:
+    """Return the number of bytes before the messages of a reply: 16, or 4 in replies without a partition."""
     sizes = (16, 4) if len(data) >= 16 else (4,)
     for size in sizes:
         announced = int.from_bytes(data[size - 4 : size], "little")
         framings = [_framing(data[size:], with_state=with_state) for with_state in (True, False)]
-        if any(framing.to_the_end and framing.messages == announced for framing in framings):
+        if any(framing.is_complete and framing.messages == announced for framing in framings):
             return size
     return sizes[0]
-
-
-def _check_count(cursor: Cursor, announced: int, found: int) -> None:
-    if found != announced:
-        message = f"{announced} messages are announced and {found} are there"
-        raise DecodeError(message, format=cursor.format, code="wrong_size", byte_offset=0 if cursor.at == 4 else 12)

@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import letterhead.iggy.formats as formats
 import letterhead.iggy.json_transport as transport
-from letterhead.errors import DecodeError, EncodeError
-from letterhead.iggy.carried import as_map, map_or_bytes
-from letterhead.iggy.faults import need_bytes, placed
-from letterhead.iggy.formats import MESSAGES, Format, ReadFormat, check_format, check_read_format
+from letterhead.errors import EncodeError
+from letterhead.iggy.errors import placed
+from letterhead.iggy.formats import MESSAGES, Format, ReadFormat
 from letterhead.iggy.headers import HeaderMap
-from letterhead.iggy.limits import check_header_bytes, check_payload
 from letterhead.iggy.message import Message
+from letterhead.iggy.message_headers import as_map, map_or_bytes
 from letterhead.iggy.routing import Identifier, Partitioning, as_identifier
 from letterhead.iggy.wire import Cursor, read_batches, write_batch
+from letterhead.message import bytes_of
 from letterhead.operations import messages as messages_of
 
 __all__ = ["SendMessages"]
@@ -29,7 +30,7 @@ class SendMessages:
     Parameters
     ----------
     stream_id, topic_id : Identifier, int or str
-        Where to.
+        The topic.
     partitioning : Partitioning
         How the partition is chosen.
     messages : iterable of Message
@@ -62,31 +63,20 @@ class SendMessages:
 
     @classmethod
     def from_bytes(cls, data: bytes, format: Format = "iggy-2023", *, validate: bool = True) -> SendMessages:
-        """Read the body of a request.
-
-        Parameters
-        ----------
-        data : bytes-like
-            The body, without the frame of the protocol around it.
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How it is written: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11.
-        validate : bool, default True
-            Whether wrong checksums, which ``iggy`` has, are refused, and headers that cannot be read. Without, such
-            headers are given as bytes.
-
-        Returns
-        -------
-        SendMessages
-            The request. A message without identity keeps 0.
+        """Read the body of a request, without the frame of the protocol around it; options as in :mod:`letterhead.iggy`.
 
         Raises
         ------
         DecodeError
-            If the bytes are not that.
+            If the bytes are not a request in this format.
         """
-        check_format(format)
-        data = need_bytes(data, "a request")
-        return cls._read_batch(data, validate=validate) if format == "iggy" else cls._read(data)
+        formats.check_format(format)
+        cursor = Cursor(bytes_of(data, "a request"), MESSAGES[format])
+        size = cursor.number(4, "metadata length") if format == "iggy" else 0
+        stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
+        partitioning = Partitioning._read(cursor)
+        messages = _read_batch(cursor, size, validate=validate) if format == "iggy" else _read_2023(cursor)
+        return cls(stream, topic, partitioning, messages)
 
     @classmethod
     def from_json(
@@ -98,61 +88,44 @@ class SendMessages:
         format: ReadFormat = "iggy-auto",
         validate: bool = True,
     ) -> SendMessages:
-        """Read the body of a request as JSON has it.
+        """Read the body of a request of the HTTP interface; options as in :mod:`letterhead.iggy`.
 
         Parameters
         ----------
         text : str or bytes
             An object with ``partitioning`` and ``messages``.
         stream_id, topic_id : Identifier, int or str
-            Where to: the path of the request says it, its body does not.
-        format : {"iggy-auto", "iggy-2023", "iggy"}, default "iggy-auto"
-            Which format the messages have to have.
-        validate : bool, default True
-            Whether headers are checked as those in bytes are.
-
-        Returns
-        -------
-        SendMessages
-            The request.
+            The topic, which is in the path of the request.
 
         Raises
         ------
         DecodeError
-            If the text is not that.
+            If the text is not such an object, or the messages have another format.
         """
-        check_read_format(format)
+        formats.check_format(format, read=True)
         fields = transport.fields_of(transport.load(text), "the request", ("partitioning", "messages"), format)
         partitioning = Partitioning._from_tree(fields.need("partitioning"), format)
-        messages = []
-        for index, tree in enumerate(transport.list_of(fields.need("messages"), "the field messages", format)):
-            with placed(0, f"message {index}: "):
-                messages.append(Message._from_tree(tree, format, validate=validate))
+        messages = Message._list_from_trees(fields, format, validate=validate)
         return cls(stream_id, topic_id, partitioning, messages)
 
     def to_bytes(self, format: Format = "iggy-2023", *, validate: bool = True) -> bytes:
-        """Write the body of the request.
+        """Return the body of the request, without the frame of the protocol around it.
 
         Parameters
         ----------
         format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How: ``iggy-2023`` up to 0.6, ``iggy`` since 0.11.
+            The format, see :mod:`letterhead.iggy`.
         validate : bool, default True
-            Whether to refuse first what servers refuse.
-
-        Returns
-        -------
-        bytes
-            The body, without the frame of the protocol around it.
+            Whether to call :meth:`validate` first.
 
         Raises
         ------
         EncodeError
-            If servers refuse the request.
+            If servers would reject the request.
         ConversionError
-            If the format has no place for a key or a kind.
+            If the format cannot carry a key or a kind.
         """
-        check_format(format)
+        formats.check_format(format)
         if validate:
             self.validate(format)
         routing = self.stream_id.to_bytes() + self.topic_id.to_bytes() + self.partitioning.to_bytes()
@@ -164,89 +137,64 @@ class SendMessages:
         return len(metadata).to_bytes(4, "little") + metadata + batch
 
     def to_json(self, format: Format = "iggy-2023", *, canonical: bool = False) -> str:
-        """Write the body of the request as JSON has it; stream and topic belong into its path.
+        """Return the body of the request as JSON, without spaces; options as in :mod:`letterhead.iggy`.
 
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            How.
-        canonical : bool, default False
-            Whether headers are written in canonical order.
-
-        Returns
-        -------
-        str
-            The text, without spaces.
+        Stream and topic are part of the path of the request.
         """
-        check_format(format)
+        formats.check_format(format)
         messages = [message._to_tree(format, canonical=canonical) for message in self.messages]
         return transport.dump({"partitioning": self.partitioning._to_tree(), "messages": messages})
 
     def validate(self, format: Format = "iggy-2023") -> None:
-        """Refuse a request that servers refuse.
+        """Raise if servers would reject the request in a format.
 
-        Parameters
-        ----------
-        format : {"iggy-2023", "iggy"}, default "iggy-2023"
-            Whose limits: in ``iggy-2023`` 100,000 bytes of header values and 10,000,000 of payload in all messages
-            together, and no number 0 for a stream or topic; in ``iggy`` 100,000 bytes of headers and 64,000,000 of
-            payload in each, and no message without payload.
+        In ``iggy-2023`` all messages together may have 100,000 bytes of header values and 10,000,000 of payload, and the
+        number of a stream or topic is not 0. In ``iggy`` each message may have 100,000 bytes of headers and 64,000,000 of
+        payload, and has a payload.
 
         Raises
         ------
         EncodeError
-            If there are no messages (``empty_value``), no payload (``empty_value``), or too much (``too_large``).
+            If there are no messages (``empty_value``), no payload (``empty_value``), or too many bytes (``too_large``).
         """
-        check_format(format)
+        formats.check_format(format)
         if not self.messages:
             raise EncodeError("the request has no messages", format=MESSAGES[format], code="empty_value")
-        if format == "iggy-2023":
-            self._validate_2023()
+        if format == "iggy":
+            for index, message in enumerate(self.messages):
+                with placed(0, f"message {index}: "):
+                    message.validate(format)
             return
-        for index, message in enumerate(self.messages):
-            with placed(0, f"message {index}: "):
-                message.validate(format)
-
-    def _validate_2023(self) -> None:
         self.stream_id._check_2023("stream", MESSAGES["iggy-2023"])
         self.topic_id._check_2023("topic", MESSAGES["iggy-2023"])
         maps = [message.headers for message in self.messages if isinstance(message.headers, HeaderMap)]
-        check_header_bytes(sum(headers.value_bytes() for headers in maps), "iggy-2023")
-        check_payload(sum(message.length for message in self.messages), "iggy-2023")
+        formats.check_header_bytes(sum(headers.value_bytes() for headers in maps), "iggy-2023")
+        formats.check_payload(sum(message.length for message in self.messages), "iggy-2023")
 
-    @classmethod
-    def _read(cls, data: bytes) -> SendMessages:
-        cursor = Cursor(data, MESSAGES["iggy-2023"])
-        stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
-        partitioning = Partitioning._read(cursor)
-        messages: list[Message] = []
-        while cursor.left:
-            cursor.what = f"message {len(messages)}: "
-            messages.append(Message._read(cursor))
-        return cls(stream, topic, partitioning, messages)
 
-    @classmethod
-    def _read_batch(cls, data: bytes, *, validate: bool) -> SendMessages:
-        cursor = Cursor(data, MESSAGES["iggy"])
-        size = cursor.number(4, "metadata length")
-        start = cursor.at
-        stream, topic = Identifier._read(cursor, "stream id"), Identifier._read(cursor, "topic id")
-        partitioning = Partitioning._read(cursor)
-        count = cursor.number(4, "messages count")
-        if cursor.at - start != size:
-            cursor.refuse("wrong_size", f"metadata of {size} bytes has {cursor.at - start}", back=cursor.at)
-        if validate:
-            with placed(cursor.at):
-                messages = [_from_message(read) for read in messages_of(data[cursor.at :], MESSAGES["iggy"])]
-        else:
-            messages = [
-                Message(frame.id, frame.payload, map_or_bytes(frame.headers), origin_timestamp=frame.origin_timestamp)
-                for frame in read_batches(cursor)
-            ]
-        if len(messages) != count:
-            message = f"{count} messages are announced and {len(messages)} are there"
-            raise DecodeError(message, format=MESSAGES["iggy"], code="wrong_size", byte_offset=size)
-        return cls(stream, topic, partitioning, messages)
+def _read_2023(cursor: Cursor) -> list[Message]:
+    messages: list[Message] = []
+    while cursor.left:
+        cursor.what = f"message {len(messages)}: "
+        messages.append(Message._read(cursor))
+    return messages
+
+
+def _read_batch(cursor: Cursor, metadata_size: int, *, validate: bool) -> list[Message]:
+    count = cursor.number(4, "messages count")
+    read = cursor.at - 4
+    if read != metadata_size:
+        cursor.refuse("wrong_size", f"metadata of {metadata_size} bytes has {read}", back=cursor.at)
+    if validate:
+        with placed(cursor.at):
+            messages = [_from_message(read) for read in messages_of(cursor.data[cursor.at :], MESSAGES["iggy"])]
+    else:
+        messages = [
+            Message(frame.id, frame.payload, map_or_bytes(frame.headers), origin_timestamp=frame.origin_timestamp)
+            for frame in read_batches(cursor)
+        ]
+    cursor.check_count(count, len(messages), metadata_size)
+    return messages
 
 
 def _from_message(read: Any) -> Message:

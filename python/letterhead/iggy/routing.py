@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import EncodeError
-from letterhead.iggy.faults import need_bytes, need_unsigned, refuse_value
-from letterhead.iggy.limits import LONGEST
+from letterhead.iggy.errors import need_unsigned, refuse_value
+from letterhead.iggy.formats import LONGEST
 from letterhead.iggy.wire import Cursor
+from letterhead.message import bytes_of
 from letterhead.values import utf8
 
-__all__ = ["Identifier", "Partitioning", "as_identifier"]
+__all__ = ["Identifier", "Partitioning", "as_identifier", "read_kind"]
 
 PartitioningKind: TypeAlias = Literal["balanced", "partition_id", "messages_key"]
+_Kind = TypeVar("_Kind", bound=str)
 
-_NUMERIC, _NAMED = 1, 2
+# The code of a kind on the wire is its index here, counted from 1.
+_IDENTIFIERS = ("numeric", "named")
 _PARTITIONINGS: tuple[PartitioningKind, ...] = ("balanced", "partition_id", "messages_key")
 
 
 @dataclass(frozen=True)
 class Identifier:
-    """A stream or a topic, by its number or its name.
+    """A stream, topic or consumer, identified by its number or its name.
 
     Parameters
     ----------
@@ -58,48 +61,45 @@ class Identifier:
 
     @classmethod
     def numeric(cls, value: int) -> Identifier:
-        """Name a stream or topic by its number; 0 is one since 0.7, and none before."""
+        """Return the identifier of a number; 0 is valid since 0.7."""
         if not isinstance(value, int):
             raise TypeError(f"a numeric identifier is an int, not {type(value).__name__}")
         return cls(value)
 
     @classmethod
     def named(cls, value: str) -> Identifier:
-        """Name a stream or topic by its name."""
+        """Return the identifier of a name."""
         if not isinstance(value, str):
             raise TypeError(f"a named identifier is a str, not {type(value).__name__}")
         return cls(value)
 
     def to_bytes(self) -> bytes:
-        """Write kind, length and value."""
+        """Return kind, length and value as bytes."""
         if isinstance(self.value, str):
             name = utf8(self.value)
-            return bytes((_NAMED, len(name))) + name
-        return bytes((_NUMERIC, 4)) + self.value.to_bytes(4, "little")
+            return bytes((2, len(name))) + name
+        return bytes((1, 4)) + self.value.to_bytes(4, "little")
 
     def _check_2023(self, which: str, format: str) -> None:
         if self.value == 0:
-            message = f"the identifier of the {which} is 0, which names none before 0.7"
+            message = f"the identifier of the {which} is 0, which is not valid before 0.7"
             raise EncodeError(message, format=format, code="out_of_range")
 
     @classmethod
     def _read(cls, cursor: Cursor, which: str) -> Identifier:
-        kind = cursor.number(1, f"{which} kind")
-        if kind not in (_NUMERIC, _NAMED):
-            cursor.refuse("unknown_type", f"identifier kind {kind} is unknown", back=1)
+        kind = read_kind(cursor, _IDENTIFIERS, "identifier", which)
         size = cursor.number(1, f"{which} length")
-        if kind == _NUMERIC and size != 4:
+        if kind == "numeric" and size != 4:
             cursor.refuse("wrong_size", f"{size} bytes where a numeric identifier takes 4", back=1)
         if size == 0:
             cursor.refuse("empty_value", "the name has no bytes", back=1)
         value = cursor.take(size, which)
-        if kind == _NUMERIC:
+        if kind == "numeric":
             return cls(int.from_bytes(value, "little"))
         try:
             return cls(value.decode())
         except UnicodeDecodeError as error:
             cursor.refuse("value_not_utf8", "the name is not UTF-8", back=size - error.start)
-            raise
 
 
 def as_identifier(given: Identifier | int | str) -> Identifier:
@@ -107,23 +107,29 @@ def as_identifier(given: Identifier | int | str) -> Identifier:
     return given if isinstance(given, Identifier) else Identifier(given)
 
 
+def read_kind(cursor: Cursor, kinds: tuple[_Kind, ...], what: str, field: str = "") -> _Kind:
+    """Read the code of one of some kinds."""
+    code = cursor.number(1, f"{field or what} kind")
+    if not 1 <= code <= len(kinds):
+        cursor.refuse("unknown_type", f"{what} kind {code} is unknown", back=1)
+    return kinds[code - 1]
+
+
 @dataclass(frozen=True)
 class Partitioning:
     """How the partition of messages is chosen.
 
-    Made by :meth:`balanced`, :meth:`partition_id` or :meth:`messages_key`.
-
     Parameters
     ----------
     kind : {"balanced", "partition_id", "messages_key"}
-        How.
+        The rule.
     value : bytes
         Nothing, a number of four bytes, or the key.
 
     Raises
     ------
     EncodeError
-        If the value is not one that the kind has.
+        If the value is not valid for the kind.
 
     Examples
     --------
@@ -136,27 +142,27 @@ class Partitioning:
     value: bytes = b""
 
     def __post_init__(self) -> None:
-        fault = _misfit(self.kind, self.value)
-        if fault is not None:
-            refuse_value(*fault)
+        error = _error(self.kind, self.value)
+        if error is not None:
+            refuse_value(*error)
 
     @classmethod
     def balanced(cls) -> Partitioning:
-        """Let the partitions take turns."""
+        """Use the partitions in turn."""
         return cls("balanced")
 
     @classmethod
     def partition_id(cls, value: int) -> Partitioning:
-        """Choose a partition by its number."""
+        """Use the partition with a number."""
         return cls("partition_id", need_unsigned(value, 32, "the partition").to_bytes(4, "little"))
 
     @classmethod
     def messages_key(cls, value: bytes | str) -> Partitioning:
-        """Choose the partition by a hash of a key, of 1 to 255 bytes."""
-        return cls("messages_key", utf8(value) if isinstance(value, str) else need_bytes(value, "the messages key"))
+        """Choose the partition by the hash of a key of 1 to 255 bytes."""
+        return cls("messages_key", utf8(value) if isinstance(value, str) else bytes_of(value, "the messages key"))
 
     def to_bytes(self) -> bytes:
-        """Write kind, length and value."""
+        """Return kind, length and value as bytes."""
         return bytes((1 + _PARTITIONINGS.index(self.kind), len(self.value))) + self.value
 
     def _to_tree(self) -> dict[str, str]:
@@ -168,24 +174,23 @@ class Partitioning:
         name = fields.one_of("kind", _PARTITIONINGS)
         kind = next(kind for kind in _PARTITIONINGS if kind == name)
         value = fields.base64("value")
-        fault = _misfit(kind, value)
-        if fault is not None:
-            transport.refuse(fault[1], format)
+        error = _error(kind, value)
+        if error is not None:
+            transport.refuse(error[1], format)
         return cls(kind, value)
 
     @classmethod
     def _read(cls, cursor: Cursor) -> Partitioning:
-        code = cursor.number(1, "partitioning kind")
-        if not 1 <= code <= len(_PARTITIONINGS):
-            cursor.refuse("unknown_type", f"partitioning kind {code} is unknown", back=1)
+        kind = read_kind(cursor, _PARTITIONINGS, "partitioning")
         value = cursor.take(cursor.number(1, "partitioning length"), "partitioning")
-        fault = _misfit(_PARTITIONINGS[code - 1], value)
-        if fault is not None:
-            cursor.refuse(*fault, back=len(value) + 1)
-        return cls(_PARTITIONINGS[code - 1], value)
+        error = _error(kind, value)
+        if error is not None:
+            cursor.refuse(*error, back=len(value) + 1)
+        return cls(kind, value)
 
 
-def _misfit(kind: str, value: bytes) -> tuple[str, str] | None:
+def _error(kind: str, value: bytes) -> tuple[str, str] | None:
+    """Return code and message of the error of a partitioning."""
     if kind not in _PARTITIONINGS:
         return "unknown_type", "partitioning of this name is unknown"
     if kind == "messages_key" and not value:

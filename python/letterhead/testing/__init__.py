@@ -1,6 +1,6 @@
-"""For tests of programs that work with headers: what Hypothesis draws, and a comparison that says what differs.
+"""Test programs that use headers: Hypothesis strategies, and a comparison that reports differences.
 
-The strategies need hypothesis, the comparison does not.
+Only the strategies need hypothesis.
 
 Examples
 --------
@@ -8,9 +8,9 @@ Examples
 >>> import letterhead as lh
 >>> from letterhead import testing
 >>> @given(testing.headers("iggy"))
-... def test_what_is_written_is_read(headers):
+... def test_encoded_headers_are_decoded(headers):
 ...     testing.assert_headers_equal(lh.decode(lh.encode(headers, "iggy"), "iggy"), headers)
->>> test_what_is_written_is_read()
+>>> test_encoded_headers_are_decoded()
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STRATEGIES = ("cells", "headers", "keys", "messages", "values")
 def __getattr__(name: str) -> Any:
     if name not in _STRATEGIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Not an AttributeError, which would be read as a misspelt name.
+    # A missing package is not an AttributeError, which would look like a misspelt name.
     with needed(f"letterhead.testing.{name}", "hypothesis"):
         import hypothesis  # noqa: F401
     return getattr(importlib.import_module("letterhead.testing.strategies"), name)

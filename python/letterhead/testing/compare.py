@@ -1,4 +1,4 @@
-"""Compare headers, and say which of them differ and how."""
+"""Compare headers, and report the differences."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from letterhead.headers import Header, HeaderKey, Headers, HeaderValue
+from letterhead._formatting import as_text
+from letterhead.headers import Header, Headers, HeaderValue
 from letterhead.values import Value, of_message
 
 __all__ = ["assert_headers_equal"]
@@ -19,25 +20,24 @@ _MOST_CHARACTERS = 64
 
 
 def assert_headers_equal(left: Any, right: Any) -> None:
-    """Check that headers are the same: every one, in order, by key, type and bits.
+    """Raise if headers differ in number, order, keys, types or bits.
 
-    Null is not empty, and a value with a type is not the same as its bytes. Columns and frames are compared row by row.
+    Null differs from empty, and a typed value from its bytes. Columns and frames are compared row by row.
 
     Parameters
     ----------
     left, right : Headers, list of (key, value), Arrow column, or Spark DataFrame
-        Headers of one message; or many of them: an Arrow array, chunked array or stream of lists of structs as
-        :func:`letterhead.arrow.decode` gives; or a DataFrame that has one column of headers and nothing else
-        (``df.select("headers")``), which is collected. Rows of a DataFrame have the order that they are given in:
-        sort it. ``None`` is a message whose headers are null.
+        The headers of one message (``None`` for null headers), or of many: an Arrow array, chunked array or stream of lists
+        of structs, as :func:`letterhead.arrow.decode` returns; or a DataFrame with one column of headers and no other
+        (``df.select("headers")``), which is collected. Rows are compared in the order of the frame: sort it.
 
     Raises
     ------
     AssertionError
-        If they differ. It shows the headers of the first rows that do: ``-`` before those of the left only, ``+`` before
-        those of the right only.
+        If they differ. Its text shows the headers of the first rows that differ, with ``-`` for the left side and ``+`` for
+        the right side.
     TypeError
-        If they are not headers, or one is of one message and the other of many.
+        If they are not headers, or one side is one message and the other many.
 
     Examples
     --------
@@ -58,16 +58,12 @@ def assert_headers_equal(left: Any, right: Any) -> None:
     if is_many[0] != is_many[1] and left is not None and right is not None:
         raise TypeError("one side has the headers of one message, and the other of many")
     if not any(is_many):
-        told = _difference(_headers(left), _headers(right))
-        if told:
-            raise AssertionError(f"headers differ (left -, right +)\n{told}")
-        return
-    told = _rows_differ(_rows(left), _rows(right))
-    if told:
-        raise AssertionError(told)
-
-
-# What was given. -------------------------------------------------------------------------------------------------------
+        difference = _difference(_headers(left), _headers(right))
+        report = difference and f"headers differ (left -, right +)\n{difference}"
+    else:
+        report = _rows_difference(_rows(left), _rows(right))
+    if report:
+        raise AssertionError(report)
 
 
 def _is_many(given: Any) -> bool:
@@ -79,7 +75,7 @@ def _headers(given: Any) -> Headers | None:
 
 
 def _rows(given: Any) -> Rows:
-    """Give the headers of every row of a column or a frame."""
+    """Return the headers of all rows of a column or a frame."""
     import pyarrow as pa
 
     if given is None:
@@ -93,9 +89,9 @@ def _rows(given: Any) -> Rows:
     else:
         column = pa.chunked_array(given)
     of = column.type
-    if not (pa.types.is_list(of) or pa.types.is_large_list(of) or str(of).startswith("list_view")):
-        raise TypeError(f"a column of headers is a list of structs with key and value, not {of}")
-    if not pa.types.is_struct(of.value_type) or not {"key", "value"} <= {each.name for each in of.value_type}:
+    is_list = pa.types.is_list(of) or pa.types.is_large_list(of) or str(of).startswith("list_view")
+    item: Any = of.value_type if is_list else None
+    if not (is_list and pa.types.is_struct(item) and {"key", "value"} <= {each.name for each in item}):
         raise TypeError(f"a column of headers is a list of structs with key and value, not {of}")
     return [None if row is None else Headers([_header(each) for each in row]) for row in column.to_pylist()]
 
@@ -107,37 +103,30 @@ def _header(row: Mapping[str, Any]) -> Header:
     return Header(key, value if value is None or type is None else of_message(type, value))
 
 
-# What differs. ---------------------------------------------------------------------------------------------------------
-
-
-def _rows_differ(left: Rows, right: Rows) -> str | None:
-    told = []
-    for row, (ours, theirs) in enumerate(zip(left, right, strict=False)):
-        difference = _difference(ours, theirs)
-        if difference:
-            told.append(f"row {row}:\n{difference}")
-    if not told and len(left) == len(right):
-        return None
-    head = []
-    if told:
-        head.append(f"headers differ in {len(told)} of {min(len(left), len(right))} rows (left -, right +)")
+def _rows_difference(left: Rows, right: Rows) -> str:
+    pairs = enumerate(zip(left, right, strict=False))
+    differences = [(row, difference) for row, (a, b) in pairs if (difference := _difference(a, b))]
+    lines = []
+    if differences:
+        lines.append(f"headers differ in {len(differences)} of {min(len(left), len(right))} rows (left -, right +)")
     if len(left) != len(right):
-        head.append(f"the left has {len(left)} rows, the right {len(right)}")
-    more = [f"and {len(told) - _MOST_ROWS} more rows"] if len(told) > _MOST_ROWS else []
-    return "\n".join([*head, *told[:_MOST_ROWS], *more])
+        lines.append(f"the left has {len(left)} rows, the right {len(right)}")
+    lines += [f"row {row}:\n{difference}" for row, difference in differences[:_MOST_ROWS]]
+    if len(differences) > _MOST_ROWS:
+        lines.append(f"and {len(differences) - _MOST_ROWS} more rows")
+    return "\n".join(lines)
 
 
 def _difference(left: Headers | None, right: Headers | None) -> str | None:
-    """Show two lists of headers, line by line, and say what kind of difference it is; nothing where they are equal."""
+    """Return two lists of headers line by line, with an explanation of the difference; None if they are equal."""
     if left == right:
         return None
     if left is None or right is None:
         return "\n".join(f"{sign} {_shown_all(side)}" for sign, side in (("-", left), ("+", right)))
     lines = []
-    ours, theirs = ([_comparable(header) for header in side] for side in (left, right))
-    for what, a, b, c, d in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+    for what, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if what == "equal":
-            # A header that only moved up or down is shown where it stands on the right.
+            # A header that only moved up or down is shown at its position on the right.
             lines += [f"  {place}  {_shown(right[place])}" for place in range(c, d)]
             continue
         lines += [f"- {place}  {_shown(left[place])}" for place in range(a, b)]
@@ -146,7 +135,7 @@ def _difference(left: Headers | None, right: Headers | None) -> str | None:
 
 
 def _explained(left: Headers, right: Headers) -> list[str]:
-    """Say in words what the first difference is, where it is one that is easily overlooked."""
+    """Return an explanation of the first difference, if it is one that is easily overlooked."""
     if sorted(map(repr, left)) == sorted(map(repr, right)):
         return ["the headers are the same, in another order"]
     if left.unique() == right.unique() and len(left) != len(right):
@@ -160,25 +149,14 @@ def _explained(left: Headers, right: Headers) -> list[str]:
     types = [value.type if isinstance(value, Value) else "no type" for value in (ours, theirs)]
     if types[0] != types[1]:
         return [f"header {place}: the type is {types[0]}, and on the right {types[1]}"]
-    return [_where_bits_differ(place, _bits(ours), _bits(theirs))]
-
-
-def _where_bits_differ(place: int, ours: bytes, theirs: bytes) -> str:
-    first = next((n for n, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
-    sizes = f" ({len(ours)} and {len(theirs)} bytes)" if len(ours) != len(theirs) else ""
-    return f"header {place}: the values differ from byte {first} on{sizes}"
+    a, b = _bits(ours), _bits(theirs)
+    first = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    sizes = f" ({len(a)} and {len(b)} bytes)" if len(a) != len(b) else ""
+    return [f"header {place}: the values differ from byte {first} on{sizes}"]
 
 
 def _bits(value: HeaderValue) -> bytes:
     return value.bits if isinstance(value, Value) else value or b""
-
-
-def _comparable(header: Header) -> tuple[Any, Any]:
-    return _hashable(header.key), _hashable(header.value)
-
-
-def _hashable(part: HeaderKey | HeaderValue) -> Any:
-    return (part.type, part.bits) if isinstance(part, Value) else part
 
 
 def _shown_all(headers: Headers | None) -> str:
@@ -197,11 +175,8 @@ def _shown_value(value: HeaderValue) -> str:
         return f"{value.type}:{_hex(value.bits)}"
     if not value:
         return "empty"
-    try:
-        text = value.decode()
-    except UnicodeDecodeError:
-        return _hex(value)
-    if not text.isprintable():
+    text = as_text(value)
+    if text is None:
         return _hex(value)
     shown = f"{text[:_MOST_CHARACTERS]!r}" + (f"… {len(value)} bytes" if len(text) > _MOST_CHARACTERS else "")
     # Two texts can look alike outside ASCII.

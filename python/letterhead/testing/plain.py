@@ -1,7 +1,7 @@
-"""What Hypothesis draws of headers, in plain Python: a header is a key, a type or none, and bits or none.
+"""Hypothesis strategies for headers as plain tuples: a key, a type or None, and bits or None.
 
-Draws are small and of what goes wrong: the same key again and again, null beside empty, the edges of numbers, digits that
-spell them, text outside ASCII. :mod:`letterhead.testing.strategies` makes headers of them.
+Examples are small and likely to find errors: repeated keys, null and empty values, extreme numbers, numbers as text, and
+text outside ASCII. :mod:`letterhead.testing.strategies` converts them to headers.
 """
 
 from __future__ import annotations
@@ -19,30 +19,14 @@ ALL_TYPES = [*VALUE_TYPES, "type-16", "type-200", "type-255"]
 
 
 class Traits(NamedTuple):
-    """Properties of a format that can be written.
+    """Properties of a format that can be written."""
 
-    Attributes
-    ----------
-    keys : {"text", "int", "typed"}
-        The form of the keys.
-    types : list of str
-        The types of values; empty where values have none.
-    checks : {"nothing", "size", "value"}
-        What the reader checks of a value that has a type.
-    nulls : bool
-        Whether a value can be null.
-    least : int
-        The fewest bytes of a key or a value.
-    fields : list of str
-        The fields of a message, or ``["headers"]``.
-    """
-
-    keys: str
-    types: list[str]
-    checks: str
-    nulls: bool
-    least: int
-    fields: list[str]
+    keys: str  # "text", "int" or "typed"
+    types: list[str]  # of values; empty if values have none
+    checks: str  # what the reader checks of a typed value: "nothing", "size" or "value"
+    nulls: bool  # whether a value can be null
+    least: int  # fewest bytes of a key or a value
+    fields: list[str]  # of a message, or ["headers"]
 
 
 def _traits(row: dict[str, Any]) -> Traits:
@@ -80,7 +64,7 @@ FEW_KEYS: dict[str, list[Any]] = {
         ("type-200", b"x"),
     ],
 }
-"""Keys that formats with keys of a form can have; few, so that they stand again and again."""
+"""Keys by form; few, so that they repeat."""
 
 _number_texts = st.from_regex(r"-?0*[0-9]{0,4}", fullmatch=True) | st.integers(-(2**129), 2**129).map(str)
 _float_texts = (
@@ -103,7 +87,7 @@ values = st.none() | data
 
 
 def bits(type: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[bytes]:
-    """Draw bits that a format with types can have, whose reader looks as closely as said."""
+    """Return a strategy for the bits of a type, by what the reader of a format checks."""
     width = VALUE_TYPES.get(type)
     if checks == "value" and type == "bool":
         return st.sampled_from([b"\0", b"\1"])
@@ -116,7 +100,7 @@ def bits(type: str, checks: str = "value", least: int = 0) -> st.SearchStrategy[
 
 
 def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
-    """Draw keys of a form that formats have."""
+    """Return a strategy for keys of a form."""
     known = st.sampled_from(FEW_KEYS[form]).filter(lambda key: key != "" or not least)
     if form == "int":
         return known | st.integers(-(2**31), 2**31 - 1)
@@ -128,7 +112,7 @@ def keys(form: str, least: int = 0) -> st.SearchStrategy[Any]:
 
 
 def _key(type: str, bits: bytes) -> Any:
-    """Return a typed key; a string that is UTF-8 is plain text, so that a key has one form only."""
+    """Return a typed key; a string that is UTF-8 becomes text, the only form of such a key."""
     try:
         return bits.decode() if type == "string" else (type, bits)
     except UnicodeDecodeError:
@@ -143,7 +127,7 @@ def _typed_values(types: list[str], checks: str, least: int) -> st.SearchStrateg
 
 
 def header_values(traits: Traits) -> st.SearchStrategy[Any]:
-    """Draw the type and the bits of values that headers with these traits can have."""
+    """Return a strategy for the type and the bits of values."""
     typed: st.SearchStrategy[Any] = st.tuples(st.none(), data.filter(lambda drawn: len(drawn) >= traits.least))
     if traits.types:
         typed = _typed_values(traits.types, traits.checks, traits.least)
@@ -151,7 +135,7 @@ def header_values(traits: Traits) -> st.SearchStrategy[Any]:
 
 
 def headers(format: str) -> st.SearchStrategy[list[Any]]:
-    """Draw headers that a format carries without a loss; in half of them the same two keys stand again and again."""
+    """Return a strategy for headers that a format carries without loss; half of the examples repeat two keys."""
     traits = FORMATS[format]
     typed = header_values(traits)
     two = st.sampled_from(FEW_KEYS[traits.keys][:2])
@@ -180,7 +164,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def messages(format: str) -> st.SearchStrategy[Any]:
-    """Draw a message that a format carries without a loss: headers, or a dict of its fields."""
+    """Return a strategy for messages that a format carries without loss: headers, or a dict of fields."""
     fields = FORMATS[format].fields
     if fields == ["headers"]:
         return headers(format)

@@ -1,6 +1,7 @@
 """Hypothesis strategies for headers, and for messages of a format.
 
-What is drawn fits its format: it can be written without a loss, and is read as it was.
+Examples can be encoded in their format without losses, and are equal when decoded. All functions take the name of a headers
+format or a message format, and raise ValueError if it is unknown, a batch format, or cannot be written.
 """
 
 from __future__ import annotations
@@ -20,22 +21,7 @@ __all__ = ["cells", "headers", "keys", "messages", "values"]
 
 
 def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
-    """Draw keys that a format has.
-
-    Parameters
-    ----------
-    format : str, default "kafka"
-        Name of a format.
-
-    Returns
-    -------
-    SearchStrategy of str, int or Value
-        Text; numbers of 32 bits where keys are integers; of any type where they are typed.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format, or it holds many messages.
+    """Return a strategy for keys of a format: text, numbers of 32 bits, or values of any type.
 
     Examples
     --------
@@ -48,43 +34,12 @@ def keys(format: str = "kafka") -> st.SearchStrategy[Any]:
 
 
 def values(format: str = "kafka") -> st.SearchStrategy[HeaderValue]:
-    """Draw values that a format has.
-
-    Parameters
-    ----------
-    format : str, default "kafka"
-        Name of a format.
-
-    Returns
-    -------
-    SearchStrategy of bytes, Value or None
-        Bytes, or values of every type where the format has types; null where it can be.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format, or it holds many messages.
-    """
+    """Return a strategy for values of a format: bytes, or values of all its types; null if it has null."""
     return plain.header_values(_traits(format)).map(lambda drawn: _value(*drawn))
 
 
 def headers(format: str = "kafka") -> st.SearchStrategy[Headers]:
-    """Draw the headers of a message; in half of the draws the same two keys stand again and again.
-
-    Parameters
-    ----------
-    format : str, default "kafka"
-        Name of a format, whose keys and values they have.
-
-    Returns
-    -------
-    SearchStrategy of Headers
-        None to six of them.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format, or it holds many messages.
+    """Return a strategy for the headers of a message: up to six, in half of the examples with two keys that repeat.
 
     Examples
     --------
@@ -92,33 +47,19 @@ def headers(format: str = "kafka") -> st.SearchStrategy[Headers]:
     >>> import letterhead as lh
     >>> from letterhead import testing
     >>> @given(testing.headers())
-    ... def test_nothing_is_lost(headers):
+    ... def test_encoded_headers_are_decoded(headers):
     ...     assert lh.decode(lh.encode(headers, "kafka"), "kafka") == headers
-    >>> test_nothing_is_lost()
+    >>> test_encoded_headers_are_decoded()
     """
     _traits(format)
     return plain.headers(format).map(_headers)
 
 
 def messages(format: str) -> st.SearchStrategy[Headers | Message]:
-    """Draw messages of a format.
+    """Return a strategy for messages of a format, as :func:`letterhead.encode` takes them.
 
-    Parameters
-    ----------
-    format : str
-        Name of a format that holds one message.
-
-    Returns
-    -------
-    SearchStrategy of Headers or Message
-        What :func:`letterhead.encode` takes: headers for a block, else the fields of the format. A checksum that the
-        format computes is null. One is not read quite as it was: a message of the KIP-82 drafts with neither value nor
-        headers has headers that are null.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format, or it holds many messages.
+    A checksum that the format computes is null. One message is not equal when decoded: in the KIP-82 drafts a message with
+    neither value nor headers has null headers.
     """
     if _traits(format).fields == ["headers"]:
         return headers(format)
@@ -126,22 +67,7 @@ def messages(format: str) -> st.SearchStrategy[Headers | Message]:
 
 
 def cells(format: str) -> st.SearchStrategy[bytes | None]:
-    """Draw the bytes of messages of a format.
-
-    Parameters
-    ----------
-    format : str
-        Name of a format that can be written.
-
-    Returns
-    -------
-    SearchStrategy of bytes or None
-        ``None`` only where the format has no bytes for a message, as ``streams`` for a null payload.
-
-    Raises
-    ------
-    ValueError
-        If there is no such format, or it holds many messages.
+    """Return a strategy for encoded messages of a format; ``None`` only for messages that it writes as null.
 
     Examples
     --------
@@ -149,9 +75,9 @@ def cells(format: str) -> st.SearchStrategy[bytes | None]:
     >>> import letterhead as lh
     >>> from letterhead import testing
     >>> @given(testing.cells("streams-timestamped"))
-    ... def test_the_bytes_are_whole(cell):
-    ...     assert lh.validate(cell, "streams-timestamped") == []
-    >>> test_the_bytes_are_whole()
+    ... def test_messages_are_valid(message):
+    ...     assert lh.validate(message, "streams-timestamped") == []
+    >>> test_messages_are_valid()
     """
     return messages(format).map(lambda message: encode(message, format))
 
@@ -166,8 +92,8 @@ def _headers(drawn: Any) -> Headers:
 
 
 def _key(key: Any) -> HeaderKey:
-    given: HeaderKey = of_message(*key) if isinstance(key, tuple) else key
-    return given
+    made: HeaderKey = of_message(*key) if isinstance(key, tuple) else key
+    return made
 
 
 def _value(type: str | None, bits: bytes | None) -> HeaderValue:

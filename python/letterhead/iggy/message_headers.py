@@ -1,4 +1,4 @@
-"""The headers that a message carries: a map, none, or bytes that nobody here can read."""
+"""The headers of a message: a map, none, or bytes that cannot be read, such as encrypted headers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any, TypeAlias
 import letterhead.iggy.json_transport as transport
 from letterhead.errors import ConversionError, DecodeError
 from letterhead.headers import Headers
-from letterhead.iggy.faults import placed
+from letterhead.iggy.errors import placed
 from letterhead.iggy.formats import Format, ReadFormat
 from letterhead.iggy.headers import HeaderMap
 from letterhead.iggy.wire import Cursor
 
-__all__ = ["Carried", "as_map", "block_of", "headers_tree", "map_or_bytes", "read_block", "read_headers_tree"]
+__all__ = ["MessageHeaders", "as_map", "encoded", "headers_tree", "map_or_bytes", "read_headers", "read_headers_tree"]
 
-Carried: TypeAlias = HeaderMap | bytes | None
+MessageHeaders: TypeAlias = HeaderMap | bytes | None
 
 
-def as_map(given: Any) -> Carried:
-    """Take the headers of a message; none that were read are ``None``, as Iggy has them."""
+def as_map(given: Any) -> MessageHeaders:
+    """Return the headers of a message; decoded ones that are empty are ``None``, as in Iggy's library."""
     if given is None or isinstance(given, HeaderMap):
         return given
     if isinstance(given, bytes | bytearray | memoryview):
@@ -28,43 +28,43 @@ def as_map(given: Any) -> Carried:
     return HeaderMap(given)
 
 
-def map_or_bytes(block: bytes) -> Carried:
-    """Read the headers of a message in the format ``iggy``; what cannot be read stays bytes, as encrypted headers do."""
+def map_or_bytes(data: bytes) -> MessageHeaders:
+    """Decode headers in the format ``iggy``; return the bytes if they cannot be read, such as encrypted headers."""
     try:
-        return HeaderMap.from_bytes(block, "iggy") if block else None
+        return HeaderMap.from_bytes(data, "iggy") if data else None
     except DecodeError:
-        return block
+        return data
 
 
-def read_block(cursor: Cursor) -> HeaderMap | None:
-    """Read the headers of a message in the format ``iggy-2023``, and their length before them."""
+def read_headers(cursor: Cursor) -> HeaderMap | None:
+    """Read the headers of a message in the format ``iggy-2023``, after their length."""
     size = cursor.number(4, "headers length")
     start = cursor.at
-    block = cursor.take(size, "headers block")
+    data = cursor.take(size, "headers block")
     with placed(start, cursor.what):
-        return HeaderMap.from_bytes(block, "iggy-2023") if block else None
+        return HeaderMap.from_bytes(data, "iggy-2023") if data else None
 
 
-def block_of(headers: Carried, format: Format) -> bytes:
-    """Write the headers of a message."""
+def encoded(headers: MessageHeaders, format: Format) -> bytes:
+    """Return the headers of a message as bytes."""
     if isinstance(headers, HeaderMap):
         return headers.to_bytes(format)
     if headers and format == "iggy-2023":
-        message = "headers that are given as bytes are not carried"
+        message = "headers given as bytes are not carried: pass a HeaderMap, or use the format iggy"
         raise ConversionError(message, format="iggy-2023", code="field_not_carried")
     return headers or b""
 
 
-def headers_tree(headers: Carried, format: Format, *, canonical: bool) -> Any:
-    """Give the headers of a message as JSON has them."""
+def headers_tree(headers: MessageHeaders, format: Format, *, canonical: bool) -> Any:
+    """Return the headers of a message for JSON."""
     if isinstance(headers, HeaderMap):
         return headers._to_tree(format, canonical=canonical)
-    block = block_of(headers, format)
-    return transport.text_of(block) if block else None
+    data = encoded(headers, format)
+    return transport.text_of(data) if data else None
 
 
-def read_headers_tree(fields: transport.Fields, format: ReadFormat, *, validate: bool) -> Carried:
-    """Read the headers of a message from whichever field has them."""
+def read_headers_tree(fields: transport.Fields, format: ReadFormat, *, validate: bool) -> MessageHeaders:
+    """Read the headers of a message from JSON, from the field of its format."""
     given = {name: fields[name] for name in ("headers", "user_headers") if fields.get(name) is not None}
     if not given:
         return None

@@ -1,4 +1,4 @@
-"""How faults are raised here, and which error of Iggy's own library each of them is."""
+"""Helpers that raise errors of this package, and the error numbers of Iggy's own library."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from letterhead.errors import DecodeError, EncodeError, HeaderError, counted
+from letterhead.errors import DecodeError, EncodeError, HeaderError, replaced
 from letterhead.iggy.formats import Format, check_format
 
-__all__ = ["iggy_code", "need_bytes", "need_unsigned", "placed", "refuse_bytes", "refuse_value", "too_short"]
+__all__ = ["iggy_code", "need_unsigned", "placed", "refuse_bytes", "refuse_value"]
 
-# Where a code alone does not tell the errors of Iggy apart, the first words of the message do. First match wins.
+# If a code corresponds to several errors of Iggy, the first words of the message select one. The first match counts.
 _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
-    # our code, first words, number in the releases of "iggy-2023", number in those of "iggy"
+    # our code, first words, number in releases with "iggy-2023", number in releases with "iggy"
     ("empty_key", "", 4018, 4019),
     ("empty_value", "the request", 4009, 4009),
     ("empty_value", "the payload", 4024, 4025),
@@ -39,8 +39,8 @@ _IGGY_ERRORS: tuple[tuple[str, str, int, int], ...] = (
     ("unknown_type", "polling", 3, 3),
     ("unknown_type", "identifier", 6, 6),
     ("unknown_type", "", 3, 4040),
-    ("bad_text", "the text does not spell bool", 83, 83),
-    ("bad_text", "the text does not spell", 84, 84),
+    ("bad_text", "the text is not of kind bool", 83, 83),
+    ("bad_text", "the text is not of kind", 84, 84),
     ("out_of_range", "the identifier", 6, 6),
     ("out_of_range", "the number does not fit", 84, 84),
 )
@@ -48,19 +48,19 @@ _WHICH_MESSAGE = re.compile(r"^message \d+: ")
 
 
 def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
-    """Give the number that Iggy's own library has for an error.
+    """Return the number that Iggy's own library has for an error.
 
     Parameters
     ----------
     error : HeaderError
-        An error that something in :mod:`letterhead.iggy`, or a verb on one of Iggy's formats, raised.
+        An error raised by :mod:`letterhead.iggy`, or by a function of this package for one of Iggy's formats.
     format : {"iggy-2023", "iggy"}, default "iggy-2023"
-        Of which releases.
+        The format; its releases determine the number.
 
     Returns
     -------
     int or None
-        The code of the ``IggyError``; ``None`` where Iggy has no number for it, panics, or sees no error.
+        The code of the ``IggyError``; ``None`` if Iggy has no number for the error, panics, or accepts the data.
 
     Examples
     --------
@@ -74,36 +74,24 @@ def iggy_code(error: HeaderError, format: Format = "iggy-2023") -> int | None:
     """
     check_format(format)
     message = _WHICH_MESSAGE.sub("", error.message)
-    for code, words, in_2023, in_tlv in _IGGY_ERRORS:
+    for code, words, number_2023, number in _IGGY_ERRORS:
         if error.code == code and message.startswith(words):
-            return in_2023 if format == "iggy-2023" else in_tlv
+            return number_2023 if format == "iggy-2023" else number
     return None
 
 
 def refuse_value(code: str, message: str) -> NoReturn:
-    """Raise for something given that cannot be written."""
+    """Raise for a value that cannot be written."""
     raise EncodeError(message, format=None, code=code)
 
 
 def refuse_bytes(code: str, message: str, format: str | None, byte: int | None = None) -> NoReturn:
-    """Raise for something read."""
+    """Raise for bytes or text that cannot be read."""
     raise DecodeError(message, format=format, code=code, byte_offset=byte)
 
 
-def too_short(field: str, size: int, left: int) -> str:
-    """Say that a field goes on after the end."""
-    return f"{field} takes {counted(size, 'byte')} and {left} {'is' if left == 1 else 'are'} left"
-
-
-def need_bytes(given: Any, what: str) -> bytes:
-    """Take bytes; a number is none, although ``bytes`` would take it for a length."""
-    if not isinstance(given, bytes | bytearray | memoryview):
-        raise TypeError(f"{what} must be bytes, not {type(given).__name__}")
-    return bytes(given)
-
-
 def need_unsigned(given: Any, bits: int, what: str) -> int:
-    """Return a number that is not negative and fits the bits of its field; 63 bits are those of an int64."""
+    """Return a non-negative number that fits the bits of its field; 63 bits mean int64."""
     if isinstance(given, bool) or not isinstance(given, int):
         raise TypeError(f"{what} must be int, not {type(given).__name__}")
     if not 0 <= given < 1 << bits:
@@ -113,17 +101,9 @@ def need_unsigned(given: Any, bits: int, what: str) -> int:
 
 @contextmanager
 def placed(start: int, what: str = "") -> Iterator[None]:
-    """Count the bytes of an error from further left, and name the message it is in."""
+    """Place errors of a part into the whole: shift their byte offset, and prepend ``what``."""
     try:
         yield
     except HeaderError as error:
-        raise type(error)(
-            what + error.message,
-            format=error.format,
-            code=error.code,
-            byte_offset=None if error.byte_offset is None else start + error.byte_offset,
-            row=error.row,
-            header=error.header,
-            key=error.key,
-            column=error.column,
-        ) from None
+        at = None if error.byte_offset is None else start + error.byte_offset
+        raise replaced(error, what + error.message, byte_offset=at) from None
