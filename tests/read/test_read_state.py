@@ -417,7 +417,7 @@ def test_the_end_of_a_window_needs_its_size(tmp_path):
     assert table.to_pylist()[-1] == {"window_start": latest - 5, "window_end": latest}
     with pytest.raises(ValueError, match="unknown column 'window_end'"):
         lh.read.state(tmp_path, columns=["window_end"])
-    with pytest.raises(ValueError, match="store store is window, plain: 0 is no length of a window"):
+    with pytest.raises(ValueError, match="store store is window, plain: the window size 0 is not positive"):
         lh.read.state(tmp_path, window_size=0)
     with pytest.raises(ValueError, match="store latest is key-value, with headers: it has no windows"):
         lh.read.state(SAMPLES / "streams-state-0_0", store="latest", window_size=1)
@@ -490,10 +490,14 @@ def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
             r"unknown column 'kay': did you mean 'key'\? \(columns: task, store, key, ti",
         ),
         ({"columns": "key"}, TypeError, "columns must be a list of column names, not str"),
-        ({"columns": ["key", "key"]}, ValueError, "two columns would be named 'key'"),
+        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: rename"),
         ({"columns": []}, ValueError, "no columns were asked for"),
-        ({"headers": {"value": "string"}}, ValueError, "two columns would be named 'value'"),
-        ({"headers": {"error": "string"}, "errors": "column"}, ValueError, "two columns would be named 'error'"),
+        ({"headers": {"value": "string"}}, ValueError, "two columns 'value' would be made: rename"),
+        (
+            {"headers": {"error": "string"}, "errors": "column"},
+            ValueError,
+            "two columns 'error' would be made: give error_column=",
+        ),
         ({"headers": {"n": "int31"}}, ValueError, "int31"),
         ({"errors": "ignore"}, ValueError, "unknown errors value 'ignore'"),
         ({"store_type": "sesion"}, ValueError, "unknown store type 'sesion': did you mean 'session'"),
@@ -534,7 +538,8 @@ def test_a_store_without_headers_gives_no_columns_of_them(tmp_path):
 def test_a_kind_that_is_assumed_is_warned_of_and_can_be_said(tmp_path):
     make(tmp_path, "versioned", "plain")
     with pytest.warns(
-        UserWarning, match=r"store store: read as versioned, plain: .* could be plain key-value \(store_type="
+        UserWarning,
+        match=r"store store: read as versioned, plain: .* could be plain key-value \(choose with store_type=",
     ):
         assert "valid_from" in read(tmp_path).schema.names
     with warnings.catch_warnings():
@@ -637,11 +642,11 @@ def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "key", "reason"),
     [
-        ("window", b"short", "a stored key of 5 bytes is too short: 12 of it say the time"),
-        ("session", b"0123456789abcde", "a stored key of 15 bytes is too short: 16 of it say the time"),
-        ("time-ordered-window", b"\0short", "a stored key of 6 bytes is too short: 13 of it say the time"),
+        ("window", b"short", "a stored key of 5 bytes is too short: 12 of it are the time"),
+        ("session", b"0123456789abcde", "a stored key of 15 bytes is too short: 16 of it are the time"),
+        ("time-ordered-window", b"\0short", "a stored key of 6 bytes is too short: 13 of it are the time"),
         ("time-ordered-session", b"\5" + bytes(20), "the key begins with neither 00 nor 01"),
-        ("versioned", b"\0", "a stored key of 1 bytes is too short: 8 of it say the time"),
+        ("versioned", b"\0", "a stored key of 1 bytes is too short: 8 of it are the time"),
     ],
 )
 def test_a_damaged_key_is_named_and_its_value_read(tmp_path, kind, key, reason):
