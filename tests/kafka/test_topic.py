@@ -180,6 +180,8 @@ def test_settings_of_java_that_are_not_taken_say_what_is(options, message):
         ({"columns": ["offst"]}, ValueError, "did you mean 'offset'"),
         ({"columns": ["offset", "offset"]}, ValueError, "two columns 'offset' would be made"),
         ({"headers": {"offset": "string"}}, ValueError, "two columns 'offset' would be made"),
+        ({"errors": "column", "error_column": "offset"}, ValueError, "two columns 'offset' would be made"),
+        ({"error_column": "why"}, ValueError, "error_column= names the column of errors='column'"),
         ({"start": "earlist"}, ValueError, "'earliest', 'latest', a time, or a mapping"),
         ({"start": 5}, ValueError, r"start=5 is not a time.*\{0: 5\}"),
         ({"end": datetime.datetime(2026, 1, 1)}, ValueError, "without a time zone"),

@@ -16,7 +16,7 @@ Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 _LOG = re.compile(r"(\d{20})(?:[-.].+)?\.log")
 """The name of a segment, also in tiered storage, which appends an id to the offset."""
 
-_FOLDER = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d+)")
+_DIRECTORY = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>\d+)")
 
 
 class Segment(NamedTuple):
@@ -43,36 +43,36 @@ def partitions(path: Paths) -> list[list[Segment]]:
     if isinstance(path, str | os.PathLike):
         only = Path(path)
         if not only.exists():
-            raise FileNotFoundError(f"{only}: there is no such file or folder")
-        return _in_folder(only) if only.is_dir() else [_in_order([only])]
+            raise FileNotFoundError(f"{only}: there is no such file or directory")
+        return _in_directory(only) if only.is_dir() else [_in_order([only])]
     together: dict[Path, list[Path]] = {}
     for file in map(Path, path):
         if not file.is_file():
-            raise FileNotFoundError(f"{file}: there is no such file; a list must name files, not folders")
+            raise FileNotFoundError(f"{file}: there is no such file; a list must name files, not directories")
         together.setdefault(file.parent if _LOG.fullmatch(file.name) else file, []).append(file)
     return [_in_order(group) for group in together.values()]
 
 
-def _in_folder(folder: Path) -> list[list[Segment]]:
-    segments = _segments(folder)
+def _in_directory(directory: Path) -> list[list[Segment]]:
+    segments = _segments(directory)
     if segments:
         return [segments]
     # Directories that a broker is deleting or moving have a suffix after the partition, and do not match.
-    children = [child for child in folder.iterdir() if child.is_dir() and _FOLDER.fullmatch(child.name)]
+    children = [child for child in directory.iterdir() if child.is_dir() and _DIRECTORY.fullmatch(child.name)]
     found = sorted(
         (segments for segments in map(_segments, children) if segments),
         key=lambda segments: (segments[0].topic, segments[0].partition),
     )
     if not found:
         raise FileNotFoundError(
-            f"{folder}: no segments are there (00000000000000000000.log and the like), nor in folders such as orders-0"
+            f"{directory}: no segments are there (00000000000000000000.log and the like), nor in directories such as orders-0"
         )
     return found
 
 
-def _segments(folder: Path) -> list[Segment]:
-    files = [file for file in folder.iterdir() if _LOG.fullmatch(file.name) and file.is_file()]
-    for swap in folder.glob("*.log.swap"):
+def _segments(directory: Path) -> list[Segment]:
+    files = [file for file in directory.iterdir() if _LOG.fullmatch(file.name) and file.is_file()]
+    for swap in directory.glob("*.log.swap"):
         # It replaces several segments, some of which may already be deleted.
         if not swap.with_suffix("").exists():
             raise ValueError(f"{swap}: a compaction was not finished: start the broker once, which finishes it")
@@ -96,8 +96,8 @@ def _next_offset(last: Segment) -> int | None:
 
 
 def _alone(file: Path) -> Segment:
-    folder, name = _FOLDER.fullmatch(file.absolute().parent.name), _LOG.fullmatch(file.name)
-    topic, partition = (folder["topic"], int(folder["partition"])) if folder else (None, None)
+    directory, name = _DIRECTORY.fullmatch(file.absolute().parent.name), _LOG.fullmatch(file.name)
+    topic, partition = (directory["topic"], int(directory["partition"])) if directory else (None, None)
     return Segment(file, topic, partition, int(name[1]) if name else _first_offset(file), None)
 
 
