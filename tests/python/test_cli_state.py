@@ -910,8 +910,8 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
     ("args", "message"),
     [
         (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
-        (["ls", "file"], "file is no directory: give a state, task or store directory"),
-        (["scan", "empty"], "there is no store in empty: no directory in it holds a file CURRENT, as RocksDB's do"),
+        (["ls", "file"], "file is not a directory: give a state, task or store directory"),
+        (["scan", "empty"], "there is no store in empty: no directory in it has a file CURRENT, as RocksDB's have"),
         (["scan", "0_0"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
         (["get", "0_0", "k"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
         (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),

@@ -818,8 +818,8 @@ def test_directories_without_stores_are_rejected(tmp_path, task):
     (tmp_path / "file").touch()
     for given, message in [
         ("nowhere", "there is no directory .*nowhere: give a state, task or store directory"),
-        ("file", "file is no directory"),
-        ("empty", "there is no store in .*empty: no directory in it holds a file CURRENT"),
+        ("file", "file is not a directory"),
+        ("empty", "there is no store in .*empty: no directory in it has a file CURRENT"),
     ]:
         with pytest.raises(StoreNotFoundError, match=message):
             lh.read.state(tmp_path / given)
