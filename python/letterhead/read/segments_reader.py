@@ -168,6 +168,7 @@ class SegmentRows:
         limits: Limits | None = None,
     ) -> None:
         self.errors = errors
+        self._columns = frozenset(columns)
         self._error_column = error_column
         on_error: Any = {"errors": errors, "error_column": error_column}
         self.schema = Rows(columns, headers, dialect=dialect, **on_error).schema
@@ -242,7 +243,7 @@ class SegmentRows:
 
     def error_row(self, file: SegmentFile, error: DecodeError) -> pa.RecordBatch:
         """Return the row that stands for a batch that is not whole."""
-        row = _constants(file)
+        row = {name: value for name, value in _constants(file).items() if name in self._columns}
         if self.errors == "column":
             row[self._error_column] = [{"code": error.code, "message": error.message, "byte_offset": error.byte_offset}]
         return pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)

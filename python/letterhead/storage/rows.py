@@ -16,7 +16,7 @@ __all__ = ["Batch", "FamilyRows", "OpenDatabase", "Rows", "failed", "read_rows"]
 class Rows(Protocol):
     """Rows by key: those of one family, or of two while a store is upgraded.
 
-    Every method raises :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
+    Methods raise :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
     :class:`~letterhead.errors.InvalidStateStoreError` if the database is closed.
     """
 
