@@ -74,7 +74,7 @@ WHERE = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
         (WHERE | {"minOffsetsPerTrigger": "5"}, "a trigger does not wait for records here"),
         (WHERE | {"columns": '["offsets"]'}, "offsets"),
         (WHERE | {"headerColumns": '{"tenant": "text"}'}, "unknown type 'text'"),
-        (WHERE | {"headerColumns": '{"offset": "string"}'}, "two columns would be named 'offset'"),
+        (WHERE | {"headerColumns": '{"offset": "string"}'}, "two columns 'offset' would be made"),
         (WHERE | {"kafka.isolation.level": "committed"}, "read_committed"),
     ],
 )  # fmt: skip

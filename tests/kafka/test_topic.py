@@ -154,15 +154,15 @@ def test_settings_of_java_become_those_of_kafka_python():
         ({"request.timeout.ms": "secret"}, r"^kafka\.request\.timeout\.ms must be a whole number$"),
         ({"security.protocol": "SASL"}, "unknown security protocol 'SASL'"),
         ({"security.protocol": "SASL_SSL"}, "needs a mechanism"),
-        ({"ssl.truststore.location": "/x.jks"}, r"truststore of type JKS is not read.*kafka\.ssl\.truststore\.type=PEM"),
+        ({"ssl.truststore.location": "/x.jks"}, r"truststore of type JKS is not supported.*kafka\.ssl\.truststore\.type=PEM"),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.key": "x"}, "go together"),
         (SCRAM | {"sasl.mechanism": "PLAIN"}, "must be SCRAM-SHA-256 or SCRAM-SHA-512 with ScramLoginModule, not PLAIN"),
         (SCRAM | {"sasl.jaas.config": "nonsense secret"}, "cannot be read: it should be"),
-        (SCRAM | {"sasl.jaas.config": 'ScramLoginModule required username="a";'}, "ScramLoginModule is not read"),
+        (SCRAM | {"sasl.jaas.config": 'ScramLoginModule required username="a";'}, "ScramLoginModule is not supported"),
         (SCRAM | {"sasl.jaas.config": JAAS.format("scram.Scram").replace("password", "pass")}, "names no password"),
         (
             SCRAM | {"sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true;"},
-            r"Krb5LoginModule is not read: use PlainLoginModule or ScramLoginModule, or letterhead\.read\.topic",
+            r"Krb5LoginModule is not supported: use PlainLoginModule or ScramLoginModule, or letterhead\.read\.topic",
         ),
     ],
 )  # fmt: skip
@@ -178,12 +178,14 @@ def test_settings_of_java_that_are_not_taken_say_what_is(options, message):
     [
         ({"sasl_plain_pasword": "secret"}, TypeError, "did you mean 'sasl_plain_password'"),
         ({"columns": ["offst"]}, ValueError, "did you mean 'offset'"),
-        ({"columns": ["offset", "offset"]}, ValueError, "two columns would be named 'offset'"),
-        ({"headers": {"offset": "string"}}, ValueError, "two columns would be named 'offset'"),
+        ({"columns": ["offset", "offset"]}, ValueError, "two columns 'offset' would be made"),
+        ({"headers": {"offset": "string"}}, ValueError, "two columns 'offset' would be made"),
+        ({"errors": "column", "error_column": "offset"}, ValueError, "two columns 'offset' would be made"),
+        ({"error_column": "why"}, ValueError, "error_column= names the column of errors='column'"),
         ({"start": "earlist"}, ValueError, "'earliest', 'latest', a time, or a mapping"),
-        ({"start": 5}, ValueError, r"start=5 is no time.*\{0: 5\}"),
+        ({"start": 5}, ValueError, r"start=5 is not a time.*\{0: 5\}"),
         ({"end": datetime.datetime(2026, 1, 1)}, ValueError, "without a time zone"),
-        ({"start": {0: -1}}, ValueError, "start=-1 is no time"),
+        ({"start": {0: -1}}, ValueError, "start=-1 is not a time"),
         ({"isolation_level": "commited"}, ValueError, "read_committed"),
         ({"security_protocol": "TLS"}, ValueError, "unknown security protocol 'TLS'"),
     ],
@@ -328,9 +330,9 @@ def test_what_is_not_there_is_an_error_that_says_what_is(broker, written):
         reading("nothing")
     with pytest.raises(ValueError, match=f"topic '{written}headless' has no partition 3: it has 1"):
         reading(f"{written}headless", partitions=[3])
-    with pytest.raises(ValueError, match="start says nothing of partition 1"):
+    with pytest.raises(ValueError, match="start has no entry for partition 1"):
         reading(f"{written}codecs", start={0: 0})
-    with pytest.raises(ValueError, match=f"{written}headless-0: end is offset 5000, and the partition ends at 107"):
+    with pytest.raises(ValueError, match=f"{written}headless-0: end is offset 5000, but the partition ends at 107"):
         reading(f"{written}headless", end={0: 5000})
     with pytest.raises(OffsetsGone, match=f"^{written}headless-0: offset 3 cannot be read: .* the first one is 50$"):
         reading(f"{written}headless", start={0: 3})
@@ -420,7 +422,7 @@ def test_a_certificate_opens_a_topic_from_files_and_from_text(safe):
 def test_a_wrong_password_is_refused_at_once_and_shown_nowhere(safe, caplog):
     wrong = "never-to-be-seen"
     reader = lh.read.topic("orders", **(login(safe, "SCRAM-SHA-512") | {"sasl_plain_password": wrong}))
-    with pytest.raises(PermissionError, match=f"^{safe.secure} refused who is asking by SCRAM-SHA-512: ") as raised:
+    with pytest.raises(PermissionError, match=f"^{safe.secure} rejected the login by SCRAM-SHA-512: ") as raised:
         reader.read_all()
     shown = [str(raised.value), repr(reader), *(repr(error) for error in _causes(raised.value)), caplog.text]
     assert not any(word in text for text in shown for word in (wrong, secured.PASSWORD))

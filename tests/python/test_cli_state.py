@@ -558,11 +558,7 @@ def test_a_store_without_rows_is_listed(run, tmp_path):
     store.close()
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
-    assert (listed["store_type"], listed["rows"], listed["assumed"]) == (
-        "key-value",
-        0,
-        "there are no rows that would say",
-    )
+    assert (listed["store_type"], listed["rows"], listed["assumed"]) == ("key-value", 0, "there are no rows to tell by")
     assert run("state", "scan", tmp_path).out.endswith("0 rows\n")
 
 
@@ -626,7 +622,7 @@ def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
     ]
     assert [(fault["segment"], fault["family"], fault["code"], fault["reason"]) for fault in faults["hourly"]] == [
         (segment.name, WITH_HEADERS, "out_of_range", f"the time 5 of its key is not in segment {segment.name}"),
-        (segment.name, WITH_HEADERS, "truncated", "a stored key of 5 bytes is too short: 12 of it say the time"),
+        (segment.name, WITH_HEADERS, "truncated", "a stored key of 5 bytes is too short: 12 of it are the time"),
         (segment.name, "offsets", "out_of_range", "Unknown version 9 when deserializing Position"),
         (segment.name, "offsets", "wrong_size", "1 byte where an offset or a status takes 8"),
     ]
@@ -875,7 +871,7 @@ def test_a_store_that_is_open_elsewhere_can_be_read(run, task):
         assert (result.code, len(rows_of(result))) == (0, 6643)
         assert result.err == (
             f"letterhead: store 0_0/latest is open in process {process}: rows that it has not written to files yet are "
-            "not here\n"
+            "missing\n"
         )
         [latest] = document(run("state", "ls", task, "-s", "latest", "--json"))
         assert latest["closed"] is False
@@ -897,7 +893,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
     directory = task / "rocksdb" / "latest"
     write_raw(directory, "keyValueWithEverything", (b"k", b"v"))
     before = snapshot(directory)
-    words = f"column family 'keyValueWithEverything' in {directory} is of no store that is known here"
+    words = f"column family 'keyValueWithEverything' in {directory} is of no store type known here"
     for args in (["scan"], ["get", "k"], ["upgrade", "--yes"]):
         result = run("state", args[0], task, *args[1:], "-s", "latest")
         assert (result.code, result.out) == (1, "")
@@ -914,8 +910,8 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
     ("args", "message"),
     [
         (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
-        (["ls", "file"], "file is no directory: give a state, task or store directory"),
-        (["scan", "empty"], "there is no store in empty: no directory in it holds a file CURRENT, as RocksDB's do"),
+        (["ls", "file"], "file is not a directory: give a state, task or store directory"),
+        (["scan", "empty"], "there is no store in empty: no directory in it has a file CURRENT, as RocksDB's have"),
         (["scan", "0_0"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
         (["get", "0_0", "k"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
         (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),

@@ -96,7 +96,7 @@ def test_parquet_has_everything_of_every_record(run: Run, samples: Path, tmp_pat
         assert pq.read_table(out) == reader.read_all()
 
 
-def test_times_and_offsets_bound_it(run: Run, samples: Path) -> None:
+def test_times_and_offsets_bound_the_records(run: Run, samples: Path) -> None:
     def found(*options: str) -> list[int]:
         lines = run("dump", samples / "orders-0", "--json", *options).lines
         return [json.loads(line)["offset"] for line in lines]
@@ -112,7 +112,7 @@ def test_times_and_offsets_bound_it(run: Run, samples: Path) -> None:
     assert found("--since", "2026-01-01T01:01:00+01:00", "--until", "2026-01-01 00:01:05") == expected
 
 
-def test_the_folders_of_a_broker_are_told_apart(run: Run, samples: Path, tmp_path: Path) -> None:
+def test_partitions_of_a_broker_directory_are_distinguished(run: Run, samples: Path, tmp_path: Path) -> None:
     for name in ("orders-0", "orders-1"):
         (tmp_path / name).mkdir()
         (tmp_path / name / LOG).write_bytes(FIRST)
@@ -121,7 +121,7 @@ def test_the_folders_of_a_broker_are_told_apart(run: Run, samples: Path, tmp_pat
     assert result.lines[-1] == "4 records of 2 partitions"
 
 
-def test_a_torn_end_is_said_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_a_torn_end_is_printed_and_the_exit_code_is_1(run: Run, folder: Callable[[bytes], Path]) -> None:
     result = run("dump", folder(FIRST + SECOND[:-3]), "--json")
     assert result.code == 1
     assert len(result.lines) == 2
@@ -170,7 +170,7 @@ def test_a_damaged_batch_stops_it_or_is_a_row(run: Run, folder: Callable[[bytes]
     assert result.code == 1
 
 
-def test_an_open_transaction_is_said(run: Run, folder: Callable[[bytes], Path]) -> None:
+def test_an_open_transaction_is_printed(run: Run, folder: Callable[[bytes], Path]) -> None:
     def of(producer: int, offset: int) -> bytes:
         return batch(record(), base_offset=offset, attributes=TRANSACTIONAL, producer=(producer, 0, 0))
 
@@ -184,7 +184,7 @@ def test_an_open_transaction_is_said(run: Run, folder: Callable[[bytes], Path]) 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["{tmp}/none"], "there is no such file or folder"),
+        (["{tmp}/none"], "there is no such file or directory"),
         (["{tmp}"], "no segments are there"),
         (["{orders}", "--since", "yesterday"], "--since yesterday: neither milliseconds since 1970 nor a time"),
         (["{orders}", "--json", "--parquet", "x.parquet"], "exclude each other"),

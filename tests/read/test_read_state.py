@@ -1,7 +1,7 @@
 """State directories as Arrow: those of Kafka Streams 4.3.1, and those of our stores, upgraded, damaged and in use.
 
-What is in the directories that Kafka Streams made is known from files that other programs made of them. Everything else
-is compared with the rows as :mod:`letterhead.read.state_rows` takes them apart one by one.
+Directories of Kafka Streams are compared with files that other programs derived from them, all others with rows that
+:mod:`letterhead.read.state_rows` parses one by one.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def task(tmp_path: Path) -> Path:
     return tmp_path / "0_0"
 
 
-# Directories of Kafka Streams ----------------------------------------------------------------------------------------
+# Directories of Kafka Streams -----------------------------------------------------------------------------------------
 
 KEYS: dict[str, Callable[[bytes], dict[str, Any]]] = {
     "latest": lambda key: {"key": key},
@@ -144,7 +144,7 @@ def test_a_real_store_is_what_kafka_streams_wrote(store, count):
         assert table[name].to_pylist() == [row[name] for row in expected], name
 
 
-def test_the_types_are_those_of_the_kernels():
+def test_column_types_are_those_of_decode():
     schema = lh.read.state(SAMPLES / "streams-state-0_0", store="hourly").schema
     headers = lha.decode(pa.array([], pa.binary()), "streams-timestamped").type.field("headers").type
     assert schema == pa.schema(
@@ -161,7 +161,7 @@ def test_the_types_are_those_of_the_kernels():
 
 
 @pytest.mark.parametrize("store", ["latest", "hourly", "sessions"])
-def test_headers_as_columns_are_what_select_makes_of_the_values(store):
+def test_header_columns_are_those_of_select(store):
     columns = {
         "tenant": "string",
         "amount_cents": "int64",
@@ -178,7 +178,7 @@ def test_headers_as_columns_are_what_select_makes_of_the_values(store):
 
 
 def described(name: str) -> dict[str, dict[str, list[tuple[bytes, bytes]]]]:
-    """What a fixture holds, as Java read it: rows by directory and family."""
+    """Return the rows of a fixture as Java read them, by directory and family."""
     lines = [json.loads(line) for line in (VECTORS / "rocksdb_fixtures.jsonl").read_text().splitlines()]
     [databases] = [line["databases"] for line in lines if line["fixture"] == name]
     return {
@@ -191,7 +191,7 @@ def described(name: str) -> dict[str, dict[str, list[tuple[bytes, bytes]]]]:
 
 
 @pytest.mark.parametrize("name", ["kv-headers", "kv-mid-upgrade", "kv-plain", "kv-timestamped"])
-def test_older_rows_of_java_come_with_the_newer_ones(tmp_path, name):
+def test_older_rows_of_java_are_read_with_the_newer_ones(tmp_path, name):
     with tarfile.open(VECTORS / "rocksdb" / f"{name}.tar.gz") as tar:
         tar.extractall(tmp_path, filter="data")
     families = described(name)["rocksdb/store"]
@@ -266,9 +266,9 @@ def test_tasks_that_upgrade_at_different_times_are_read_as_the_newest(tmp_path):
     ]
 
 
-# All kinds, as one by one ---------------------------------------------------------------------------------------------
+# All types, compared with rows parsed one by one ----------------------------------------------------------------------
 
-KINDS = [
+STORE_TYPES = [
     ("key-value", "plain"),
     ("key-value", "timestamped"),
     ("key-value", "headers"),
@@ -286,7 +286,7 @@ KINDS = [
 ]
 
 
-def opened(task: Path, kind: str, values: Any, name: str = "store") -> Any:
+def opened(task: Path, store_type: str, values: Any, name: str = "store") -> Any:
     store: Any = {
         "key-value": lambda: RocksDBKeyValueStore(name, format=values),
         "window": lambda: RocksDBWindowStore(name, 3_600_000, 10 * MINUTE, format=values, retain_duplicates=True),
@@ -294,42 +294,42 @@ def opened(task: Path, kind: str, values: Any, name: str = "store") -> Any:
         "session": lambda: RocksDBSessionStore(name, 3_600_000, format=values),
         "time-ordered-session": lambda: RocksDBTimeOrderedSessionStore(name, 3_600_000, format=values),
         "versioned": lambda: RocksDBVersionedStore(name, 86_400_000, headers=values == "headers"),
-    }[kind]()
+    }[store_type]()
     store.open(task)
     return store
 
 
-def make(task: Path, kind: str, values: Any, rows: range = range(50), name: str = "store") -> None:
-    """Make a store of a kind with a row a minute."""
-    store = opened(task, kind, values, name)
+def make(task: Path, store_type: str, values: Any, rows: range = range(50), name: str = "store") -> None:
+    """Write a store with one row per minute."""
+    store = opened(task, store_type, values, name)
     for number in rows:
         key, time = b"k%02d" % number, NEW_YEAR + number * MINUTE
         headers = [("n", number.to_bytes(4, "big")), ("note", None)][: number % 3]
         payload = b"v" * (number % 4)
-        if kind == "versioned":
+        if store_type == "versioned":
             deleted = number % 7 == 6
             value = aggregation(payload, headers) if values == "headers" else payload
             store.put(key[:2], None if deleted else value, time)
             continue
-        with_time = kind == "key-value" or kind.endswith("window")
+        with_time = store_type == "key-value" or store_type.endswith("window")
         stored = {
             "headers": cell(payload, headers=headers, timestamp=time) if with_time else aggregation(payload, headers),
             "timestamped": struct.pack(">q", time) + payload,
             "plain": payload + b"!",
         }[values]
-        if kind == "key-value":
+        if store_type == "key-value":
             store.put(key, stored)
-        elif kind.endswith("window"):
-            for _ in range(1 + (kind == "window" and number % 2)):
+        elif store_type.endswith("window"):
+            for _ in range(1 + (store_type == "window" and number % 2)):
                 store.put(key, stored, time)
         else:
             store.put(SessionKey(key, time, time + 500), stored)
     store.close()
 
 
-def one_by_one(directory: Path, **said: Any) -> Iterator[dict[str, Any]]:
-    """The rows of the stores of a directory, taken apart one by one."""
-    for store in open_stores(directory, None, **said):
+def one_by_one(directory: Path, **options: Any) -> Iterator[dict[str, Any]]:
+    """Parse the rows of the stores of a directory one by one."""
+    for store in open_stores(directory, None, **options):
         for segment, families in store.databases():
             for stored in store.stored(families):
                 sequence = int.from_bytes(store.plain_key(stored.key)[-4:], "big")
@@ -343,31 +343,31 @@ def one_by_one(directory: Path, **said: Any) -> Iterator[dict[str, Any]]:
 RENAMED = {"window": {"window_start": "start"}, "session": {"session_start": "start", "session_end": "end"}}
 
 
-@pytest.mark.parametrize(("kind", "values"), KINDS)
+@pytest.mark.parametrize(("store_type", "values"), STORE_TYPES)
 @pytest.mark.parametrize("batch_rows", [7, 10_000])
 @pytest.mark.filterwarnings("ignore:store .*read as")
-def test_columns_are_what_the_rows_are_one_by_one(tmp_path, monkeypatch, kind, values, batch_rows):
+def test_columns_equal_rows_parsed_one_by_one(tmp_path, monkeypatch, store_type, values, batch_rows):
     monkeypatch.setattr(state_columns, "BATCH_ROWS", batch_rows)
-    make(tmp_path, kind, values)
+    make(tmp_path, store_type, values)
     expected = list(one_by_one(tmp_path))
     table = read(tmp_path)
-    keys = kind.removeprefix("time-ordered-")
+    keys = store_type.removeprefix("time-ordered-")
     times = {"window": ["window_start", "sequence"], "session": ["session_start", "session_end"]}
     times["versioned"] = ["valid_from", "valid_to"]
     timestamp = ["timestamp"] if values != "plain" and keys in ("key-value", "window") else []
     headers = ["headers"] if values == "headers" else []
     assert table.schema.names == ["key", *times.get(keys, []), *timestamp, "value", *headers]
-    assert table.num_rows == len(expected) >= (50 if kind != "versioned" else 49)
+    assert table.num_rows == len(expected) >= (50 if store_type != "versioned" else 49)
     for name in table.schema.names:
         assert table[name].to_pylist() == [row[RENAMED.get(keys, {}).get(name, name)] for row in expected], name
-    assert max(len(chunk) for chunk in table["key"].chunks) <= max(batch_rows, 50 * (kind == "versioned"))
+    assert max(len(chunk) for chunk in table["key"].chunks) <= max(batch_rows, 50 * (store_type == "versioned"))
 
 
-@pytest.mark.parametrize(("kind", "values"), [each for each in KINDS if each[1] != "headers"])
+@pytest.mark.parametrize(("store_type", "values"), [each for each in STORE_TYPES if each[1] != "headers"])
 @pytest.mark.filterwarnings("ignore:store .*read as")
-def test_every_kind_that_is_being_upgraded_is_what_it_is_one_by_one(tmp_path, kind, values):
-    make(tmp_path, kind, values, range(40))
-    make(tmp_path, kind, "headers", range(30, 50))
+def test_columns_of_unfinished_upgrades_equal_rows_parsed_one_by_one(tmp_path, store_type, values):
+    make(tmp_path, store_type, values, range(40))
+    make(tmp_path, store_type, "headers", range(30, 50))
     expected = list(one_by_one(tmp_path))
     table = read(tmp_path)
     older = [row for row in expected if row["headers"] == []]
@@ -399,7 +399,7 @@ def test_versions_have_the_times_for_which_they_were_valid(tmp_path):
     ]
 
 
-def test_a_deletion_with_nothing_before_it_is_no_row(tmp_path):
+def test_a_deletion_of_a_missing_key_has_no_row(tmp_path):
     store = opened(tmp_path, "versioned", "headers")
     store.put(b"pen", None, NEW_YEAR)
     store.close()
@@ -417,7 +417,7 @@ def test_the_end_of_a_window_needs_its_size(tmp_path):
     assert table.to_pylist()[-1] == {"window_start": latest - 5, "window_end": latest}
     with pytest.raises(ValueError, match="unknown column 'window_end'"):
         lh.read.state(tmp_path, columns=["window_end"])
-    with pytest.raises(ValueError, match="store store is window, plain: 0 is no length of a window"):
+    with pytest.raises(ValueError, match="store store is window, plain: the window size 0 is not positive"):
         lh.read.state(tmp_path, window_size=0)
     with pytest.raises(ValueError, match="store latest is key-value, with headers: it has no windows"):
         lh.read.state(SAMPLES / "streams-state-0_0", store="latest", window_size=1)
@@ -426,7 +426,7 @@ def test_the_end_of_a_window_needs_its_size(tmp_path):
 # Several stores and tasks ---------------------------------------------------------------------------------------------
 
 
-def test_stores_of_several_tasks_have_a_column_that_says_which(tmp_path):
+def test_stores_of_several_tasks_have_a_task_column(tmp_path):
     for number in range(3):
         make(tmp_path / "app" / f"0_{number}", "key-value", "headers", range(number, number + 2))
     table = read(tmp_path, columns=["task", "key"])
@@ -440,7 +440,7 @@ def test_stores_of_several_tasks_have_a_column_that_says_which(tmp_path):
     }  # fmt: skip
 
 
-def test_several_stores_of_one_kind_have_a_column_that_says_which(tmp_path):
+def test_several_stores_of_one_type_have_a_store_column(tmp_path):
     make(tmp_path / "0_0", "session", "headers", range(2), "b")
     make(tmp_path / "0_0", "session", "headers", range(3), "a")
     table = read(tmp_path / "0_0", columns=["store", "key"])
@@ -451,7 +451,7 @@ def test_several_stores_of_one_kind_have_a_column_that_says_which(tmp_path):
     assert read(tmp_path / "0_0", store="b").schema.names[0] == "key"
 
 
-def test_stores_of_several_kinds_are_refused_and_named():
+def test_stores_of_several_types_are_rejected():
     with pytest.raises(ValueError, match="say which by store=") as raised:
         lh.read.state(SAMPLES / "streams-state-0_0")
     assert str(raised.value).endswith(
@@ -460,14 +460,14 @@ def test_stores_of_several_kinds_are_refused_and_named():
     )
 
 
-def test_tasks_whose_stores_differ_in_kind_are_refused(tmp_path):
+def test_tasks_with_stores_of_different_types_are_rejected(tmp_path):
     make(tmp_path / "0_0", "key-value", "plain")
     make(tmp_path / "0_1", "versioned", "headers")
     with pytest.raises(ValueError, match="store is key-value, plain; store is versioned, with headers: give the dir"):
         lh.read.state(tmp_path)
 
 
-def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
+def test_a_task_without_rows_has_the_type_of_the_others(tmp_path):
     make(tmp_path / "0_0", "session", "plain", range(0))
     opened(tmp_path / "0_1", "window", "plain").close()
     make(tmp_path / "0_2", "session", "plain", range(2))
@@ -478,7 +478,7 @@ def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
         assert read(tmp_path)["session_start"].to_pylist() == [NEW_YEAR, NEW_YEAR + MINUTE]
 
 
-# What is asked for ----------------------------------------------------------------------------------------------------
+# Options --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -490,10 +490,21 @@ def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
             r"unknown column 'kay': did you mean 'key'\? \(columns: task, store, key, ti",
         ),
         ({"columns": "key"}, TypeError, "columns must be a list of column names, not str"),
-        ({"columns": ["key", "key"]}, ValueError, "two columns would be named 'key'"),
+        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: rename"),
         ({"columns": []}, ValueError, "no columns were asked for"),
-        ({"headers": {"value": "string"}}, ValueError, "two columns would be named 'value'"),
-        ({"headers": {"error": "string"}, "errors": "column"}, ValueError, "two columns would be named 'error'"),
+        ({"headers": {"value": "string"}}, ValueError, "two columns 'value' would be made: rename"),
+        (
+            {"headers": {"error": "string"}, "errors": "column"},
+            ValueError,
+            "two columns 'error' would be made: give error_column=",
+        ),
+        ({"error_column": "why"}, ValueError, "error_column= names the column of errors='column'"),
+        ({"errors": "column", "error_column": 1}, TypeError, "error_column must be str, not int"),
+        (
+            {"errors": "column", "error_column": "key"},
+            ValueError,
+            "two columns 'key' would be made: give error_column=",
+        ),
         ({"headers": {"n": "int31"}}, ValueError, "int31"),
         ({"errors": "ignore"}, ValueError, "unknown errors value 'ignore'"),
         ({"store_type": "sesion"}, ValueError, "unknown store type 'sesion': did you mean 'session'"),
@@ -506,22 +517,22 @@ def test_a_task_without_rows_is_read_as_those_that_have_some(tmp_path):
         ({"store": "last"}, StoreNotFoundError, "there is no store last in .*: there is latest"),
     ],
 )
-def test_what_cannot_be_is_refused_at_once(task, options, error, message):
+def test_invalid_options_are_rejected_at_once(task, options, error, message):
     with pytest.raises(error, match=message):
         lh.read.state(task, **options)
 
 
-def test_a_header_may_have_the_name_of_a_column_that_is_not_asked_for(task):
+def test_a_header_column_can_have_the_name_of_a_column_that_is_not_read(task):
     table = read(task, columns=["key"], headers={"value": lh.field("int32", key="n"), "error": "string"})
     assert table.to_pylist()[2] == {"key": b"c", "value": 2, "error": None}
 
 
-def test_columns_come_in_the_order_asked_for(task):
+def test_columns_have_the_requested_order(task):
     table = read(task, columns=["value", "key"], headers={"n": "int32"})
     assert table.to_pylist()[1] == {"value": b"v1", "key": b"b", "n": 1}
 
 
-def test_a_store_without_headers_gives_no_columns_of_them(tmp_path):
+def test_header_columns_of_a_store_without_headers_are_rejected(tmp_path):
     make(tmp_path, "key-value", "timestamped")
     with pytest.raises(
         ValueError, match="store store is key-value, with timestamps: it has no headers to make columns"
@@ -531,10 +542,11 @@ def test_a_store_without_headers_gives_no_columns_of_them(tmp_path):
         lh.read.state(tmp_path, columns=["headers"])
 
 
-def test_a_kind_that_is_assumed_is_warned_of_and_can_be_said(tmp_path):
+def test_an_assumed_type_emits_a_warning_and_can_be_chosen(tmp_path):
     make(tmp_path, "versioned", "plain")
     with pytest.warns(
-        UserWarning, match=r"store store: read as versioned, plain: .* could be plain key-value \(store_type="
+        UserWarning,
+        match=r"store store: read as versioned, plain: .* could be plain key-value \(choose with store_type=",
     ):
         assert "valid_from" in read(tmp_path).schema.names
     with warnings.catch_warnings():
@@ -542,7 +554,7 @@ def test_a_kind_that_is_assumed_is_warned_of_and_can_be_said(tmp_path):
         assert read(tmp_path, store_type="key-value").schema.names == ["key", "value"]
 
 
-def test_plain_values_of_time_ordered_windows_can_be_said(tmp_path):
+def test_plain_values_of_time_ordered_windows_can_be_chosen(tmp_path):
     make(tmp_path, "time-ordered-window", "timestamped", range(3))
     with pytest.warns(UserWarning, match="its values may have no timestamps"):
         assert read(tmp_path)["value"].to_pylist() == [b"", b"v", b"vv"]
@@ -550,7 +562,7 @@ def test_plain_values_of_time_ordered_windows_can_be_said(tmp_path):
     assert plain["value"].to_pylist() == [struct.pack(">q", NEW_YEAR + n * MINUTE) + b"v" * n for n in range(3)]
 
 
-def test_a_store_without_rows_is_a_table_without_rows(tmp_path):
+def test_an_empty_store_is_an_empty_table(tmp_path):
     opened(tmp_path, "key-value", "headers").close()
     table = read(tmp_path, headers={"n": "int32"}, errors="column")
     assert table.num_rows == 0
@@ -571,7 +583,7 @@ def test_a_damaged_value_is_named_by_store_key_and_byte(task):
     assert read(task, columns=["key"]).num_rows == 4
 
 
-def test_a_damaged_value_is_null_if_asked_for(task):
+def test_a_damaged_value_is_null_with_errors_null(task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     table = read(task, headers={"n": "int32"}, errors="null")
     assert table.to_pylist()[2] == {"key": b"bad", "timestamp": None, "value": None, "headers": None, "n": None}
@@ -580,7 +592,7 @@ def test_a_damaged_value_is_null_if_asked_for(task):
 
 
 @pytest.mark.parametrize("headers", [None, {"n": "int32"}])
-def test_what_is_wrong_with_a_value_is_a_column_if_asked_for(task, headers):
+def test_errors_of_values_are_a_column_with_errors_column(task, headers):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     table = read(task, headers=headers, errors="column")
     kernel = lha.decode(pa.array([DAMAGED]), "streams-timestamped", errors="column")
@@ -589,6 +601,16 @@ def test_what_is_wrong_with_a_value_is_a_column_if_asked_for(task, headers):
     [first, *_] = table["error"].to_pylist()[2]
     assert (first["code"], first["message"], first["byte_offset"]) == ("truncated", REASON, 3)
     assert table["value"].to_pylist() == [b"v0", b"v1", None, b"v2"]
+
+
+@pytest.mark.parametrize("headers", [None, {"error": lh.field("int32", key="n")}])
+def test_the_error_column_has_the_given_name(task, headers):
+    write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
+    table = read(task, columns=["key"] if headers else None, headers=headers, errors="column", error_column="task")
+    assert table.schema.names[-1] == "task"
+    assert [errors and errors[0]["message"] for errors in table["task"].to_pylist()] == [None, None, REASON, None]
+    if headers:
+        assert table["error"].to_pylist() == [0, 1, None, 2]
 
 
 def test_a_header_of_another_type_is_named_by_store_key_and_column(task):
@@ -635,32 +657,32 @@ def test_a_short_value_of_a_store_with_timestamps_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "key", "reason"),
+    ("store_type", "key", "reason"),
     [
-        ("window", b"short", "a stored key of 5 bytes is too short: 12 of it say the time"),
-        ("session", b"0123456789abcde", "a stored key of 15 bytes is too short: 16 of it say the time"),
-        ("time-ordered-window", b"\0short", "a stored key of 6 bytes is too short: 13 of it say the time"),
+        ("window", b"short", "a stored key of 5 bytes is too short: 12 of it are the time"),
+        ("session", b"0123456789abcde", "a stored key of 15 bytes is too short: 16 of it are the time"),
+        ("time-ordered-window", b"\0short", "a stored key of 6 bytes is too short: 13 of it are the time"),
         ("time-ordered-session", b"\5" + bytes(20), "the key begins with neither 00 nor 01"),
-        ("versioned", b"\0", "a stored key of 1 bytes is too short: 8 of it say the time"),
+        ("versioned", b"\0", "a stored key of 1 bytes is too short: 8 of it are the time"),
     ],
 )
-def test_a_damaged_key_is_named_and_its_value_read(tmp_path, kind, key, reason):
-    make(tmp_path, kind, "headers", range(3))
+def test_a_damaged_key_is_named_and_its_value_read(tmp_path, store_type, key, reason):
+    make(tmp_path, store_type, "headers", range(3))
     [directory] = [path.parent for path in tmp_path.rglob("CURRENT")][:1]
     [family] = {"versioned": ["versionedKeyValueWithHeaders"]}.get(
-        kind, {"window": [WITH_HEADERS], "time-ordered-window": ["windowKeyValueWithHeaders"]}.get(
-            kind, ["sessionKeyValueWithHeaders"])
+        store_type, {"window": [WITH_HEADERS], "time-ordered-window": ["windowKeyValueWithHeaders"]}.get(
+            store_type, ["sessionKeyValueWithHeaders"])
     )  # fmt: skip
-    value = cell(b"v") if kind.endswith("window") else aggregation(b"v")
-    if kind == "versioned":
+    value = cell(b"v") if store_type.endswith("window") else aggregation(b"v")
+    if store_type == "versioned":
         value = struct.pack(">qqqi", 20, 10, 10, len(value)) + value
     write_raw(directory, family, (key, value))
     with pytest.raises(DamagedRowError, match=f"key {key.hex()}: {reason}"):
-        read(tmp_path, store_type=kind)
-    damaged = [row for row in read(tmp_path, store_type=kind, errors="column").to_pylist() if row["error"]]
+        read(tmp_path, store_type=store_type)
+    damaged = [row for row in read(tmp_path, store_type=store_type, errors="column").to_pylist() if row["error"]]
     assert [(row["key"], row["value"], row["error"][0]["message"]) for row in damaged] == [(None, b"v", reason)]
     assert damaged[0]["error"][0]["code"] in CODES
-    nulls = [row for row in read(tmp_path, store_type=kind, errors="null").to_pylist() if row["key"] is None]
+    nulls = [row for row in read(tmp_path, store_type=store_type, errors="null").to_pylist() if row["key"] is None]
     assert [row["value"] for row in nulls] == [b"v"]
     assert all(row[name] is None for row in nulls for name in row if name.startswith(("window_", "session_")))
 
@@ -690,7 +712,7 @@ def test_a_damaged_older_row_of_versions_is_named(tmp_path):
     assert sum(row["error"] is not None for row in read(tmp_path, errors="column").to_pylist()) == 1
 
 
-def test_a_damaged_file_ends_the_reading_with_an_error(task):
+def test_a_damaged_file_is_an_error(task):
     store = opened(task, "key-value", "headers", "latest")
     for number in range(3000):
         store.put(b"key-%05d" % number, cell(bytes(100)))
@@ -724,7 +746,7 @@ def test_reading_changes_nothing_in_a_directory(tmp_path):
     assert snapshot(tmp_path) == before
 
 
-def test_a_store_that_is_open_can_be_read_but_for_what_is_not_in_files(task):
+def test_an_open_store_is_read_without_rows_that_are_not_in_files(task):
     store = opened(task, "key-value", "headers", "latest")
     store.put(b"d", cell(b"v3"))
     assert read(task)["key"].to_pylist() == [b"a", b"b", b"c"]
@@ -775,7 +797,7 @@ def test_batches_are_bounded_by_rows_and_by_bytes(tmp_path):
     assert python_most < 48 << 20
 
 
-def test_any_arrow_library_takes_it():
+def test_any_arrow_library_reads_the_stream():
     polars = pytest.importorskip("polars")
     with lh.read.state(SAMPLES / "streams-state-0_0", store="latest", columns=["timestamp"]) as rows:
         frame = polars.DataFrame(rows)
@@ -785,19 +807,19 @@ def test_any_arrow_library_takes_it():
     ]
 
 
-def test_rows_are_read_when_they_are_asked_for(task):
+def test_rows_are_read_lazily(task):
     rows = lh.read.state(task)
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"d", cell(b"later")))
     assert rows.read_all()["value"].to_pylist() == [b"v0", b"v1", b"v2", b"later"]
 
 
-def test_what_is_no_store_is_said(tmp_path, task):
+def test_directories_without_stores_are_rejected(tmp_path, task):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").touch()
     for given, message in [
         ("nowhere", "there is no directory .*nowhere: give a state, task or store directory"),
-        ("file", "file is no directory"),
-        ("empty", "there is no store in .*empty: no directory in it holds a file CURRENT"),
+        ("file", "file is not a directory"),
+        ("empty", "there is no store in .*empty: no directory in it has a file CURRENT"),
     ]:
         with pytest.raises(StoreNotFoundError, match=message):
             lh.read.state(tmp_path / given)
@@ -815,7 +837,7 @@ def test_what_is_no_store_is_said(tmp_path, task):
         ("pyarrow", "reading a state directory needs pyarrow: pip install 'letterhead[arrow,state]'"),
     ],
 )
-def test_without_what_it_needs_it_says_what_to_install(missing, message):
+def test_a_missing_dependency_is_named(missing, message):
     program = (
         f"import sys; sys.modules[{missing!r}] = None; import letterhead as lh\n"
         "try:\n"
@@ -835,7 +857,7 @@ def test_the_examples_run(monkeypatch):
     assert (result.failed, result.attempted) == (0, 2)
 
 
-def test_the_page_holds(monkeypatch):
+def test_the_page_runs(monkeypatch):
     monkeypatch.chdir(SAMPLES.parents[1])
     result = doctest.testfile(str(SAMPLES.parents[1] / "docs/read-state.md"), module_relative=False)
     assert (result.failed, result.attempted) == (0, 5)

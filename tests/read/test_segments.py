@@ -1,4 +1,4 @@
-"""Log segments as files: what a broker wrote, cut off, damaged, in part, and in transactions."""
+"""Log segments as files: written by a broker, truncated, damaged, read in part, and with transactions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def offsets(path: Any, **options: Any) -> list[int | None]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
-    """Make the folder of a partition out of bytes, a file for each base offset."""
+    """Write the directory of a partition, a file for each base offset."""
 
     def made(*files: bytes, bases: tuple[int, ...] = (0,), name: str = "orders-0") -> Path:
         folder = tmp_path / name
@@ -60,7 +60,7 @@ def ten(first: int, count: int = 10, **options: Any) -> bytes:
     return batch(*records, base_offset=first, **{"times": (first * 100, first * 100 + count), **options})
 
 
-# --- what a broker wrote ---------------------------------------------------------------------------------------------
+# --- logs of a broker ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TOPICS)
@@ -100,7 +100,7 @@ def test_a_stream_goes_to_any_library(samples: Path) -> None:
     assert frame["partition"].unique().to_list() == [0]
 
 
-def test_what_is_held_is_a_few_batches(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_batches_are_in_memory(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_file, "PIECE_LEN", 20_000)
     sizes = [0]
     with lh.read.segments(samples / "orders-app-latest-changelog-0", columns=["offset", "value"]) as reader:
@@ -113,10 +113,10 @@ def test_what_is_held_is_a_few_batches(samples: Path, monkeypatch: pytest.Monkey
     assert sum(sizes) > 20 * max(sizes)
 
 
-# --- folders and files -----------------------------------------------------------------------------------------------
+# --- directories and files -------------------------------------------------------------------------------------------
 
 
-def test_the_folder_of_a_broker_has_topics_and_partitions(tmp_path: Path, folder: Callable[..., Path]) -> None:
+def test_a_broker_directory_has_topics_and_partitions(tmp_path: Path, folder: Callable[..., Path]) -> None:
     folder(ten(0), name="orders-0")
     folder(ten(0), ten(10), bases=(0, 10), name="orders-10")
     folder(ten(5), bases=(5,), name="pay-ments-2")
@@ -145,7 +145,7 @@ def test_files_of_tiered_storage_have_any_name(tmp_path: Path) -> None:
     assert offsets(other, start=(1 << 40) + 8, end=(1 << 40) + 12) == [(1 << 40) + place for place in (8, 9, 10, 11)]
 
 
-def test_what_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
+def test_missing_files_are_rejected_at_once(tmp_path: Path) -> None:
     for path in (tmp_path / "orders-0", [tmp_path]):
         with pytest.raises(FileNotFoundError, match="there is no such file"):
             lh.read.segments(path)
@@ -153,7 +153,7 @@ def test_what_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
         lh.read.segments(tmp_path)
 
 
-def test_a_compaction_that_stopped_half_way_is_not_guessed_about(folder: Callable[..., Path]) -> None:
+def test_an_unfinished_compaction_is_rejected(folder: Callable[..., Path]) -> None:
     path = folder(ten(10), bases=(10,))
     (path / f"{0:020}.log.swap").write_bytes(ten(0))
     with pytest.raises(ValueError, match="a compaction was not finished"):
@@ -167,26 +167,26 @@ def test_an_empty_log_has_no_rows(folder: Callable[..., Path]) -> None:
     assert offsets(folder(batch())) == []
 
 
-def test_misspelt_names_are_errors_before_anything_is_opened(samples: Path) -> None:
+def test_invalid_options_are_rejected_before_files_are_opened(samples: Path) -> None:
     for wrong in ({"columns": ["ofset"]}, {"errors": "ignore"}, {"isolation_level": "committed"}):
         with pytest.raises(ValueError, match=r"did you mean|unknown|one of"):
             lh.read.segments(samples / "orders-0", **wrong)
-    with pytest.raises(ValueError, match="has no zone"):
+    with pytest.raises(ValueError, match="has no time zone"):
         lh.read.segments(samples / "orders-0", since=datetime(2026, 1, 1))
 
 
-# --- a part of it ----------------------------------------------------------------------------------------------------
+# --- bounds ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("start", [0, 1, 9, 10, 15, 29, 30, 31])
 @pytest.mark.parametrize("end", [0, 1, 10, 12, 30, 40])
-def test_offsets_bound_what_is_read(folder: Callable[..., Path], start: int, end: int) -> None:
+def test_offsets_bound_the_records(folder: Callable[..., Path], start: int, end: int) -> None:
     path = folder(ten(0) + ten(10), ten(20), bases=(0, 20))
     expected = [offset for offset in range(30) if start <= offset < end]
     assert offsets(path, start=start, end=end) == expected
 
 
-def test_times_bound_what_is_read(samples: Path) -> None:
+def test_times_bound_the_records(samples: Path) -> None:
     spark = pq.read_table(samples / "orders-0.parquet", columns=["offset", "timestamp"])
     times = spark.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
     since, until = sorted(times)[2500], sorted(times)[7500]
@@ -202,7 +202,7 @@ def test_times_bound_what_is_read(samples: Path) -> None:
 
 @pytest.fixture
 def indexed(folder: Callable[..., Path]) -> Path:
-    """Give a segment of a hundred batches whose index knows every tenth."""
+    """Return a segment of a hundred batches with an index of every tenth."""
     batches = [ten(500 + 10 * number) for number in range(100)]
     path = folder(b"".join(batches), bases=(500,))
     log = path / f"{500:020}.log"
@@ -212,29 +212,29 @@ def indexed(folder: Callable[..., Path]) -> Path:
     return path
 
 
-def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Note at which bytes batches were looked for."""
+def positions_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Record the positions at which batch headers are read."""
     from letterhead.read import record_sets
 
     places: list[int] = []
 
-    def noting(data: Any, start: int = 0, most: int | None = None) -> Any:
+    def recording(data: Any, start: int = 0, most: int | None = None) -> Any:
         places.append(start)
         return _native.record_batches(data, start, most)
 
-    monkeypatch.setattr(record_sets, "_native", type("Noting", (), {"record_batches": staticmethod(noting)}))
+    monkeypatch.setattr(record_sets, "_native", type("Recording", (), {"record_batches": staticmethod(recording)}))
     return places
 
 
-def test_an_index_says_where_to_begin(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = looked_at(monkeypatch)
+def test_an_offset_index_determines_the_first_byte(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = positions_read(monkeypatch)
     assert offsets(indexed, start=1295) == list(range(1295, 1500))
     size = (indexed / f"{500:020}.log").stat().st_size
     assert min(places) > size * 0.6
 
 
-def test_an_index_of_times_says_where_to_begin(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = looked_at(monkeypatch)
+def test_a_time_index_determines_the_first_byte(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = positions_read(monkeypatch)
     # A batch of ten begins every thousand milliseconds, its records one behind the other.
     assert offsets(indexed, since=129_003, until=130_001) == [*range(1293, 1300), 1300]
     size = (indexed / f"{500:020}.log").stat().st_size
@@ -242,7 +242,7 @@ def test_an_index_of_times_says_where_to_begin(indexed: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_that_is_wrong_is_not_believed(indexed: Path, suffix: str) -> None:
+def test_a_wrong_index_is_ignored(indexed: Path, suffix: str) -> None:
     file = (indexed / f"{500:020}.log").with_suffix(suffix)
     data = file.read_bytes()
     for at in range(80):
@@ -253,11 +253,11 @@ def test_an_index_that_is_wrong_is_not_believed(indexed: Path, suffix: str) -> N
     assert offsets(indexed, start=1295, end=1300) == list(range(1295, 1300))
 
 
-# --- torn, and damaged -----------------------------------------------------------------------------------------------
+# --- torn and damaged logs -------------------------------------------------------------------------------------------
 
 
 def real_batches(samples: Path) -> list[tuple[bytes, int, int]]:
-    """Give the bytes of the batches of a real log, with their first and last offset."""
+    """Return the bytes of the batches of a real log, with their first and last offset."""
     data = (samples / "orders-0" / NAME).read_bytes()
     return [(data[head[0] : head[0] + head[1]], head[2], head[3]) for head in _native.record_batches(data)[0]]
 
@@ -288,7 +288,7 @@ def test_a_truncated_last_batch_warns_and_whole_batches_are_read(samples: Path, 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_a_tail_torn_at_every_byte_is_told(samples: Path, folder: Callable[..., Path]) -> None:
+def test_a_tail_torn_at_any_byte_is_reported(samples: Path, folder: Callable[..., Path]) -> None:
     check_cut(samples, folder, full=True)
 
 
@@ -349,9 +349,7 @@ def test_an_error_names_the_file_the_offset_and_the_byte(folder: Callable[..., P
     assert offsets(path, errors="null") == [*range(10), None, *range(20, 30)]
 
 
-def test_a_record_that_is_damaged_under_a_checksum_that_holds_is_as_the_policy_has_it(
-    folder: Callable[..., Path],
-) -> None:
+def test_an_invalid_record_with_a_valid_checksum_follows_errors(folder: Callable[..., Path]) -> None:
     first = ten(0)
     path = folder(first + batch(record(), record(1, block=b"\2\2"), record(2), base_offset=10))
     with pytest.raises(DecodeError, match="the batch at offset 10: message 1: ") as caught:
@@ -366,7 +364,46 @@ def test_a_record_that_is_damaged_under_a_checksum_that_holds_is_as_the_policy_h
     ]
 
 
-def test_a_damaged_end_of_a_segment_that_has_a_next_one_is_an_error(folder: Callable[..., Path]) -> None:
+def test_the_error_column_has_the_given_name(folder: Callable[..., Path]) -> None:
+    invalid_record = batch(record(), record(1, block=b"\2\2"), base_offset=10)
+    path = folder(ten(0) + invalid_record + ten(20)[:-1] + b"\x01" + ten(30))
+    wanted = {"columns": ["offset"], "headers": {"error": "string", "topic": "string"}}
+    rows = read(path, errors="column", error_column="why", **wanted).to_pylist()
+    assert [row["offset"] for row in rows] == [*range(10), 10, 11, None, *range(30, 40)]
+    assert all(row["error"] is row["topic"] is None for row in rows)
+    codes = [[error["code"] for error in row["why"] or ()] for row in rows]
+    assert codes == [[]] * 11 + [["count_too_large"], ["bad_crc"]] + [[]] * 10
+    assert read(path, errors="column", error_column="why", end=10).column_names == [*COLUMNS, "why"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"error_column": "why"}, ValueError, "error_column= names the column of errors='column'"),
+        ({"errors": "column", "error_column": 1}, TypeError, "error_column must be str, not int"),
+        (
+            {"errors": "column", "error_column": "key"},
+            ValueError,
+            "two columns 'key' would be made: give error_column=",
+        ),
+        ({"errors": "column", "headers": {"error": "string"}}, ValueError, "two columns 'error' would be made"),
+        ({"columns": ["key", "key"]}, ValueError, "two columns 'key' would be made: rename one of them"),
+    ],
+)
+def test_columns_need_distinct_names(samples: Path, options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        lh.read.segments(samples / "orders-0", **options)
+
+
+def test_a_header_column_can_have_the_name_of_a_column_that_is_not_read(samples: Path) -> None:
+    names = {name: lh.field("string", key="tenant") for name in ("topic", "timestamp")}
+    table = read(samples / "orders-0", columns=["offset"], headers=names, end=100)
+    tenants = read(samples / "orders-0", columns=[], headers={"tenant": "string"}, end=100)["tenant"]
+    assert table["topic"] == table["timestamp"] == tenants
+    assert tenants.null_count < 100
+
+
+def test_a_truncated_segment_before_another_is_an_error(folder: Callable[..., Path]) -> None:
     path = folder(ten(0) + ten(10)[:50], ten(20), bases=(0, 20))
     with pytest.raises(DecodeError, match="the batch at offset 10: the batch takes "):
         read(path)
@@ -445,21 +482,21 @@ def test_a_tail_that_was_never_written_is_torn(folder: Callable[..., Path]) -> N
 
 
 @pytest.mark.parametrize("name", ["orders-0.parquet", "README.md"])
-def test_a_file_that_is_no_segment_is_an_error_that_names_it(name: str, samples: Path) -> None:
+def test_a_file_that_is_not_a_segment_is_named(name: str, samples: Path) -> None:
     path = samples / name
-    said = "no log segment: its first bytes are no batch of magic 0, 1 or 2"
+    message = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
     with pytest.raises(DecodeError) as caught:
         read(path)
-    assert str(caught.value) == f"record-batch: {path}: {said} (byte 0)"
+    assert str(caught.value) == f"record-batch: {path}: {message} (byte 0)"
     assert caught.value.code == "bad_magic"
     with lh.read.segments(path, columns=["offset"], errors="column") as reader:
         [row] = reader.read_all().to_pylist()
         assert reader.torn == []
-    assert (row["offset"], [fault["message"] for fault in row["error"]]) == (None, [f"{path}: {said}"])
+    assert (row["offset"], [fault["message"] for fault in row["error"]]) == (None, [f"{path}: {message}"])
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")
-def test_a_first_batch_that_is_not_whole_is_torn_and_no_other_file(folder: Callable[..., Path]) -> None:
+def test_a_truncated_first_batch_is_torn(folder: Callable[..., Path]) -> None:
     first = ten(0)
     ends = [first[:cut] for cut in range(17, len(first))]
     # Behind the place of its magic, zeros may stand where the rest was not written.
@@ -482,11 +519,11 @@ def test_batches_whose_offsets_overlap_are_an_error(folder: Callable[..., Path])
             read(path)
         assert caught.value.code == "not_in_order"
         assert [offset for offset in offsets(path, errors="null") if offset is not None] == list(range(30, 40))
-    with pytest.raises(DecodeError, match="20 is the least there can be"):
+    with pytest.raises(DecodeError, match="the least possible is 20"):
         read(folder(ten(10), bases=(20,), name="orders-7"))
 
 
-def test_a_changed_bit_that_makes_records_a_mark_is_found(folder: Callable[..., Path]) -> None:
+def test_a_changed_bit_that_makes_records_a_control_batch_is_found(folder: Callable[..., Path]) -> None:
     bad = bytearray(ten(10))
     bad[22] ^= 0x20
     with pytest.raises(DecodeError, match="the batch at offset 10: the checksum is "):
@@ -494,7 +531,7 @@ def test_a_changed_bit_that_makes_records_a_mark_is_found(folder: Callable[..., 
 
 
 def harmed(draw: random.Random, data: bytes) -> bytes:
-    """Change, take away, put in or repeat some bytes at one place."""
+    """Change, delete, insert or repeat some bytes at one position."""
     changed = bytearray(data)
     at, size = draw.randrange(len(changed)), draw.choice([1, 2, 8, 60, 300])
     match draw.randrange(6):
@@ -535,13 +572,13 @@ def check_harm(folder: Callable[..., Path], cases: int) -> None:
     assert errors > cases * 0.9
 
 
-def test_damage_of_any_kind_is_told_and_gives_no_wrong_row(folder: Callable[..., Path]) -> None:
+def test_random_damage_is_reported_and_returns_no_wrong_row(folder: Callable[..., Path]) -> None:
     check_harm(folder, 150)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_much_damage_of_any_kind_is_told(folder: Callable[..., Path]) -> None:
+def test_much_random_damage_is_reported(folder: Callable[..., Path]) -> None:
     check_harm(folder, 5000)
 
 
@@ -563,7 +600,7 @@ def log_of_transactions() -> bytes:
 COMMITTED = [*range(10), *range(20, 30), *range(31, 41), *range(42, 52), *range(53, 63)]
 
 
-def test_aborted_transactions_are_left_out_and_open_ones_end_the_reading(folder: Callable[..., Path]) -> None:
+def test_aborted_transactions_are_left_out_and_open_ones_stop_the_reader(folder: Callable[..., Path]) -> None:
     path = folder(log_of_transactions())
     with lh.read.segments(path, columns=["offset"], isolation_level="read_committed") as reader:
         assert reader.read_all().column("offset").to_pylist() == COMMITTED
@@ -579,19 +616,19 @@ def test_transactions_that_began_before_the_start_are_left_out_too(folder: Calla
     assert offsets(path, start=start, isolation_level="read_committed") == expected
 
 
-def test_transactions_go_over_segments(folder: Callable[..., Path]) -> None:
+def test_transactions_span_segments(folder: Callable[..., Path]) -> None:
     path = folder(transactional(0, 7), transactional(10, 7, 10) + mark(20, 7, commit=False) + ten(21), bases=(0, 10))
     assert offsets(path, isolation_level="read_committed") == list(range(21, 31))
 
 
-def test_the_index_of_transactions_tells_of_marks_that_are_gone(folder: Callable[..., Path]) -> None:
+def test_the_transaction_index_replaces_missing_control_records(folder: Callable[..., Path]) -> None:
     path = folder(transactional(0, 7) + ten(10) + transactional(30, 7, 10) + mark(40, 7, commit=True))
     assert offsets(path, isolation_level="read_committed") == [*range(20), *range(30, 40)]
     write_transaction_index(path / NAME, [(7, 0, 25)])
     assert offsets(path, isolation_level="read_committed") == [*range(10, 20)]
 
 
-def test_a_damaged_mark_is_an_error(folder: Callable[..., Path]) -> None:
+def test_a_damaged_control_record_is_an_error(folder: Callable[..., Path]) -> None:
     data = bytearray(log_of_transactions())
     at = len(ten(0)) + len(transactional(10, 7)) + len(transactional(20, 8))
     data[at + 61 + 9] ^= 1
@@ -605,7 +642,7 @@ def test_a_damaged_mark_is_an_error(folder: Callable[..., Path]) -> None:
 # --- Kafka's older formats -------------------------------------------------------------------------------------------
 
 
-def test_older_formats_are_bounded_inside_their_sets(vectors: Path, folder: Callable[..., Path]) -> None:
+def test_older_formats_are_bounded_inside_their_message_sets(vectors: Path, folder: Callable[..., Path]) -> None:
     lines = {line["id"]: line for line in map(json.loads, (vectors / "record_batches.jsonl").read_text().splitlines())}
     for name, line in lines.items():
         if not name.startswith(("v0", "v1")):
@@ -619,7 +656,7 @@ def test_older_formats_are_bounded_inside_their_sets(vectors: Path, folder: Call
         shutil.rmtree(path)
 
 
-# --- what is said of it ----------------------------------------------------------------------------------------------
+# --- documentation ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore::letterhead.errors.TornTailWarning")

@@ -75,7 +75,7 @@ def test_a_stored_key_too_short_for_its_times_is_rejected() -> None:
         (keys.session_end, 16),
     ):
         read(bytes(size))
-        with pytest.raises(ValueError, match=f"{size} of it say the time"):
+        with pytest.raises(ValueError, match=f"{size} of it are the time"):
             read(bytes(size - 1))
 
 
@@ -147,5 +147,5 @@ def test_bytes_that_are_no_position_are_rejected(data: str, message: str) -> Non
 def test_the_file_of_an_older_position_is_read() -> None:
     assert Position.from_checkpoint("0\n2\nin 0 5\nin 1 7\n") == Position({"in": {0: 5, 1: 7}})
     for text in ("", "1\n0\n", "0\n2\nin 0 5\n", "0\n1\nin 0\n", "0\n1\nin x 5\n", "0"):
-        with pytest.raises(ValueError, match=r"file of a position|invalid literal"):
+        with pytest.raises(ValueError, match=r"position file|invalid literal"):
             Position.from_checkpoint(text)

@@ -51,14 +51,14 @@ def run_dump(
     on_screen = not json and parquet is None
     try:
         from letterhead.read.log_directory import partitions
-        from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
+        from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
     except ImportError as error:
         raise Failure(how_to_install("a dump", error.name, "'letterhead[arrow]'")) from error
     bounds = Bounds.of(start, end, _time("--since", since), _time("--until", until))
     try:
         found = partitions(paths[0] if len(paths) == 1 else paths)
         names = (*(() if len(found) == 1 else ("topic", "partition")), *ON_SCREEN) if on_screen else COLUMNS
-        wanted = Wanted(names, None, bounds, policy(errors), limits=limits)
+        wanted = SegmentRows(names, None, bounds, policy(errors), limits=limits)
         reader = SegmentsReader(found, wanted, bounds, committed=committed)
     except (OSError, ValueError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error

@@ -1,7 +1,7 @@
-"""Readers of what Kafka keeps: log segments, state directories and topics, as Arrow streams.
+"""Read Kafka's log segments, topics and state directories as Arrow streams.
 
-Each gives a :class:`Reader`: a stream of record batches and a context manager, which opens what it needs when the first
-batch is asked for and holds a bounded part of it.
+:func:`segments`, :func:`topic` and :func:`state` return a :class:`Reader`: a stream of record batches and a context
+manager. It opens its files or connections when the first batch is read, and keeps a bounded part in memory.
 """
 
 import importlib
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OffsetsGone", "Reader", "StoreChoiceError", "TornTailWarning", "segments", "state", "topic"]
 
-# A reader and what it needs (pyarrow, rocksdict, kafka-python) are imported when it is first asked for. Its module must
-# not have its name: imported by that, it would stand here in the place of the function.
+# A reader and its dependencies (pyarrow, rocksdict, kafka-python) are imported on first use. A module must not have the
+# name of its function: importing it would replace the function in this namespace.
 _READERS = ("segments", "state", "topic")
 
 

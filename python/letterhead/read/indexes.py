@@ -1,21 +1,22 @@
-"""The files that a broker keeps beside a segment: where offsets and times are in it, and which transactions were aborted.
+"""Index files that a broker keeps beside a segment: positions of offsets, timestamps, aborted transactions.
 
 ::
 
     .index       ┌───────────────────────┬────────────────┐
-                 │ int32 relative_offset │ int32 position │  the batch that has the offset begins there
+                 │ int32 relative_offset │ int32 position │  the batch with this offset begins at this byte
                  └───────────────────────┴────────────────┘
     .timeindex   ┌─────────────────┬───────────────────────┐
-                 │ int64 timestamp │ int32 relative_offset │  no record up to the offset has a later time
+                 │ int64 timestamp │ int32 relative_offset │  no record up to this offset has a later timestamp
                  └─────────────────┴───────────────────────┘
     .txnindex    ┌─────────┬───────────────────┬────────────────────┬───────────────────┬──────────────────────────┐
                  │ int16 0 │ int64 producer_id │ int64 first_offset │ int64 last_offset │ int64 last_stable_offset │
                  └─────────┴───────────────────┴────────────────────┴───────────────────┴──────────────────────────┘
 
-Big-endian, repeated to the end; offsets are relative to that of the segment, and the last one of a transaction is its
-mark. The first two files are made longer than they need be while a broker writes them: zeros follow.
+Integers are big-endian, and entries repeat to the end of the file. Relative offsets count from the segment's base
+offset; the last offset of a transaction is its control record. A broker preallocates the first two files, so zeros can
+follow their entries.
 
-Where a file is missing, or is not in order, it says nothing: an index saves time, and never decides what is read.
+A missing or invalid file counts as empty: positions and timestamps save time and never decide which records are read.
 """
 
 from __future__ import annotations
@@ -37,15 +38,7 @@ _TRANSACTION_ENTRY = np.dtype([
 
 
 class Aborted(NamedTuple):
-    """A transaction that was aborted.
-
-    Attributes
-    ----------
-    producer_id : int
-        Its producer.
-    first_offset, last_offset : int
-        Its first record, and the mark of its end.
-    """
+    """An aborted transaction: its producer, its first record and its control record."""
 
     producer_id: int
     first_offset: int
@@ -53,42 +46,29 @@ class Aborted(NamedTuple):
 
 
 def position_before(segment: Segment, offset: int) -> int:
-    """Find where to begin in order to meet an offset.
-
-    Parameters
-    ----------
-    segment : Segment
-        The segment.
-    offset : int
-        The offset.
-
-    Returns
-    -------
-    int
-        Byte where a batch begins that is not behind the offset; 0 where nothing is known.
-    """
+    """Return the byte at which a batch begins that is not after an offset; 0 if the index does not know one."""
     entries = _offset_entries(segment)
     before = int(np.searchsorted(entries["offset"], offset - segment.base_offset, "right"))
     return int(entries["position"][before - 1]) if before else 0
 
 
 def first_offset_since(segment: Segment, time: int) -> int:
-    """Find the offset before which every record is older than a time, in milliseconds since 1970."""
+    """Return an offset before which every record is older than a time, in milliseconds since 1970."""
     entries = _entries(segment.path.with_suffix(".timeindex"), _TIME_ENTRY)
-    entries = entries[: _rising(entries["time"], None)]
+    entries = entries[: _rising(entries["time"])]
     before = int(np.searchsorted(entries["time"], time, "left"))
     return segment.base_offset + (int(entries["offset"][before - 1]) if before else 0)
 
 
 def offsets_every(segment: Segment, size: int) -> list[int]:
-    """Give offsets that cut a segment into pieces of about so many bytes; none where nothing is known."""
+    """Return offsets that cut a segment into pieces of about ``size`` bytes; none without an index."""
     entries = _offset_entries(segment)
     cuts = np.unique(np.searchsorted(entries["position"], np.arange(size, segment.size - size // 2, size)))
     return [segment.base_offset + int(entries["offset"][at]) for at in cuts if at < len(entries)]
 
 
 def aborted(segment: Segment) -> list[Aborted]:
-    """Give the aborted transactions whose end is in a segment, as far as its file tells of them."""
+    """Return the aborted transactions that end in a segment, according to its index."""
     entries = _entries(segment.path.with_suffix(".txnindex"), _TRANSACTION_ENTRY)
     return [
         Aborted(int(entry["producer_id"]), int(entry["first"]), int(entry["last"]))
@@ -110,11 +90,9 @@ def _entries(path: Path, entry: np.dtype[Any]) -> Any:
     return np.frombuffer(data[: len(data) // entry.itemsize * entry.itemsize], entry)
 
 
-def _rising(numbers: Any, others: Any) -> int:
-    """Say how many entries there are before the numbers, and the others, stop rising: zeros, or damage."""
-    if not len(numbers) or numbers[0] <= 0:
+def _rising(*columns: Any) -> int:
+    """Count the entries before a column stops rising, which is where zeros or damaged entries begin."""
+    if not len(columns[0]) or columns[0][0] <= 0:
         return 0
-    falls = np.diff(numbers.astype(np.int64)) <= 0
-    if others is not None:
-        falls |= np.diff(others.astype(np.int64)) <= 0
-    return int(np.argmax(falls)) + 1 if falls.any() else len(numbers)
+    falls = np.any([np.diff(column.astype(np.int64)) <= 0 for column in columns], axis=0)
+    return int(np.argmax(falls)) + 1 if falls.any() else len(columns[0])

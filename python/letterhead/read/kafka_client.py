@@ -1,8 +1,8 @@
-"""What brokers are asked while a topic is read: where it is, its offsets, and its record sets as they are stored.
+"""The requests that read a topic: metadata, offsets, and record sets as they are stored.
 
-kafka-python carries it: connections, TLS, SASL and the layout of requests. Its consumer is no use here, because it takes
-record sets apart. What is used instead is no promised interface, so it is used in this file alone, for the versions that
-the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` holds its shape.
+kafka-python provides connections, TLS, SASL and the encoding of requests. Its consumer is not used, because it parses
+record sets. The parts used instead are not a public interface, so they are used in this file only, in the versions that
+the extra ``kafka`` names, and ``tests/kafka/test_topic.py`` checks their signatures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ try:
     from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
     from kafka.protocol.metadata import MetadataRequest
 except ImportError as error:
-    # One that is too old is there, and lacks what is asked of it.
+    # An old version is installed, but lacks these modules.
     version = "kafka-python 3.0.12 or later"
     raise ImportError(how_to_install("reading a topic", version, "'letterhead[kafka]'")) from error
 
@@ -36,12 +36,12 @@ Isolation: TypeAlias = Literal["read_uncommitted", "read_committed"]
 _ISOLATION = {"read_uncommitted": 0, "read_committed": 1}
 
 LATEST, EARLIEST = -1, -2
-"""What stands for a time when offsets are asked for."""
+"""Times that :meth:`Client.offsets` accepts beside milliseconds."""
 
 _NO_SESSION = {"session_id": 0, "session_epoch": -1, "forgotten_topics_data": []}
 _BACKOFF = 0.1
 _MOST_FRAME = 128 << 20
-"""Bytes that an answer may have beyond what was asked for: a single batch is sent whole, however large it is."""
+"""Bytes that a response can have beyond the requested ones: a broker sends at least one whole batch."""
 
 _TRANSPORT = frozenset(KafkaConnectionManager.DEFAULT_CONFIG)
 
@@ -57,97 +57,58 @@ class Place(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What a fetch brought.
+    """The response to a fetch."""
 
-    Attributes
-    ----------
-    records : bytes
-        A record set; its last batch may be torn.
-    first, end : int
-        Offsets: the first one that is still there, and the one after the last that may be read. Both are -1 where the
-        offset that was asked for lies outside.
-    aborted : list of (producer_id, first_offset)
-        Transactions in it that were aborted; only ``read_committed`` asks for them.
-    """
-
-    records: Any
-    first: int
-    end: int
-    aborted: list[tuple[int, int]]
+    records: Any  # a record set, of which the last batch may be truncated
+    end: int  # the offset after the last one that can be read; -1 if the requested offset is out of range
+    aborted: list[tuple[int, int]]  # producer id and first offset of aborted transactions, with read_committed
 
 
 class Client(Closing):
-    """Connections to a cluster, and a thread that looks after them. What can be tried again is, until a time is over.
-
-    Parameters
-    ----------
-    settings : Settings
-        Where the brokers are, and how to reach them.
-
-    Attributes
-    ----------
-    timeout : float
-        Seconds until it is over.
-    """
+    """Connections to a cluster, and the thread that runs them. Temporary errors are retried for ``timeout`` seconds."""
 
     def __init__(self, settings: Settings) -> None:
-        given = {name: value for name, value in settings.transport.items() if name in _TRANSPORT}
+        transport = {name: value for name, value in settings.transport.items() if name in _TRANSPORT}
         self._servers = settings.servers
-        self._protocol = given.get("security_protocol", "PLAINTEXT")
-        self._mechanism = given.get("sasl_mechanism")
+        self._protocol = transport.get("security_protocol", "PLAINTEXT")
+        self._mechanism = transport.get("sasl_mechanism")
         self.timeout = settings.timeout_ms / 1000
         self._fetch_bytes = settings.fetch_bytes
         self._leaders: dict[Place, int] = {}
-        own = {"receive_message_max_bytes": settings.fetch_bytes + _MOST_FRAME, "client_id": "letterhead"}
-        if self._protocol.endswith("SSL") and "ssl_context" not in given:
-            own["ssl_context"] = _trust(settings.transport)
+        options = {
+            "receive_message_max_bytes": settings.fetch_bytes + _MOST_FRAME,
+            "client_id": "letterhead",
+        } | transport
+        if self._protocol.endswith("SSL") and "ssl_context" not in options:
+            options["ssl_context"] = _ssl_context(settings.transport)
         self._process = os.getpid()
-        self._net = NetworkSelector(client_id=given.get("client_id", "letterhead"))
-        self._manager = KafkaConnectionManager(self._net, **{**own, **given})
+        self._net = NetworkSelector(client_id=options["client_id"])
+        self._manager = KafkaConnectionManager(self._net, **options)
         self._net.start()
 
     def close(self) -> None:
-        """Close the connections, and end the thread. What a parent has open is the parent's to close."""
+        """Close the connections and end the thread, except in a forked child."""
         if os.getpid() == self._process and not self._manager.closed:
             self._net.run(self._manager.close)
             self._net.close()
 
     def topics(self) -> list[str]:
-        """Give the names of all topics that may be seen, those apart that are Kafka's own."""
+        """Return the names of all visible topics, except Kafka's internal ones."""
         found = self._run(self._metadata, None)
         return sorted(topic.name for topic in found.topics if not topic.is_internal and not topic.error_code)
 
     def partitions(self, topics: Iterable[str]) -> list[Place]:
-        """Give the partitions of some topics.
-
-        Raises
-        ------
-        ValueError
-            If there is no such topic.
-        """
+        """Return the partitions of topics, in order; raise ValueError if a topic does not exist."""
         names = list(topics)
-        places = []
-        for topic in sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name)):
-            places += [
-                Place(topic.name, number) for number in sorted(each.partition_index for each in topic.partitions)
-            ]
-        return places
+        found = sorted(self._run(self._metadata, names).topics, key=lambda topic: names.index(topic.name))
+        return [Place(topic.name, number) for topic in found
+                for number in sorted(each.partition_index for each in topic.partitions)]  # fmt: skip
 
     def offsets(self, times: Mapping[Place, int], isolation: Isolation) -> dict[Place, int]:
-        """Find offsets by time.
+        """Return the first offset that is not older than a time, -1 if all are, for each partition.
 
-        Parameters
-        ----------
-        times : mapping of Place to int
-            Milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is where
-            the oldest open transaction begins.
-        isolation : {"read_uncommitted", "read_committed"}
-            What may be read.
-
-        Returns
-        -------
-        dict of Place to int
-            The first offset that is not older, -1 where all are.
+        Times are milliseconds since 1970, :data:`EARLIEST` or :data:`LATEST`. With ``"read_committed"`` the latest is
+        the first offset of the oldest open transaction.
         """
         found: dict[Place, int] = {}
 
@@ -183,23 +144,9 @@ class Client(Closing):
         return found
 
     def fetch(self, place: Place, offset: int, isolation: Isolation, *, wait_ms: int = 500) -> Any:
-        """Begin a fetch, which goes on beside the caller. :meth:`fetched` gives what it brings.
+        """Start a fetch in the background, and return a handle for :meth:`fetched`.
 
-        Parameters
-        ----------
-        place : Place
-            Of what.
-        offset : int
-            From where.
-        isolation : {"read_uncommitted", "read_committed"}
-            What may be read.
-        wait_ms : int, default 500
-            How long the broker waits where there is nothing.
-
-        Returns
-        -------
-        object
-            For :meth:`fetched`.
+        The broker waits up to ``wait_ms`` for a record.
         """
 
         async def ask() -> Fetched:
@@ -219,7 +166,7 @@ class Client(Closing):
                 isolation_level=_ISOLATION[isolation],
                 topics=[FetchRequest.FetchTopic(topic=place.topic, partitions=[partition])],
                 rack_id="",
-                # With the next version topics go by an id, and the answer cannot be read without a table of them.
+                # From version 13 on, topics are named by ids instead.
                 min_version=4,
                 max_version=12,
                 **_NO_SESSION,
@@ -230,23 +177,23 @@ class Client(Closing):
             [found] = topic.partitions
             end = found.last_stable_offset if _ISOLATION[isolation] else found.high_watermark
             if found.error_code == kafka_errors.OffsetOutOfRangeError.errno:
-                return Fetched(b"", -1, -1, [])
+                return Fetched(b"", -1, [])
             _check(found.error_code, place)
-            if answer.throttle_time_ms and not found.records:  # the broker has more, and a quota keeps it back
+            if answer.throttle_time_ms and not found.records:  # a quota withholds the records
                 raise kafka_errors.NodeNotReadyError(f"throttled for {answer.throttle_time_ms} ms")
             aborted = [(each.producer_id, each.first_offset) for each in found.aborted_transactions or ()]
-            return Fetched(found.records or b"", found.log_start_offset, end, aborted)
+            return Fetched(found.records or b"", end, aborted)
 
         return self._manager.call_soon(self._retried, ask)
 
     def fetched(self, begun: Any) -> Fetched:
-        """Wait for what a fetch brings."""
+        """Wait for the response to a fetch."""
         found: Fetched = self._run(self._manager.wait_for, begun, None)
         return found
 
     def _run(self, ask: Callable[..., Any], *arguments: Any) -> Any:
-        if os.getpid() != self._process:  # its thread is not in this one, and nobody would answer
-            raise RuntimeError("the connections were opened before a fork: open others in the new process")
+        if os.getpid() != self._process:  # its thread does not exist in this process
+            raise RuntimeError("the connections were opened before a fork: open new ones in the new process")
         try:
             return self._net.run(ask, *arguments)
         except kafka_errors.KafkaError as error:
@@ -287,7 +234,7 @@ class Client(Closing):
         return self._leaders[place]
 
     async def _ask_any(self, request: Any) -> Any:
-        """Ask a broker, and the next one where that fails: those that are known before those that were named."""
+        """Send a request to brokers until one answers: known ones first, then the bootstrap servers."""
         cluster = self._manager.cluster
         known, named = (
             random.sample(brokers, len(brokers)) for brokers in (cluster.brokers(), cluster.bootstrap_brokers())
@@ -297,7 +244,7 @@ class Client(Closing):
             try:
                 return await self._ask(broker.node_id, request)
             except kafka_errors.NodeNotReadyError:
-                continue  # it failed a moment ago, and what it said then is known
+                continue  # its earlier error is reported instead
             except kafka_errors.KafkaError as error:
                 if _final(error):
                     raise
@@ -305,91 +252,93 @@ class Client(Closing):
         raise failure
 
     async def _ask(self, node: Any, request: Any) -> Any:
-        # Whether a failed connection is a reason to look for a new leader is decided here, not by kafka-python.
+        # Metadata is refreshed by _retried, not by kafka-python.
         connection = self._manager.get_connection(node, refresh_metadata_on_err=False)
         await connection
         return await connection.send_request(request)
 
     async def _retried(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         until = time.monotonic() + self.timeout
-        said: Exception | None = None
+        failure: Exception | None = None
         while True:
             try:
                 return await ask()
             except kafka_errors.KafkaError as error:
                 if _final(error):
                     raise
-                if said is None or not isinstance(error, kafka_errors.NodeNotReadyError):
-                    said = error
+                if failure is None or not isinstance(error, kafka_errors.NodeNotReadyError):
+                    failure = error
                 self._leaders.clear()
                 if time.monotonic() > until:
-                    raise kafka_errors.KafkaTimeoutError(str(said)) from error
+                    raise kafka_errors.KafkaTimeoutError(str(failure)) from error
             await self._net.sleep(_BACKOFF)
 
     def _explained(self, error: Exception) -> Exception:
-        """Say what went wrong and what can be done, in words that hold no setting."""
-        if isinstance(error, _REFUSED):
+        """Return the error to raise: what went wrong and what to do, without the value of a setting."""
+        servers, reason = self._servers, str(error.args[0]) if error.args else type(error).__name__
+        if isinstance(error, _REJECTED):
             how = f" by {self._mechanism}" if self._mechanism else ""
-            return PermissionError(f"{self._servers} refused who is asking{how}: {_words(error)}")
+            return PermissionError(f"{servers} rejected the login{how}: {reason}")
         if isinstance(error, kafka_errors.AuthorizationError):
-            return PermissionError(f"{self._servers} does not allow it: {_words(error)}")
+            return PermissionError(f"{servers} does not allow it: {reason}")
         if _untrusted(error):
             return ConnectionError(
-                f"the certificate of {self._servers} is not trusted: {_words(error)}; name the file of the authority "
-                "that signed it in ssl_cafile"
+                f"the certificate of {servers} is not trusted: {reason}; name the file of the authority that signed it "
+                "in ssl_cafile"
             )
         if isinstance(error, kafka_errors.InvalidReceiveError):
             return ConnectionError(
-                f"{self._servers} does not speak Kafka's protocol over {self._protocol}: name the security_protocol of "
-                f"the port ({_words(error)})"
+                f"{servers} does not speak Kafka's protocol over {self._protocol}: name the security_protocol of the "
+                f"port ({reason})"
             )
         if isinstance(error, kafka_errors.KafkaTimeoutError):
             return TimeoutError(
-                f"no answer from {self._servers} in {self.timeout:g} s: {_words(error)} (security protocol {self._protocol})"
+                f"no answer from {servers} in {self.timeout:g} s: {reason} (security protocol {self._protocol})"
             )
-        return RuntimeError(f"{self._servers}: {_words(error)}")
+        return RuntimeError(f"{servers}: {reason}")
 
 
 _NO_TOPIC = (kafka_errors.UnknownTopicOrPartitionError.errno, kafka_errors.InvalidTopicError.errno)
-_REFUSED = (
+_REJECTED = (
     kafka_errors.SaslAuthenticationFailedError,
     kafka_errors.UnsupportedSaslMechanismError,
     kafka_errors.IllegalSaslStateError,
 )
 
 
-def _trust(given: Mapping[str, Any]) -> ssl.SSLContext:
-    """Whom to trust, and as whom to be known: from files, or from PEM in the settings."""
+def _ssl_context(settings: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return a context with the certificates of the settings, from files or from PEM text."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.check_hostname = given.get("ssl_check_hostname", True)
+    context.check_hostname = settings.get("ssl_check_hostname", True)
     try:
-        _add_trust(context, given)
+        _load_certificates(context, settings)
     except (OSError, ssl.SSLError) as error:
-        files = [f"{name} {given[name]}" for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile") if name in given]
+        names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
+        files = [f"{name} {settings[name]}" for name in names if name in settings]
         raise ValueError(
             f"a certificate or its key cannot be read ({', '.join(files) or 'from text'}): {error}"
         ) from None
     return context
 
 
-def _add_trust(context: ssl.SSLContext, given: Mapping[str, Any]) -> None:
-    authorities = {"cafile": given.get("ssl_cafile"), "cadata": given.get("ssl_ca_pem")}
+def _load_certificates(context: ssl.SSLContext, settings: Mapping[str, Any]) -> None:
+    authorities = {"cafile": settings.get("ssl_cafile"), "cadata": settings.get("ssl_ca_pem")}
     if any(authorities.values()):
         context.load_verify_locations(**authorities)
     else:
         context.load_default_certs()
-    if "ssl_crlfile" in given:
-        context.load_verify_locations(given["ssl_crlfile"])
+    if "ssl_crlfile" in settings:
+        context.load_verify_locations(settings["ssl_crlfile"])
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     # Without a password OpenSSL would ask for one on the terminal.
-    password = given.get("ssl_password", "")
-    if "ssl_certfile" in given:
-        context.load_cert_chain(given["ssl_certfile"], given.get("ssl_keyfile"), password)
-    elif "ssl_cert_pem" in given:
-        # OpenSSL takes a key from a file alone: this one is its owner's, and gone when it is read.
+    password = settings.get("ssl_password", "")
+    if "ssl_certfile" in settings:
+        context.load_cert_chain(settings["ssl_certfile"], settings.get("ssl_keyfile"), password)
+    elif "ssl_cert_pem" in settings:
+        # OpenSSL reads a key from a file only: this one only its owner can read, and it is deleted afterwards.
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as pem:
-            pem.write(given["ssl_cert_pem"])
+            pem.write(settings["ssl_cert_pem"])
             pem.flush()
             context.load_cert_chain(pem.name, password=password)
 
@@ -400,18 +349,14 @@ def _check(code: int, where: object) -> None:
 
 
 def _final(error: Exception) -> bool:
-    """Whether the same would happen again."""
-    if isinstance(error, kafka_errors.UnknownBrokerIdError):  # a leader that no list of brokers has named yet
+    """Return whether a retry would fail in the same way."""
+    if isinstance(error, kafka_errors.UnknownBrokerIdError):  # the metadata does not list a new leader yet
         return False
     return not getattr(error, "retriable", False) or _untrusted(error)
 
 
 def _untrusted(error: BaseException) -> bool:
-    # kafka-python keeps what TLS said as text alone.
+    # kafka-python keeps the TLS error as text only.
     return isinstance(error.__cause__ or error.__context__, ssl.SSLCertVerificationError) or (
         "CERTIFICATE_VERIFY_FAILED" in str(error)
     )
-
-
-def _words(error: Exception) -> str:
-    return str(error.args[0]) if error.args else type(error).__name__

@@ -1,4 +1,4 @@
-"""Read log segments: the files of a broker, without the broker."""
+"""``letterhead.read.segments``: read a broker's log segments without the broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ with needed("reading segments", "'letterhead[arrow]'"):
 
 from letterhead.errors import check_name
 from letterhead.read.log_directory import Paths, partitions
-from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentsReader, Wanted
+from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentRows, SegmentsReader
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
@@ -35,52 +35,57 @@ def segments(
     until: int | datetime | None = None,
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted",
     errors: OnError = "raise",
+    error_column: str = "error",
     limits: Limits | None = None,
 ) -> SegmentsReader:
-    """Read log segments of Kafka as a stream of record batches.
+    """Read Kafka log segments from their files.
 
-    Files are mapped and read in place, a few MiB at a time; checksums are held to. No broker is asked, and none needs to
-    be there.
+    Use it for backups, tiered storage or a broker that does not start: no broker is needed. Files are mapped and read in
+    place, a few MiB at a time, and checksums are verified.
 
     Parameters
     ----------
     path : path or sequence of paths
-        The folder of a partition (``orders-0``), a broker's folder of such folders, a ``.log`` file, or files, as those
-        of tiered storage. Partitions come one after the other.
+        The directory of a partition (``orders-0``), a broker's directory of such directories, a ``.log`` file, or files,
+        such as those of tiered storage. Partitions are read one after the other.
     columns : sequence of str, optional
-        Names of :data:`~letterhead.read.segments_reader.COLUMNS`, in the order of the result; by default all of them. ``topic`` and ``partition`` are by
-        the name of the folder, and null where that says nothing.
+        Columns to return, in order; by default all: ``topic``, ``partition``, ``offset``, ``timestamp``,
+        ``timestamp_type``, ``key``, ``value``, ``headers``, ``producer_id``, ``producer_epoch``, ``sequence``,
+        ``transactional``. Topic and partition come from the name of the directory, and are null if it has another name.
     headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the columns.
+        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
     start, end : int, optional
-        First offset, and the first one that is no more wanted, of every partition.
+        First offset, and the offset to stop before, of every partition.
     since, until : int or datetime, optional
-        Earliest timestamp, and the earliest one that is no more wanted: milliseconds since 1970, or a time with a zone.
-        A record without a timestamp is before them all.
+        First timestamp, and the timestamp to stop before: milliseconds since 1970, or a datetime with a time zone.
+        A record without a timestamp is before every other.
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
-        ``"read_committed"`` leaves out the records of aborted transactions, and reads a partition up to where the first
-        transaction begins that is not at its end: ``open_transactions`` of the reader tells of it.
+        ``"read_committed"`` leaves out records of aborted transactions, and stops reading a partition at its first open
+        transaction, which the reader lists in ``open_transactions``.
     errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`. A batch that is not whole
-        becomes one such row, unless it ends the last segment of its partition.
+        What to do with an invalid record, as in :func:`letterhead.arrow.messages`. An invalid batch becomes one such
+        row, unless it is the end of the last segment of its partition.
+    error_column : str, default "error"
+        Name of the column that ``errors="column"`` adds.
     limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
 
     Returns
     -------
     SegmentsReader
         A stream of record batches. If the last segment of a partition ends in bytes that are not a whole batch, the
-        records before them are read, a :class:`~letterhead.errors.TornTailWarning` is emitted, and ``torn`` has the place.
+        records before them are read, a :class:`~letterhead.errors.TornTailWarning` is emitted, and ``torn`` has the
+        place.
 
     Raises
     ------
     FileNotFoundError
         If there is no segment.
     DecodeError
-        While reading, if ``errors="raise"``: if a file is not a log segment, or a batch is damaged, or truncated in a
+        While reading, if ``errors="raise"`` and a file is not a log segment, or a batch is damaged, or truncated in a
         segment that is not the last of its partition. It names the file, the offset and the byte in the file.
     ValueError
-        If a name is misspelt.
+        If an option is invalid, or two columns would have the same name.
 
     Examples
     --------
@@ -92,13 +97,15 @@ def segments(
     """
     check_name("isolation_level", isolation_level, ("read_uncommitted", "read_committed"))
     bounds = Bounds.of(start, end, _millis(since), _millis(until))
-    wanted = Wanted(COLUMNS if columns is None else columns, headers, bounds, errors, limits=limits)
-    return SegmentsReader(partitions(path), wanted, bounds, committed=isolation_level == "read_committed")
+    rows = SegmentRows(
+        COLUMNS if columns is None else columns, headers, bounds, errors, error_column=error_column, limits=limits
+    )
+    return SegmentsReader(partitions(path), rows, bounds, committed=isolation_level == "read_committed")
 
 
 def _millis(time: int | datetime | None) -> int | None:
     if not isinstance(time, datetime):
         return time
     if time.tzinfo is None:
-        raise ValueError(f"{time} has no zone, and so is no point in time: say datetime(..., tzinfo=UTC)")
+        raise ValueError(f"{time} has no time zone: pass datetime(..., tzinfo=UTC)")
     return round(time.timestamp() * 1000)

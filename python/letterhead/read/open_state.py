@@ -1,4 +1,4 @@
-"""State directories of Kafka Streams, and of our own stores, as Arrow streams."""
+"""``letterhead.read.state``: read the state directories of Kafka Streams and of letterhead."""
 
 from __future__ import annotations
 
@@ -35,45 +35,48 @@ def state(
     values: str | None = None,
     window_size: int | None = None,
     errors: OnError = "raise",
+    error_column: str = "error",
     limits: Limits | None = None,
 ) -> Reader:
-    """Read stores in RocksDB, made by Kafka Streams or by letterhead, without a JVM.
+    """Read the RocksDB stores of Kafka Streams or letterhead, without a JVM.
 
-    Nothing in the directory is changed, and no lock is needed: a store that a process has open can be read, but for what
-    the process has not written to files yet. Rows that an unfinished upgrade has left in an older column family come
-    with the others, as the store itself would read them: with no headers, and with the timestamp -1 where they had none.
+    The directory is not changed or locked. A store that a process has open can be read, except for rows that the process
+    has not written to files yet. Rows that an unfinished upgrade has left in an older column family are returned as the
+    store itself would read them: without headers, and with the timestamp -1 if they had none.
 
     Parameters
     ----------
     directory : path
-        A state, application, task or store directory. What type of stores it holds is looked up at once; the rows are
-        read when the first batch is asked for.
+        A state, application, task or store directory. The type of its stores is determined at once; rows are read with
+        the first batch.
     store : str, optional
-        The stores of this name only, of all tasks.
+        Read only the stores of this name, of all tasks.
     columns : sequence of str, optional
         Names of the columns, in order. By default all that the type of store has:
 
-        * ``task`` and ``store``, where there are several;
-        * ``key``, without the times that stand beside it in a stored key;
-        * of windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; of sessions
-          ``session_start`` and ``session_end``; of versions ``valid_from`` and ``valid_to``, null for the latest version;
-        * ``timestamp``, ``timestamp[ms, UTC]`` as all of these times, where values have one;
-        * ``value``, the payload; null where a version says that there is none;
-        * ``headers``, where the store keeps them.
+        * ``task`` and ``store``, if there are several;
+        * ``key``, without the times that a stored key contains;
+        * for windows ``window_start`` and ``sequence``, and ``window_end`` if ``window_size`` is given; for sessions
+          ``session_start`` and ``session_end``; for versions ``valid_from`` and ``valid_to``, null for the latest one;
+        * ``timestamp``, if values have one; like all of these times it is ``timestamp[ms, UTC]``;
+        * ``value``, the payload; null for a version that deletes the key;
+        * ``headers``, if the store keeps them.
     headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the others.
+        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
     store_type : str, optional
-        Where the files do not say: ``key-value``, ``window``, ``session``, ``versioned``, ``time-ordered-window`` or
-        ``time-ordered-session``.
+        The type, if the files leave it open: ``key-value``, ``window``, ``session``, ``versioned``,
+        ``time-ordered-window`` or ``time-ordered-session``.
     values : {"plain", "timestamped"}, optional
-        Of time-ordered windows without headers, whose files do not say.
+        The values of time-ordered windows without headers, which the files leave open.
     window_size : int, optional
-        How many milliseconds a window lasts, which is not in the files.
+        Length of a window in milliseconds, which is not in the files.
     errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a row that is not whole: the first one is raised; what cannot be read is null; or a last column
-        ``error`` says what is wrong with it besides, null where it is whole. Columns that are not asked for are not read.
+        What to do with an invalid row: raise the first error, return null for what cannot be read, or also describe the
+        errors in a last column, null for a valid row. Columns that were not asked for are not checked.
+    error_column : str, default "error"
+        Name of the column that ``errors="column"`` adds.
     limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -85,13 +88,13 @@ def state(
     StoreNotFoundError
         If there is no store.
     ValueError
-        If the stores are of several types, or a name is misspelt.
+        If the stores have several types, an option is invalid, or two columns would have the same name.
     DamagedRowError
-        From the reader, if ``errors="raise"``: it names the store, the stored key, and the byte in the stored value.
+        While reading, if ``errors="raise"``: it names the store, the stored key, and the byte in the stored value.
     ProcessorStateError
         If the files cannot be opened or read.
     ModuleNotFoundError
-        If pyarrow or rocksdict is not there.
+        If pyarrow or rocksdict is not installed.
 
     Warns
     -----
@@ -106,13 +109,15 @@ def state(
     (['key', 'session_start', 'session_end', 'value', 'headers'], 300)
     """
     stores = open_stores(Path(directory), store, store_type, values, limits)
-    made = StoreColumns(stores, columns, headers, window_size=window_size, errors=errors, limits=limits)
+    rows = StoreColumns(
+        stores, columns, headers, window_size=window_size, errors=errors, error_column=error_column, limits=limits
+    )
     for remark in remarks(stores):
         warnings.warn(remark, stacklevel=2)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for each in stores:
             for segment in each.found.segments:
-                yield from made.batches(each, segment)
+                yield from rows.batches(each, segment)
 
-    return Reader(made.schema, batches)
+    return Reader(rows.schema, batches)

@@ -1,4 +1,4 @@
-"""A Kafka topic, as a stream of Arrow record batches."""
+"""``letterhead.read.topic``: read a Kafka topic."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["topic"]
 
 COLUMNS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "key", "value", "headers")
-"""What is read where nothing is said; without the headers where some are asked for as columns."""
+"""The default columns; without the headers if some are asked for as columns."""
 
 Point: TypeAlias = Literal["earliest", "latest"] | datetime | int
 Points: TypeAlias = Point | Mapping[int, Point]
 
 _FIRST_TIME = 10_000_000_000
-"""Milliseconds of April 1970: a number below is no time of a record, and probably an offset."""
+"""Milliseconds of April 1970: a smaller number is not the time of a record, and probably an offset."""
 
 
 def topic(
@@ -49,17 +49,18 @@ def topic(
     partitions: Iterable[int] | None = None,
     isolation_level: Isolation = "read_uncommitted",
     errors: OnError = "raise",
+    error_column: str = "error",
     batch_bytes: int = 1 << 20,
     fetch_bytes: int = FETCH_BYTES,
     timeout_ms: int = TIMEOUT_MS,
     limits: Limits | None = None,
     **settings: Any,
 ) -> Reader:
-    """Read a topic straight into Arrow: record sets are fetched as they are stored, and become columns in one step.
+    """Read a Kafka topic into Arrow, without a Python object per record.
 
-    Rows come partition after partition, in the order of their offsets, up to the offsets that are the last ones when the
-    first batch is asked for. Nothing is committed, and no group is joined. While one fetch becomes rows, the next one is
-    under way; so some three times ``fetch_bytes`` and one batch of rows are held.
+    Rows come partition by partition, in the order of their offsets, up to the last offsets at the time of the first
+    batch. No group is joined and nothing is committed. The next fetch runs while the current one is decoded, so about
+    three times ``fetch_bytes`` and one batch of rows are in memory.
 
     Parameters
     ----------
@@ -68,52 +69,55 @@ def topic(
     bootstrap_servers : str or sequence of str
         ``host:port`` of brokers.
     columns : sequence of str, optional
-        Columns, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
-        producer_epoch sequence transactional``. What is not asked for is not built. By default the first eight, without
-        ``headers`` where ``headers`` asks for some.
+        Columns to return, in order, of ``topic partition offset timestamp timestamp_type key value headers producer_id
+        producer_epoch sequence transactional``. Other columns are not built. By default the first eight, without
+        ``headers`` if the argument ``headers`` is given.
     headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the columns.
+        Headers as typed columns after the others, as in :func:`letterhead.arrow.select`.
     start, end : str, datetime, int or mapping, default "earliest" and "latest"
-        Where to begin, and where to end, which is no more read: ``"earliest"``, ``"latest"``, or a time: a datetime with
-        its time zone, or milliseconds since 1970, which stands for the first record that is not older. A mapping of
-        partition to offset, or to one of these, says it for every partition.
+        Where to begin, and where to stop: ``"earliest"``, ``"latest"``, or a time (a datetime with its time zone, or
+        milliseconds since 1970), which stands for the first record that is not older. The record at ``end`` is not read.
+        A mapping of partition to offset, or to one of these, sets every partition separately.
     partitions : iterable of int, optional
-        Which to read; all by default.
+        The partitions to read; all by default.
     isolation_level : {"read_uncommitted", "read_committed"}, default "read_uncommitted"
-        Whether records of aborted transactions are left out, and reading ends where the oldest open one begins.
+        ``"read_committed"`` leaves out records of aborted transactions, and stops before the oldest open transaction.
     errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`.
+        What to do with an invalid record, as in :func:`letterhead.arrow.messages`.
+    error_column : str, default "error"
+        Name of the column that ``errors="column"`` adds.
     batch_bytes : int, default 1 MiB
-        Bytes, as they are stored, that become one batch of rows: at least one record batch of the topic.
+        Stored bytes for each batch of rows; at least one record batch of the topic.
     fetch_bytes : int, default 4 MiB
-        Bytes of a fetch.
+        Size of a fetch in bytes.
     timeout_ms : int, default 60 000
-        How long to go on trying while brokers do not answer, or say that they cannot.
+        How long to retry while brokers do not answer, or answer with a temporary error.
     limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        Limits on what is read; unset ones use the process-wide defaults, see :class:`letterhead.Limits`.
     **settings
-        Of kafka-python's connections: ``security_protocol``, ``sasl_mechanism``, ``sasl_plain_username``,
+        Connection settings of kafka-python: ``security_protocol``, ``sasl_mechanism``, ``sasl_plain_username``,
         ``sasl_plain_password``, ``ssl_cafile`` and so on.
 
     Returns
     -------
     Reader
-        An Arrow stream and a context manager. Nothing is connected before the first batch is asked for.
+        An Arrow stream and a context manager. It connects when the first batch is read.
 
     Raises
     ------
     ImportError
-        If kafka-python is missing.
+        If kafka-python is not installed.
     TypeError, ValueError
-        If something is misspelt. There is no such topic or offset: when the first batch is asked for.
+        If an option is invalid, or two columns would have the same name. While reading, if the topic, a partition or an
+        offset does not exist.
     OffsetsGone
-        While reading: if records were deleted before they were read.
+        While reading, if records were deleted before they were read.
     PermissionError
-        While reading: if the brokers refuse who is asking.
+        While reading, if the brokers reject the user.
     ConnectionError, TimeoutError
-        While reading: if a certificate is not trusted; if no broker answers in time.
+        While reading, if a certificate is not trusted, or no broker answers in time.
     DecodeError
-        While reading: if a record is not whole and ``errors="raise"``.
+        While reading, if a record is invalid and ``errors="raise"``.
 
     Examples
     --------
@@ -129,7 +133,7 @@ def topic(
             _time(name, point, offsets=isinstance(points, Mapping))
     if columns is None:
         columns = [name for name in COLUMNS if not (headers and name == "headers")]
-    rows = Rows(columns, headers, errors=errors, limits=limits)
+    rows = Rows(columns, headers, errors=errors, error_column=error_column, limits=limits)
     wanted = None if partitions is None else sorted(set(partitions))
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -152,7 +156,7 @@ def _places(client: Client, topic: str, wanted: Sequence[int] | None) -> list[Pl
 
 
 def _spans(client: Client, places: Sequence[Place], start: Points, end: Points, isolation: Isolation) -> list[Span]:
-    """Find the offsets that are meant, and check that they can be read."""
+    """Resolve ``start`` and ``end`` to offsets, and check that these can be read."""
     first = client.offsets(dict.fromkeys(places, EARLIEST), isolation)
     last = client.offsets(dict.fromkeys(places, LATEST), isolation)
     starts, ends = (
@@ -163,7 +167,7 @@ def _spans(client: Client, places: Sequence[Place], start: Points, end: Points, 
             raise OffsetsGone(place, starts[place], f"it was deleted, and the first one is {first[place]}")
         for name, offset in (("start", starts[place]), ("end", ends[place])):
             if offset > last[place]:
-                raise ValueError(f"{place}: {name} is offset {offset}, and the partition ends at {last[place]}")
+                raise ValueError(f"{place}: {name} is offset {offset}, but the partition ends at {last[place]}")
     return [Span(place, starts[place], ends[place]) for place in places]
 
 
@@ -181,7 +185,7 @@ def _offsets(
     for place in places:
         if place.partition not in by_partition:
             raise ValueError(
-                f"{name} says nothing of partition {place.partition}: name it, or leave it out of partitions"
+                f"{name} has no entry for partition {place.partition}: add one, or leave it out of partitions"
             )
         point = by_partition[place.partition]
         if point == "earliest":
@@ -193,14 +197,14 @@ def _offsets(
         else:
             times[place] = _time(name, point)
     if times:
-        # No record is so young: then all are older, and the end is meant. Of the young, those of open transactions count.
+        # -1: all records are older. "read_uncommitted" also finds records of open transactions.
         for place, offset in client.offsets(times, "read_uncommitted").items():
             found[place] = min(offset, last[place]) if offset >= 0 else last[place]
     return found
 
 
 def _time(name: str, point: object, *, offsets: bool = False) -> int:
-    """Give a time in milliseconds since 1970, of what is not an offset or the name of one."""
+    """Check ``start`` or ``end``, and return a time in milliseconds since 1970; 0 for an offset or a name."""
     if isinstance(point, str) and point in ("earliest", "latest"):
         return 0
     if isinstance(point, datetime):
@@ -213,7 +217,7 @@ def _time(name: str, point: object, *, offsets: bool = False) -> int:
         if point >= _FIRST_TIME:
             return point
         raise ValueError(
-            f"{name}={point} is no time: milliseconds since 1970 are larger, and an offset is said for a partition, as "
+            f"{name}={point} is not a time in milliseconds since 1970: pass an offset by partition, as "
             f"{{0: {max(point, 0)}}}"
         )
     raise ValueError(f"{name} must be 'earliest', 'latest', a time, or a mapping of partition to offset, not {point!r}")

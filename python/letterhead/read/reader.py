@@ -1,4 +1,4 @@
-"""An Arrow stream that owns what it reads from."""
+"""The Arrow stream that all readers return."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ __all__ = ["Reader"]
 
 
 class Reader(Closing):
-    """A stream of record batches that is read once, from its beginning to its end.
+    """A stream of record batches that is read once.
 
-    Any Arrow library takes it (``__arrow_c_stream__``). Nothing is opened before the first batch is asked for; what is
-    open is closed with the last batch, by :meth:`close` or at the end of a ``with``.
+    Any Arrow library accepts it (``__arrow_c_stream__``). Files and connections are opened when the first batch is read,
+    and closed after the last batch, by :meth:`close`, or at the end of a ``with`` block.
 
     Parameters
     ----------
     schema : pyarrow.Schema
         The schema of every batch.
     batches : callable
-        Gives a new generator of the batches. Closing the generator closes what it has open.
+        Returns a new generator of the batches. Closing the generator closes its files and connections.
     """
 
     def __init__(self, schema: pa.Schema, batches: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self.schema = schema
-        self._make = batches
+        self._open = batches
         self._batches: Iterator[pa.RecordBatch] | None = None
         self._closed = False
         self._pid = os.getpid()
@@ -44,11 +44,11 @@ class Reader(Closing):
         if os.getpid() != self._pid:
             raise RuntimeError("the reader was opened before a fork: open one in the new process")
         if self._batches is None:
-            self._batches = self._make()
+            self._batches = self._open()
         return next(self._batches)
 
     def read_all(self) -> pa.Table:
-        """Read what is left into a table.
+        """Read the remaining batches.
 
         Returns
         -------
@@ -65,9 +65,9 @@ class Reader(Closing):
         return pa.RecordBatchReader.from_batches(self.schema, iter(self)).__arrow_c_stream__(requested_schema)
 
     def close(self) -> None:
-        """Close what is open. A closed reader gives no batches."""
+        """Close the files or connections. A closed reader returns no batches."""
         self._closed = True
         close = getattr(self._batches, "close", None)
-        # What a parent has open is the parent's to close.
+        # A forked child must not close what its parent has open.
         if close is not None and os.getpid() == self._pid:
             close()

@@ -1,12 +1,12 @@
-"""Rows out of record sets: what a segment file holds and what a fetch brings, as Arrow record batches.
+"""Convert record sets, the content of segment files and of fetch responses, to Arrow record batches.
 
-A *record set* is record batches after one another in a buffer, the last one perhaps torn. The headers of the batches are
-read first; by them batches are left out whole, and what is left becomes columns in one call of the kernel.
+A *record set* is a buffer of consecutive record batches, of which the last may be truncated. The headers of the batches
+are read first and decide which batches are skipped; the others become columns in one call of the compiled core.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,32 +15,24 @@ import pyarrow.compute as pc
 
 from letterhead import _native
 from letterhead import arrow as lha
-from letterhead.errors import HeaderError, unknown_name
-from letterhead.read.times import TIMES, as_times
+from letterhead.errors import HeaderError
+from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
 
 if TYPE_CHECKING:
     from letterhead._arrow_types import OnError
     from letterhead.fields import Columns
     from letterhead.limits import Limits
 
-__all__ = ["FIELDS", "LAST_OFFSET", "SAME", "Batch", "Rows", "aborted_batches", "batches_of"]
+__all__ = ["CONSTANTS", "FIELDS", "LAST_OFFSET", "Batch", "Rows", "aborted_batches", "batches_of"]
 
 FIELDS: tuple[str, ...] = (
-    "offset",
-    "timestamp",
-    "timestamp_type",
-    "key",
-    "value",
-    "headers",
-    "producer_id",
-    "producer_epoch",
-    "sequence",
+    "offset", "timestamp", "timestamp_type", "key", "value", "headers", "producer_id", "producer_epoch", "sequence",
     "transactional",
-)
-"""Columns that a record has. (``control`` is none: what marks the end of a transaction is no record of anybody's.)"""
+)  # fmt: skip
+"""Columns of a record. There is no ``control``: control records are not returned."""
 
-SAME: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
-"""Columns that are the same in all rows of a record set, and their types."""
+CONSTANTS: dict[str, pa.DataType] = {"topic": pa.string(), "partition": pa.int32()}
+"""Columns with the same value in all rows of a record set, and their types."""
 
 LAST_OFFSET = (1 << 63) - 1
 
@@ -49,33 +41,22 @@ _CONTROL = 0x20
 
 
 class Batch(NamedTuple):
-    """What the header of a record batch says.
+    """The header of a record batch."""
 
-    Attributes
-    ----------
-    position, size : int
-        Bytes: where it begins in its record set, and how long it is.
-    base_offset, last_offset : int
-        Offsets of its records, both of them in it; compaction leaves gaps between.
-    magic, attributes : int
-        As on the wire.
-    max_timestamp : int
-        Milliseconds since 1970, -1 where there is none.
-    producer_id : int
-        -1 where there is none.
-    records : int
-        How many.
-    """
-
-    position: int
-    size: int
+    position: int  # first byte in the record set
+    size: int  # in bytes
     base_offset: int
-    last_offset: int
+    last_offset: int  # compaction leaves gaps between the two
     magic: int
     attributes: int
-    max_timestamp: int
-    producer_id: int
-    records: int
+    max_timestamp: int  # milliseconds since 1970, or -1
+    producer_id: int  # -1 for none
+    records: int  # how many
+
+    @property
+    def end(self) -> int:
+        """The first byte after the batch."""
+        return self.position + self.size
 
     @property
     def control(self) -> bool:
@@ -84,35 +65,21 @@ class Batch(NamedTuple):
 
     @property
     def transactional(self) -> bool:
-        """Whether it is in a transaction."""
+        """Whether it is part of a transaction."""
         return bool(self.attributes & _TRANSACTIONAL)
 
 
 class Rows:
-    """What becomes of record sets: the columns asked for, with what is the same in every row of one.
+    """Converts record sets to record batches of :attr:`schema`.
 
     Parameters
     ----------
     columns : sequence of str
-        Names of :data:`FIELDS` and of :data:`SAME`, in the order of the result.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the columns.
-    errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a record that is not whole, as in :func:`letterhead.arrow.messages`.
+        Names of :data:`FIELDS` and :data:`CONSTANTS`, in the order of the result.
+    headers, errors, error_column, limits
+        As in :func:`letterhead.arrow.messages`; the columns of ``headers`` come last but for the column of errors.
     dialect : {"arrow", "spark"}, default "arrow"
-        Types of the columns that ``headers`` asks for.
-    limits : Limits, optional
-        The most to read of a batch.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Of every record batch.
-
-    Raises
-    ------
-    ValueError
-        If a name is misspelt or stands twice.
+        Types of timestamps and of the columns of ``headers``.
     """
 
     def __init__(
@@ -121,28 +88,25 @@ class Rows:
         headers: Columns | None = None,
         *,
         errors: OnError = "raise",
-        dialect: Any = "arrow",
+        error_column: str = "error",
+        dialect: Dialect = "arrow",
         limits: Limits | None = None,
     ) -> None:
-        if isinstance(columns, str):
-            raise TypeError("columns must be a list of column names, not str")
-        named = [*columns, *(headers or {}), *(["error"] if errors == "column" else [])]
-        for name in columns:
-            if name not in FIELDS and name not in SAME:
-                raise unknown_name("column", name, (*SAME, *FIELDS))
-        for name in named:
-            if named.count(name) > 1:
-                raise ValueError(f"two columns would be named {name!r}: name one of them differently")
-        # The offset is read in any case: by it the rows before the first offset and after the last one are left out.
+        check_columns(columns, (*CONSTANTS, *FIELDS), headers, errors, error_column)
+        # The offset is always read, because rows outside of the wanted offsets are removed by it.
         read = ["offset", *(name for name in columns if name in FIELDS and name != "offset")]
         self._options: dict[str, Any] = {
-            "columns": read, "headers": headers, "errors": errors, "_dialect": dialect, "limits": limits
+            "columns": read, "headers": headers, "errors": errors, "error_column": error_column, "_dialect": dialect,
+            "limits": limits,
         }  # fmt: skip
-        self._names = named
-        self._time = TIMES[dialect]
+        self._columns = frozenset(columns)
+        self._dialect = dialect
         self._strict = errors == "raise"
-        made = pa.schema(list(self._messages(pa.array([], pa.binary())).type))
-        self.schema = pa.schema([self._field(name, made) for name in named])
+        types = {field.name: field.type for field in self._messages(pa.array([], pa.binary())).type}
+        # A column of headers can have the name of a column that was not asked for.
+        types |= {name: type for name, type in {**CONSTANTS, "timestamp": TIMES[dialect]}.items() if name in columns}
+        names = [*columns, *(headers or ()), *([error_column] if errors == "column" else [])]
+        self.schema = pa.schema([(name, types[name]) for name in names])
 
     def __call__(
         self,
@@ -151,128 +115,81 @@ class Rows:
         *,
         start: int = 0,
         end: int = LAST_OFFSET,
-        left_out: Iterable[int] = (),
-        same: Mapping[str, Any],
+        skipped: Collection[int] = (),
+        constants: Mapping[str, Any],
     ) -> pa.RecordBatch | None:
-        """Make the rows of some batches.
+        """Read the records of consecutive batches from ``start`` to before ``end``; return None if there are none.
 
-        Parameters
-        ----------
-        record_set : buffer
-            The bytes; they are read in place.
-        batches : iterable of Batch
-            Those of it to read, which lie after one another. Batches that mark the end of a transaction give no rows.
-        start, end : int
-            First offset, and the first one that is no more wanted.
-        left_out : iterable of int
-            Base offsets of batches that give no rows, see :func:`aborted_batches`.
-        same : mapping of str to object
-            Values of :data:`SAME`.
-
-        Returns
-        -------
-        pyarrow.RecordBatch or None
-            ``None`` where there are no rows.
-
-        Raises
-        ------
-        DecodeError
-            If a record is not whole and ``errors="raise"``. A note on it names the batch.
+        The bytes are read in place. ``skipped`` are base offsets of batches to leave out, see :func:`aborted_batches`;
+        control batches have no rows. ``constants`` are the values of :data:`CONSTANTS`. If a record is invalid and
+        ``errors="raise"``, a DecodeError is raised, with a note that names the base offset of its batch.
         """
-        without = set(left_out)
-        whole = [*batches]
+        all_batches = [*batches]
         kept = np.array([
-            not batch.control and batch.base_offset not in without and batch.last_offset >= start
-            and batch.base_offset < end for batch in whole
+            not batch.control and batch.base_offset not in skipped and batch.last_offset >= start
+            and batch.base_offset < end for batch in all_batches
         ], np.bool_)  # fmt: skip
         if not kept.any():
             return None
         try:
-            made = self._messages(_cells(record_set, whole, kept))
+            messages = self._messages(_binary_column(record_set, all_batches, kept))
         except HeaderError as error:
             if error.row is not None:
-                error.add_note(f"the record batch begins at offset {whole[error.row].base_offset}")
+                error.add_note(f"the record batch begins at offset {all_batches[error.row].base_offset}")
             raise
-        rows = pa.RecordBatch.from_struct_array(made)
-        first, *_, last = [batch for batch, keep in zip(whole, kept, strict=True) if keep] * 2
+        rows = pa.RecordBatch.from_struct_array(messages)
+        first, *_, last = [batch for batch, keep in zip(all_batches, kept, strict=True) if keep] * 2
         if first.base_offset < start or last.last_offset >= end:
             rows = _between(rows, start, end)
-        return self._arranged(rows, same) if len(rows) else None
-
-    def _messages(self, cells: pa.Array) -> pa.StructArray:
-        return lha.messages(cells, "record-batch", **self._options)
-
-    def _field(self, name: str, made: pa.Schema) -> pa.Field:
-        type = SAME.get(name) or (self._time if name == "timestamp" else made.field(name).type)
-        return pa.field(name, type)
-
-    def _arranged(self, rows: pa.RecordBatch, same: Mapping[str, Any]) -> pa.RecordBatch:
-        columns = [self._column(rows, field, same) for field in self.schema]
+        if not len(rows):
+            return None
+        columns = [self._column(rows, field, constants) for field in self.schema]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _column(self, rows: pa.RecordBatch, field: pa.Field, same: Mapping[str, Any]) -> pa.Array:
-        if field.name in SAME:
-            return pa.repeat(pa.scalar(same[field.name], field.type), len(rows))
+    def _messages(self, batches: pa.Array) -> pa.StructArray:
+        return lha.messages(batches, "record-batch", **self._options)
+
+    def _column(self, rows: pa.RecordBatch, field: pa.Field, constants: Mapping[str, Any]) -> pa.Array:
+        wanted = field.name in self._columns
+        if wanted and field.name in CONSTANTS:
+            return pa.repeat(pa.scalar(constants[field.name], field.type), len(rows))
         column = rows.column(field.name)
-        return as_times(column, field.type, strict=self._strict) if field.name == "timestamp" else column
+        is_time = wanted and field.name == "timestamp"
+        return as_times(column, self._dialect, strict=self._strict) if is_time else column
 
 
 def batches_of(record_set: Any, start: int = 0, most: int | None = None) -> tuple[list[Batch], int]:
-    """Read the headers of the batches in a record set.
+    """Read the headers of the whole batches in a record set, from byte ``start`` on.
 
-    Parameters
-    ----------
-    record_set : buffer
-        The bytes.
-    start : int, default 0
-        Where the first batch begins.
-    most : int, optional
-        Stop once so many bytes are covered: at least one batch is given where there is a whole one.
-
-    Returns
-    -------
-    batches : list of Batch
-        The whole ones.
-    end : int
-        The first byte that is in none of them.
+    Reading stops when ``most`` bytes are covered, but not before the first batch. Also returns the first byte after the
+    batches.
     """
     found, end = _native.record_batches(record_set, start, most)
     return [Batch(*batch) for batch in found], end
 
 
 def aborted_batches(batches: Iterable[Batch], aborted: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """Find the batches whose transaction was aborted.
+    """Yield the base offsets of batches whose transaction was aborted.
 
-    Parameters
-    ----------
-    batches : iterable of Batch
-        In the order of their offsets.
-    aborted : iterable of (producer_id, first_offset)
-        The transactions that were aborted, and lie in the range of the batches or reach into it.
-
-    Yields
-    ------
-    int
-        Base offset of a batch to leave out.
+    ``batches`` are in the order of their offsets; ``aborted`` are the transactions that overlap them.
     """
     waiting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
-    open_ones: set[int] = set()
+    producers: set[int] = set()
     for batch in batches:
         while waiting and waiting[-1][1] <= batch.last_offset:
-            open_ones.add(waiting.pop()[0])
-        if batch.producer_id not in open_ones or not batch.transactional:
+            producers.add(waiting.pop()[0])
+        if batch.producer_id not in producers or not batch.transactional:
             continue
-        if batch.control:  # the end of that transaction; the producer's next one is another
-            open_ones.discard(batch.producer_id)
+        if batch.control:  # the transaction ends here; the producer's next one is another
+            producers.discard(batch.producer_id)
         else:
             yield batch.base_offset
 
 
-def _cells(record_set: Any, batches: Sequence[Batch], kept: Any) -> pa.BinaryArray:
-    """Lay a column over the bytes, a batch a cell: null where the batch is left out. Nothing is copied."""
+def _binary_column(record_set: Any, batches: Sequence[Batch], kept: Any) -> pa.BinaryArray:
+    """Return a column of one batch a row over the same bytes, null for batches that are not kept."""
     begin = batches[0].position
-    bounds = np.array([batch.position - begin for batch in batches] + [0], np.int64)
-    bounds[-1] = bounds[-2] + batches[-1].size
+    bounds = np.array([batch.position - begin for batch in batches] + [batches[-1].end - begin], np.int64)
     if bounds[-1] > np.iinfo(np.int32).max:
         raise ValueError("more than 2 GiB of batches at a time")
     present = None if kept.all() else pa.py_buffer(np.packbits(kept, bitorder="little"))
@@ -283,7 +200,7 @@ def _cells(record_set: Any, batches: Sequence[Batch], kept: Any) -> pa.BinaryArr
 
 
 def _between(rows: pa.RecordBatch, start: int, end: int) -> pa.RecordBatch:
-    """Leave out rows whose offset is outside; one that has none, because it could not be read, stays."""
+    """Remove rows with an offset outside of the bounds; rows whose offset could not be read stay."""
     offsets = rows.column("offset")
     inside = pc.and_(pc.greater_equal(offsets, start), pc.less(offsets, end))
     return rows.filter(pc.fill_null(inside, True))

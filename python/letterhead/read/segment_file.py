@@ -1,4 +1,4 @@
-"""The batches of one segment: which of them are whole, in their order, and where to go on after one that is not."""
+"""The batches of one segment file: which are whole and in order, and where reading continues after damage."""
 
 from __future__ import annotations
 
@@ -17,72 +17,43 @@ from letterhead.read.record_sets import Batch, batches_of
 __all__ = ["Damage", "Flaw", "SegmentFile"]
 
 PIECE_LEN = 4 << 20
-"""Bytes of batches that are looked at together: what comes out of their codecs is held at one time."""
+"""Bytes of batches that are decoded together; their decompressed records are in memory at the same time."""
 
 _FRAME_LEN = 12
 _MAGIC_AT = 16
 _LEAST_LEN = 26
-"""Bytes of a message of magic 0 that has neither key nor value: no batch takes less."""
+"""Bytes of a message of magic 0 without key and value, the shortest batch."""
 
 _CODEC_BITS = 0x07
 
 _MOST_OFFSETS = (1 << 31) - 1
-"""A segment holds no more of them: its index has no place for others."""
+"""Offsets that a segment can hold: its index stores them as int32."""
 
 _SEARCH_LEN = 1 << 20
 
-_FRAMING = ("bad_crc", "bad_magic", "wrong_size")
-"""What is wrong with a batch as a whole; any other fault is one of a record."""
+_BATCH_ERRORS = ("bad_crc", "bad_magic", "wrong_size")
+"""Codes of errors of a whole batch; other errors concern one record."""
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a batch as a whole.
-
-    Attributes
-    ----------
-    code, why : str
-        In a word and in words.
-    beyond : int, optional
-        Nothing before this byte can be believed, either.
-    of_file : bool, default False
-        The file is no segment at all.
-    """
+    """An error of a whole batch."""
 
     code: str
     why: str
-    beyond: int = 0
-    of_file: bool = False
+    beyond: int = 0  # no batch that begins before this byte can be trusted
+    of_file: bool = False  # the file is not a log segment
 
 
 class Damage(NamedTuple):
-    """Bytes that are no batch, or not the one that belongs there.
-
-    Attributes
-    ----------
-    position, end : int
-        Where they are in the file.
-    torn : bool
-        They are the end of the log, as a broker leaves it that stopped while it wrote.
-    """
+    """Bytes that are not a batch, or not the batch that belongs there."""
 
     position: int
     end: int
-    torn: bool
+    torn: bool  # they are the end of the log, as a broker leaves it if it stops while it writes
 
 
 class SegmentFile:
-    """A segment that is mapped into memory.
-
-    Parameters
-    ----------
-    segment : Segment
-        Which one. What a broker appends after this is not seen.
-
-    Attributes
-    ----------
-    data : mmap or bytes
-        All of it.
-    """
+    """A segment mapped into memory as :attr:`data`. Bytes that a broker appends later are not read."""
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
@@ -92,82 +63,79 @@ class SegmentFile:
             self.data: Any = b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def batches(self, position: int, least: int) -> tuple[list[Batch], Flaw | None]:
-        """Give some batches that look whole by their headers.
+        """Read the headers of batches of a few MiB together, or of one larger batch, from a byte on.
 
-        Parameters
-        ----------
-        position : int
-            Byte where the first one begins.
-        least : int
-            No offset can be before this one.
-
-        Returns
-        -------
-        batches : list of Batch
-            At most a few MiB, and no more than a single one where that is larger.
-        flaw : Flaw or None
-            What is wrong with what comes after them.
+        ``least`` is the least offset that can follow. Returns the batches with valid headers, and what is wrong with
+        the bytes after them.
         """
         found, end = batches_of(self.data, position, PIECE_LEN)
         if not found:
-            return [], self._why_none(end)
+            return [], self._flaw_at(end)
         after = least
         for at, batch in enumerate(found):
             if batch.magic < 2 and batch.attributes & _CODEC_BITS and batch.base_offset >= after:
-                # A compressed set says where it ends: it begins somewhere behind what was before it.
+                # The offset of a compressed message set is its last one: its first record follows the previous batch.
                 found[at] = batch._replace(base_offset=after)
-            flaw = self._misfit(batch, after)
+            flaw = self._misplaced(batch, after)
             if flaw is not None:
-                # Either of two that overlap may be the wrong one.
+                # If two batches overlap, either can be the wrong one.
                 both = at > 0 and batch.base_offset < after
-                return found[: at - both], flaw._replace(beyond=batch.position + batch.size) if both else flaw
+                return found[: at - both], flaw._replace(beyond=batch.end) if both else flaw
             after = batch.last_offset + 1
-        following = batches_of(self.data, end, 1)[0][:1]
-        if following and following[0].base_offset < after:
-            why = f"it ends at offset {after - 1}, and the next one begins at {following[0].base_offset}"
-            return found[:-1], Flaw("not_in_order", why, following[0].position + following[0].size)
+        following = self._batch_at(end)
+        if following is not None and following.base_offset < after:
+            why = f"it ends at offset {after - 1}, and the next one begins at {following.base_offset}"
+            return found[:-1], Flaw("not_in_order", why, following.end)
         return found, None
 
     def damage(self, position: int, least: int, flaw: Flaw) -> Damage:
-        """Say how far the bytes from a position on cannot be believed."""
-        after = self._next_sound(position, least, flaw.beyond)
-        # Whole batches in a wrong order are not what a broker leaves, and neither is another file.
-        left_so = flaw.code != "not_in_order" and not flaw.of_file
-        torn = after is None and self.segment.next_offset is None and left_so
+        """Find the end of the damage that begins at a position."""
+        after = self._next_valid(position, least, flaw.beyond)
+        # A broker that stops while it writes leaves neither whole batches in a wrong order nor another file.
+        unfinished = flaw.code != "not_in_order" and not flaw.of_file
+        torn = after is None and self.segment.next_offset is None and unfinished
         return Damage(position, len(self.data) if after is None else after, torn)
 
     def flaws(self, batches: Sequence[Batch]) -> list[Flaw | None]:
-        """Say what is wrong with each batch as a whole, its checksum above all; of its records nothing is said."""
-        cells = [self.data[batch.position : batch.position + batch.size] for batch in batches]
-        # Messages are counted from the batch: what is wrong with it is wrong with the first.
+        """Validate each batch as a whole, above all its checksum; errors of single records are not reported."""
+        column = pa.array([self.data[batch.position : batch.end] for batch in batches], pa.binary())
+        # An error of a batch is reported for its first message.
         return [
-            next((Flaw(fault["code"], fault["message"].removeprefix("message 0: "))
-                  for fault in faults or () if fault["code"] in _FRAMING), None)
-            for faults in lha.validate(pa.array(cells, pa.binary()), "record-batch").to_pylist()
+            next((Flaw(error["code"], error["message"].removeprefix("message 0: "))
+                  for error in errors or () if error["code"] in _BATCH_ERRORS), None)
+            for errors in lha.validate(column, "record-batch").to_pylist()
         ]  # fmt: skip
 
-    def _misfit(self, batch: Batch, least: int) -> Flaw | None:
-        """Say why a batch cannot stand where it stands."""
+    def error(self, position: int, offset: int, flaw: Flaw) -> DecodeError:
+        """Return the error that names the file, the offset and the byte."""
+        of = "" if flaw.of_file else f"the batch at offset {offset}: "
+        message = f"{self.segment.path}: {of}{flaw.why}"
+        return DecodeError(message, format="record-batch", code=flaw.code, byte_offset=position)
+
+    def _batch_at(self, position: int) -> Batch | None:
+        return next(iter(batches_of(self.data, position, 1)[0]), None)
+
+    def _misplaced(self, batch: Batch, least: int) -> Flaw | None:
+        """Check the offsets of a batch against the previous batch and the segment."""
         most = self.segment.base_offset + _MOST_OFFSETS
         if self.segment.next_offset is not None:
             most = min(most, self.segment.next_offset - 1)
         if batch.base_offset < least:
-            return Flaw(
-                "not_in_order", f"it begins at offset {batch.base_offset}, and {least} is the least there can be"
-            )
+            return Flaw("not_in_order", f"it begins at offset {batch.base_offset}, but the least possible is {least}")
         if not batch.base_offset <= batch.last_offset <= most:
-            return Flaw("not_in_order", f"it ends at offset {batch.last_offset}, and {most} is the most there can be")
+            return Flaw("not_in_order", f"it ends at offset {batch.last_offset}, but the largest possible is {most}")
         return None
 
-    def _why_none(self, position: int) -> Flaw:
-        """Say why no batch begins at a position."""
+    def _flaw_at(self, position: int) -> Flaw:
+        """Return the reason why no batch begins at a position."""
         left = len(self.data) - position
         if position == 0 and left <= _MAGIC_AT:
             why = f"not a log segment: its {counted(left, 'byte')} end before the magic byte of a batch"
             return Flaw("truncated", why, of_file=True)
         if position == 0 and not self._begins_as_a_batch():
-            return Flaw("bad_magic", "no log segment: its first bytes are no batch of magic 0, 1 or 2", of_file=True)
-        if not self._has_more_than_zeros(position):
+            why = "not a log segment: it does not begin with a batch of magic 0, 1 or 2"
+            return Flaw("bad_magic", why, of_file=True)
+        if not any(any(self.data[at : at + _SEARCH_LEN]) for at in range(position, len(self.data), _SEARCH_LEN)):
             return Flaw("truncated", f"{counted(left, 'byte')} of zeros are left")
         if left < _FRAME_LEN:
             return Flaw("truncated", f"{counted(left, 'byte')} of a batch are left")
@@ -177,10 +145,10 @@ class SegmentFile:
         return Flaw("bad_magic", "no batch of magic 0, 1 or 2 begins here")
 
     def _begins_as_a_batch(self) -> bool:
-        """Say whether the file may begin with a batch, be it one of which not all was written."""
+        """Return whether the file can begin with a batch, even one that was not written to its end."""
         begin = self.data[: _MAGIC_AT + 1]
         if not any(begin):
-            return True  # room that was made and never written to
+            return True  # preallocated and never written
         offset = int.from_bytes(begin[:8], "big", signed=True)
         length = int.from_bytes(begin[8:_FRAME_LEN], "big", signed=True)
         return (
@@ -189,24 +157,17 @@ class SegmentFile:
             and begin[_MAGIC_AT] <= 2
         )
 
-    def _has_more_than_zeros(self, position: int) -> bool:
-        while position < len(self.data):
-            if any(self.data[position : position + _SEARCH_LEN]):
-                return True
-            position += _SEARCH_LEN
-        return False
-
-    def _next_sound(self, position: int, least: int, beyond: int) -> int | None:
-        """Find the next batch that belongs there and whose checksum holds."""
-        # The batch that is wrong may say all the same how long it is: what is in it is not looked into then.
-        whole = batches_of(self.data, position, 1)[0][:1]
-        after = beyond or (whole[0].position + whole[0].size if whole else 0)
-        if after and self._is_sound(after, least):
+    def _next_valid(self, position: int, least: int, beyond: int) -> int | None:
+        """Return the position of the next batch that belongs there and has a valid checksum."""
+        # The length of an invalid batch may still be right: its content is not searched then.
+        batch = self._batch_at(position)
+        after = beyond or (batch.end if batch is not None else 0)
+        if after and self._is_valid(after, least):
             return after
-        return next((at for at in self._candidates(max(position + 1, beyond)) if self._is_sound(at, least)), None)
+        return next((at for at in self._candidates(max(position + 1, beyond)) if self._is_valid(at, least)), None)
 
     def _candidates(self, position: int) -> Iterator[int]:
-        """Give the places that have a magic, behind a length that could be, where a batch would have them."""
+        """Yield the positions at which a possible length and magic are where a batch has them."""
         while position < len(self.data) - _MAGIC_AT:
             window = np.frombuffer(self.data[position : position + _SEARCH_LEN + _MAGIC_AT], np.uint8)
             places = np.flatnonzero(window[_MAGIC_AT:] <= 2)
@@ -216,12 +177,6 @@ class SegmentFile:
             yield from (position + int(place) for place in places[fits])
             position += _SEARCH_LEN
 
-    def _is_sound(self, position: int, least: int) -> bool:
-        found = batches_of(self.data, position, 1)[0][:1] if position < len(self.data) else []
-        return bool(found) and self._misfit(found[0], least) is None and self.flaws(found) == [None]
-
-    def error(self, position: int, offset: int, flaw: Flaw) -> DecodeError:
-        """Make the error that names the file, the offset and the place."""
-        of = "" if flaw.of_file else f"the batch at offset {offset}: "
-        message = f"{self.segment.path}: {of}{flaw.why}"
-        return DecodeError(message, format="record-batch", code=flaw.code, byte_offset=position)
+    def _is_valid(self, position: int, least: int) -> bool:
+        batch = self._batch_at(position) if position < len(self.data) else None
+        return batch is not None and self._misplaced(batch, least) is None and self.flaws([batch]) == [None]

@@ -1,18 +1,18 @@
-"""Rows of stores as Arrow columns, made for many rows at once; :mod:`letterhead.read.state_rows` takes one apart."""
+"""Convert rows of stores to Arrow columns, many rows at once; :mod:`letterhead.read.state_rows` parses single rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead import arrow as lha
-from letterhead.errors import DamagedRowError, DecodeError, Fault, StoreChoiceError, check_name, unknown_name
+from letterhead.errors import DamagedRowError, DecodeError, Fault, StoreChoiceError, replaced
+from letterhead.read.columns import TIMES, Dialect, as_times, check_columns
 from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import SUFFIXES, Store, StoredVersion
-from letterhead.read.times import TIMES, as_times
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import MAX_TIME
 
@@ -25,40 +25,14 @@ __all__ = ["StoreColumns"]
 
 BATCH_ROWS = 10_000
 BATCH_BYTES = 16 << 20
-"""What a record batch is made of: no more rows than this, and bytes until this is reached."""
+"""A record batch has at most so many rows, and is complete when it reaches so many bytes."""
 
 
 class StoreColumns:
-    """What becomes of the rows of some stores.
+    """Converts rows of stores of one type to record batches of :attr:`schema`.
 
-    Parameters
-    ----------
-    stores : sequence of Store
-        The stores, all of one kind.
-    columns : sequence of str, optional
-        Names of the columns, in order; by default ``task`` and ``store`` where there are several, and what the kind has.
-    headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.arrow.select`; they come after the columns.
-    window_size : int, optional
-        Of windows: how many milliseconds they last, which is not in the files.
-    errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a row that is not whole, as in :func:`letterhead.arrow.decode`.
-    dialect : {"arrow", "spark"}, default "arrow"
-        Types of times, and of the columns that ``headers`` asks for.
-    limits : Limits, optional
-        The most to read of a value.
-
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-        Of every record batch.
-
-    Raises
-    ------
-    StoreChoiceError
-        If stores of this kind do not have what is asked for.
-    ValueError
-        If a name is misspelt or stands twice.
+    The options and errors are those of :func:`letterhead.read.state`; ``dialect`` sets the types of timestamps and of the
+    columns of ``headers``.
     """
 
     def __init__(
@@ -69,158 +43,144 @@ class StoreColumns:
         *,
         window_size: int | None = None,
         errors: OnError = "raise",
-        dialect: Literal["arrow", "spark"] = "arrow",
+        error_column: str = "error",
+        dialect: Dialect = "arrow",
         limits: Limits | None = None,
     ) -> None:
-        if isinstance(columns, str):
-            raise TypeError("columns must be a list of column names, not str")
-        check_name("errors value", errors, ("raise", "null", "column"))
-        self._kind = kind = stores[0].kind
+        # Plain values are never decoded, so the options are checked here.
+        checked = lha.decode(_EMPTY, "streams", errors=errors, error_column=error_column, limits=limits)
+        self._type = stores[0].type
         self._format = stores[0].value_format
         self._headers = headers
         self._window_size = window_size
         self._errors: OnError = errors
-        self._dialect: Literal["arrow", "spark"] = dialect
+        self._error_column = error_column
+        self._dialect: Dialect = dialect
         self._limits = limits
-        if window_size is not None and (kind.keys != "window" or window_size <= 0):
-            what = "it has no windows" if kind.keys != "window" else f"{window_size} is no length of a window"
-            raise StoreChoiceError(f"store {stores[0].found.name} is {kind}: {what}")
-        if headers is not None and kind.values != "headers":
-            raise StoreChoiceError(f"store {stores[0].found.name} is {kind}: it has no headers to make columns of")
+        self._check(stores[0].found.name)
         fields = {"task": pa.string(), "store": pa.string(), **self._fields()}
         if columns is None:
             left_out = {name for name in ("task", "store") if len({_labels(store)[name] for store in stores}) == 1}
             columns = [name for name in fields if name not in left_out]
-        for name in columns:
-            if name not in fields:
-                raise unknown_name("column", name, fields)
+        check_columns(columns, fields, headers, errors, error_column)
         self._wanted = frozenset(columns)
-        made = {name: fields[name] for name in columns}
         typed = [] if headers is None else list(self._select(_EMPTY, "raise").type)
-        names = [*columns, *(field.name for field in typed), *(["error"] if errors == "column" else [])]
-        if not names:
+        errors_field = [(error_column, checked.type.field(error_column).type)] if errors == "column" else []
+        self.schema = pa.schema([*((name, fields[name]) for name in columns), *typed, *errors_field])
+        if not self.schema.names:
             raise ValueError("no columns were asked for")
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f"two columns would be named {name!r}: name one of them differently")
-        self.schema = pa.schema([*made.items(), *typed, *([("error", _ERRORS)] if errors == "column" else [])])
 
     def batches(self, store: Store, segment: Segment) -> Iterator[pa.RecordBatch]:
-        """Read one database of a store.
-
-        Parameters
-        ----------
-        store : Store
-            One of the stores.
-        segment : Segment
-            One of its databases.
-
-        Returns
-        -------
-        iterator of pyarrow.RecordBatch
-            The rows, in the order of their stored keys. The database is open until the last batch was taken.
-
-        Raises
-        ------
-        DamagedRowError
-            If ``errors="raise"`` and a row is not whole.
-        ProcessorStateError
-            If the files cannot be read.
-        """
+        """Read one database of a store, in the order of stored keys. It is open until the last batch is read."""
         with StoredFamilies(segment.directory) as families:
-            for keys, values in _cut(store.rows(families)):
+            for keys, values in _grouped(store.rows(families)):
                 batch = self._batch(_Rows(store, segment, families, self._errors, keys, values))
-                # Rows of versions that were all deleted hold none.
+                # Rows whose versions are all deleted contain none.
                 if len(batch):
                     yield batch
 
+    def _check(self, name: str) -> None:
+        """Check the window size and the headers against the type of store."""
+        type, size = self._type, self._window_size
+        missing = None
+        if size is not None and type.keys != "window":
+            missing = "it has no windows"
+        elif size is not None and size <= 0:
+            missing = f"the window size {size} is not positive"
+        elif self._headers is not None and type.values != "headers":
+            missing = "it has no headers to make columns of"
+        if missing is not None:
+            raise StoreChoiceError(f"store {name} is {type}: {missing}")
+
     def _fields(self) -> dict[str, pa.DataType]:
-        """Give the columns that stores of the kind have, and their types."""
-        kind = self._kind
+        """Return the columns that stores of the type have, and their types."""
+        type = self._type
         time = TIMES[self._dialect]
-        fields = {name: time if name in _TIMES else _INTEGERS.get(name, pa.binary()) for name in _KEYS[kind.name]}
-        if kind.keys == "versioned":
+        fields = {name: time if name in _TIMES else _INTEGERS.get(name, pa.binary()) for name in _KEYS[type.name]}
+        if type.keys == "versioned":
             fields |= {"valid_from": time, "valid_to": time}
         if self._window_size is not None:
             fields["window_end"] = time
-        if kind.values != "plain" and kind.keys in ("key-value", "window"):
+        if type.values != "plain" and type.keys in ("key-value", "window"):
             fields["timestamp"] = time
         fields["value"] = pa.binary()
-        if kind.values == "headers":
+        if type.values == "headers":
             fields["headers"] = lha.decode(_EMPTY, self._format).type.field("headers").type
         return fields
 
     def _batch(self, rows: _Rows) -> pa.RecordBatch:
-        made = rows.take_versions() if self._kind.keys == "versioned" else {}
-        made |= self._keys(rows)
-        made |= self._values(rows)
+        columns = rows.split_versions() if self._type.keys == "versioned" else {}
+        columns |= self._keys(rows)
+        columns |= self._values(rows)
         for name, label in _labels(rows.store).items():
             if name in self._wanted:
-                made[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
-        for name in _TIMES & self._wanted & made.keys():
-            made[name] = as_times(made[name], TIMES[self._dialect], strict=self._errors == "raise")
+                columns[name] = pa.repeat(pa.scalar(label, pa.string()), len(rows.keys))
+        for name in _TIMES & self._wanted & columns.keys():
+            columns[name] = as_times(columns[name], self._dialect, strict=self._errors == "raise")
         if self._errors == "column":
-            made["error"] = rows.faults()
-        return pa.RecordBatch.from_arrays([made[name] for name in self.schema.names], schema=self.schema)
+            columns[self._error_column] = rows.errors(self.schema.field(self._error_column).type)
+        return pa.RecordBatch.from_arrays([columns[name] for name in self.schema.names], schema=self.schema)
 
     def _keys(self, rows: _Rows) -> dict[str, pa.Array]:
-        kind, cells = self._kind, pa.array(rows.keys, pa.binary())
-        least = SUFFIXES[kind.keys] + kind.time_ordered
-        bad = pc.less(pc.binary_length(cells), least)
-        if kind.time_ordered:
-            bad = pc.or_(bad, pc.not_equal(pc.binary_slice(cells, 0, 1), b"\0"))
-        rows.look_at(bad, lambda row: rows.store.key_parts(rows.keys[row]))
-        made = _cut_up(cells, bad, least, _KEYS[kind.name])
+        type, keys = self._type, pa.array(rows.keys, pa.binary())
+        least = SUFFIXES[type.keys] + type.time_ordered
+        bad = pc.less(pc.binary_length(keys), least)
+        if type.time_ordered:
+            bad = pc.or_(bad, pc.not_equal(pc.binary_slice(keys, 0, 1), b"\0"))
+        rows.find_errors(bad, lambda row: rows.store.key_parts(rows.keys[row]))
+        columns = _slices(keys, bad, least, _KEYS[type.name])
         if self._window_size is not None:
-            # As in Kafka Streams, a window that would end after all time ends with it.
-            latest = pc.min_element_wise(made["window_start"], MAX_TIME - self._window_size, skip_nulls=False)
-            made["window_end"] = pc.add(latest, self._window_size)
-        return made
+            # As in Kafka Streams, the end of a window is at most the largest time.
+            latest = pc.min_element_wise(columns["window_start"], MAX_TIME - self._window_size, skip_nulls=False)
+            columns["window_end"] = pc.add(latest, self._window_size)
+        return columns
 
     def _values(self, rows: _Rows) -> dict[str, pa.Array]:
         if self._headers is None and not self._wanted & _STORED_FIELDS.keys():
             return {}
-        cells = pa.array(rows.values, pa.binary())
-        if self._kind.values == "plain":
-            return {"value": cells}
-        if self._kind.values == "timestamped":
-            bad = pc.less(pc.binary_length(cells), 8)
-            rows.look_at(bad, lambda row: rows.store.value_parts(rows.values[row] or b""))
-            return _cut_up(cells, bad, 8, _TIMESTAMPED)
-        made = {}
+        values = pa.array(rows.values, pa.binary())
+        if self._type.values == "plain":
+            return {"value": values}
+        if self._type.values == "timestamped":
+            bad = pc.less(pc.binary_length(values), 8)
+            rows.find_errors(bad, lambda row: rows.store.value_parts(rows.values[row] or b""))
+            return _slices(values, bad, 8, _TIMESTAMPED)
+        columns = {}
         try:
             if self._wanted & _STORED_FIELDS.keys():
-                messages = lha.decode(cells, self._format, errors=self._errors, limits=self._limits)
-                named = dict(zip(messages.type.names, messages.flatten(), strict=True))
-                made = {name: named[field] for name, field in _STORED_FIELDS.items() if name in self._wanted}
-                # Those of the typed columns have these, and come below.
+                messages = lha.decode(values, self._format, errors=self._errors, limits=self._limits)
+                fields = dict(zip(messages.type.names, messages.flatten(), strict=True))
+                columns = {name: fields[field] for name, field in _STORED_FIELDS.items() if name in self._wanted}
+                # The typed columns report the same errors, and are added below.
                 if self._errors == "column" and self._headers is None:
-                    rows.add_faults(named["error"])
+                    rows.add_errors(fields["error"])
             if self._headers is not None:
-                typed = self._select(cells, self._errors)
-                columns = typed.flatten()
+                typed = self._select(values, self._errors)
+                selected = typed.flatten()
                 if self._errors == "column":
-                    rows.add_faults(columns.pop())
-                made |= zip(typed.type.names, columns, strict=False)
+                    rows.add_errors(selected.pop())
+                columns |= zip(typed.type.names, selected, strict=False)
         except DecodeError as error:
             raise rows.damaged(error.row or 0, error) from error
-        return made
+        return columns
 
-    def _select(self, cells: pa.Array, errors: OnError) -> pa.Array:
+    def _select(self, values: pa.Array, errors: OnError) -> pa.Array:
+        error_column = self._error_column if errors == "column" else "error"
         return lha.select(
-            cells, self._format, self._headers or {}, errors=errors, _dialect=self._dialect, limits=self._limits
+            values,
+            self._format,
+            self._headers or {},
+            errors=errors,
+            _dialect=self._dialect,
+            limits=self._limits,
+            error_column=error_column,
         )
 
 
 class _Rows:
-    """Rows of one database that become a record batch, and what is wrong with them.
+    """Rows of one database that become a record batch, and their errors.
 
-    Attributes
-    ----------
-    keys : list of bytes
-        Keys as they are stored.
-    values : list of bytes or None
-        Values in the newer form; of versions, which may have none, one for each.
+    ``keys`` are stored keys, ``values`` are in the newer form; after :meth:`split_versions` there is one of each version.
     """
 
     def __init__(
@@ -238,13 +198,13 @@ class _Rows:
         self._name = store.found.database(segment)
         self._families = families
         self._raises = errors == "raise"
-        self._faults: dict[int, list[dict[str, Any]]] = {}
+        self._errors: dict[int, list[dict[str, Any]]] = {}
         self._at: list[int] | None = None
 
-    def take_versions(self) -> dict[str, pa.Array]:
-        """Take rows of versions apart: each version becomes a row, the oldest first."""
+    def split_versions(self) -> dict[str, pa.Array]:
+        """Make a row of each version of a key, oldest first."""
         keys: list[bytes] = []
-        made: list[StoredVersion | None] = []
+        found: list[StoredVersion | None] = []
         for key, value in zip(self.keys, self.values, strict=True):
             try:
                 versions: list[StoredVersion | None] = [*self.store.versions(key, value or b"")[::-1]]
@@ -252,62 +212,59 @@ class _Rows:
                 self._add(len(keys), key, error)
                 versions = [None]
             keys += [key] * len(versions)
-            made += versions
-        self.keys, self.values = keys, [version and version.value for version in made]
-        self._at = [version.at if version else 0 for version in made]
+            found += versions
+        self.keys, self.values = keys, [version and version.value for version in found]
+        self._at = [version.at if version else 0 for version in found]
         return {
-            "valid_from": pa.array([version and version.valid_from for version in made], pa.int64()),
-            "valid_to": pa.array([version and version.valid_to for version in made], pa.int64()),
+            "valid_from": pa.array([version and version.valid_from for version in found], pa.int64()),
+            "valid_to": pa.array([version and version.valid_to for version in found], pa.int64()),
         }
 
-    def look_at(self, bad: pa.BooleanArray, take_apart: Callable[[int], object]) -> None:
-        """Find out what is wrong with some rows, by what takes one of them apart."""
+    def find_errors(self, bad: pa.BooleanArray, parse: Callable[[int], object]) -> None:
+        """Add the errors of bad rows, which parsing them one by one raises."""
         for row in pc.indices_nonzero(bad).to_pylist():
             try:
-                take_apart(row)
+                parse(row)
             except DecodeError as error:
                 self._add(row, self.keys[row], error)
 
-    def add_faults(self, found: pa.Array) -> None:
-        """Add what a kernel found wrong with the values."""
+    def add_errors(self, found: pa.Array) -> None:
+        """Add the column of errors of decoded values."""
         for row in pc.indices_nonzero(found.is_valid()).to_pylist():
             moved = self._moved(row)
-            for fault in found[row].as_py():
-                byte = None if fault["byte_offset"] is None else fault["byte_offset"] + moved
-                self._faults.setdefault(row, []).append({**fault, "byte_offset": byte})
+            for error in found[row].as_py():
+                byte_offset = None if error["byte_offset"] is None else error["byte_offset"] + moved
+                self._errors.setdefault(row, []).append({**error, "byte_offset": byte_offset})
 
-    def faults(self) -> pa.Array:
-        """Give what is wrong with each row, null where it is whole."""
-        if not self._faults:
-            return pa.nulls(len(self.keys), _ERRORS)
-        return pa.array([self._faults.get(row) for row in range(len(self.keys))], _ERRORS)
+    def errors(self, type: pa.DataType) -> pa.Array:
+        """Return the errors of each row, null for a valid one."""
+        if not self._errors:
+            return pa.nulls(len(self.keys), type)
+        return pa.array([self._errors.get(row) for row in range(len(self.keys))], type)
 
     def damaged(self, row: int, error: DecodeError) -> DamagedRowError:
-        """Make the error for a value that a kernel refuses."""
-        where = {name: getattr(error, name) for name in ("code", "header", "key", "column")}
-        offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
-        # The column and the header, which the error of a kernel knows, come before the reason.
-        reason = str(DecodeError(error.message, format=None, **where))
-        return DamagedRowError(
-            self._name, self.keys[row], DecodeError(reason, format=error.format, byte_offset=offset, **where)
-        )
+        """Return the error of a value that does not decode."""
+        byte_offset = None if error.byte_offset is None else error.byte_offset + self._moved(row)
+        # The column and the header, which only the decoder knows, precede the reason.
+        reason = str(replaced(error, format=None, byte_offset=None, row=None))
+        return DamagedRowError(self._name, self.keys[row], replaced(error, reason, byte_offset=byte_offset, row=None))
 
     def _add(self, row: int, key: bytes, error: DecodeError) -> None:
         if self._raises:
             raise DamagedRowError(self._name, key, error) from error
-        fault = Fault(error.code, error.message, error.byte_offset)
-        self._faults.setdefault(row, []).append(fault._asdict())
+        entry = Fault(error.code, error.message, error.byte_offset)
+        self._errors.setdefault(row, []).append(entry._asdict())
 
     def _moved(self, row: int) -> int:
-        """Say how many bytes further a byte of a value is in the value as it is stored."""
+        """Return how many bytes later a byte of a value is in the stored value."""
         if self._at is not None:
             return self._at[row]
         stored = self.store.find(self._families, self.keys[row])
         return 0 if stored is None else -stored.added
 
 
-def _cut(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:
-    """Put rows together for record batches."""
+def _grouped(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """Group rows into record batches."""
     keys: list[bytes] = []
     values: list[bytes] = []
     size = 0
@@ -322,21 +279,21 @@ def _cut(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[list[bytes], lis
         yield keys, values
 
 
-def _cut_up(
-    cells: pa.BinaryArray, bad: pa.BooleanArray, least: int, places: dict[str, tuple[int, int]]
+def _slices(
+    column: pa.BinaryArray, bad: pa.BooleanArray, least: int, places: dict[str, tuple[int, int]]
 ) -> dict[str, pa.Array]:
-    """Take parts of bytes as columns: all that are no integers of :data:`_INTEGERS` are bytes. What is bad is null."""
+    """Return slices of bytes as columns, of the types in :data:`_INTEGERS` or bytes; bad rows are null."""
     any_bad = pc.any(bad).as_py()
     if any_bad:
-        cells = pc.if_else(bad, bytes(least), cells)
-    made = {}
+        column = pc.if_else(bad, bytes(least), column)
+    columns = {}
     for name, (start, stop) in places.items():
-        part = pc.binary_slice(cells, start, stop)
+        part = pc.binary_slice(column, start, stop)
         if name in _INTEGERS:
-            # Stored integers are big-endian, and fill their part: back to front they are Arrow's.
+            # Stored integers are big-endian and fill their slice: reversed, they are Arrow's.
             part = pa.Array.from_buffers(_INTEGERS[name], len(part), [None, pc.binary_reverse(part).buffers()[2]])
-        made[name] = pc.if_else(bad, None, part) if any_bad else part
-    return made
+        columns[name] = pc.if_else(bad, None, part) if any_bad else part
+    return columns
 
 
 def _labels(store: Store) -> dict[str, str | None]:
@@ -344,10 +301,9 @@ def _labels(store: Store) -> dict[str, str | None]:
 
 
 _EMPTY = pa.array([], pa.binary())
-_ERRORS = lha.decode(_EMPTY, "streams", errors="column").type.field("error").type
 
 _END = (1 << 31) - 1
-"""The end of any bytes. (With no end at all, pyarrow takes the product of it and the rows for what to allocate.)"""
+"""The end of any bytes. (Without an end, pyarrow would allocate a product of it and the number of rows.)"""
 
 _INTEGERS = {
     "window_start": pa.int64(),
@@ -359,7 +315,7 @@ _INTEGERS = {
 """Columns that are stored as integers, and their types."""
 
 _TIMES = {"window_start", "window_end", "session_start", "session_end", "valid_from", "valid_to", "timestamp"}
-"""Columns of milliseconds since 1970, which become times."""
+"""Columns of milliseconds since 1970."""
 
 _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "key-value": {"key": (0, _END)},
@@ -369,10 +325,10 @@ _KEYS: dict[str, dict[str, tuple[int, int]]] = {
     "time-ordered-session": {"key": (17, _END), "session_start": (9, 17), "session_end": (1, 9)},
     "versioned": {"key": (8, _END)},
 }
-"""Parts of the stored keys of each kind, as :mod:`letterhead.storage.keys` draws them."""
+"""Slices of the stored keys of each type, as :mod:`letterhead.storage.keys` draws them."""
 
 _TIMESTAMPED: dict[str, tuple[int, int]] = {"timestamp": (0, 8), "value": (8, _END)}
-"""Parts of the values of stores with timestamps and without headers."""
+"""Slices of values with timestamps and without headers."""
 
 _STORED_FIELDS = {"timestamp": "timestamp", "value": "payload", "headers": "headers"}
 """Columns, and the fields of the message that they are."""

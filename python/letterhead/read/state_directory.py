@@ -1,11 +1,11 @@
-"""Which stores there are in a directory, and who has them open.
+"""Find the stores in a directory, and the process that has one open.
 
 ::
 
     <state>/<application>/<task>/rocksdb/<store>                     one database
     <state>/<application>/<task>/<store>/<store>.<first millisecond> a database for each segment
 
-Any of these directories can be given. A database is told by its file `CURRENT`.
+Any of these directories can be given. A directory is a database if it has a file `CURRENT`.
 """
 
 from __future__ import annotations
@@ -28,15 +28,7 @@ DEEPEST = 4
 
 @dataclass(frozen=True)
 class Segment:
-    """A database: a segment of a store, or a whole store.
-
-    Attributes
-    ----------
-    directory : Path
-        Where it is.
-    start : int or None
-        The first millisecond of the segment; None for a whole store.
-    """
+    """A database: a whole store, or a segment of one with its first millisecond."""
 
     directory: Path
     start: int | None = None
@@ -44,58 +36,39 @@ class Segment:
 
 @dataclass(frozen=True)
 class Found:
-    """A store in a directory.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    task : str
-        The task that it belongs to, as far as the directory that was given does not say it; may be empty.
-    directory : Path
-        Where it is.
-    shown : Path
-        The same, as the user would say it.
-    segments : tuple of Segment
-        Its databases, the oldest first.
-    """
+    """A store in a directory."""
 
     name: str
-    task: str
-    directory: Path
-    shown: Path
-    segments: tuple[Segment, ...]
+    task: str  # empty if the directory that was searched is the task's
+    directory: Path  # absolute
+    shown: Path  # below the directory that was searched, as the user spelled that
+    segments: tuple[Segment, ...]  # oldest first
 
     @property
     def segmented(self) -> bool:
-        """Whether the store is in segments of time."""
+        """Whether the store has segments of time."""
         return self.segments[0].start is not None
 
     @property
     def label(self) -> str:
-        """What to call it."""
-        return f"{self.task}/{self.name}" if self.task else self.name
+        """The name of the store in messages."""
+        return self._labelled(self.name)
 
     def database(self, segment: Segment) -> str:
-        """What to call one of its databases."""
-        return f"{self.task}/{segment.directory.name}" if self.task else segment.directory.name
+        """Return the name of one of its databases in messages."""
+        return self._labelled(segment.directory.name)
+
+    def _labelled(self, name: str) -> str:
+        return f"{self.task}/{name}" if self.task else name
 
 
 def find_stores(given: Path, name: str | None = None) -> list[Found]:
-    """Find the stores in a directory, or those of a name.
-
-    Raises
-    ------
-    StoreNotFoundError
-        If there are none.
-    OSError
-        If a directory cannot be read.
-    """
+    """Return the stores in a directory, or those with a name, by task and name; raise StoreNotFoundError if none."""
     top = given.resolve()
     if not top.exists():
         raise StoreNotFoundError(f"there is no directory {given}: give a state, task or store directory")
     if not top.is_dir():
-        raise StoreNotFoundError(f"{given} is no directory: give a state, task or store directory")
+        raise StoreNotFoundError(f"{given} is not a directory: give a state, task or store directory")
     stores: dict[tuple[Path, bool], list[Segment]] = {}
     for path in _databases(top):
         start = _segment_start(path)
@@ -113,30 +86,31 @@ def find_stores(given: Path, name: str | None = None) -> list[Found]:
     ]
     if not found:
         raise StoreNotFoundError(
-            f"there is no store in {given}: no directory in it holds a file CURRENT, as RocksDB's do"
+            f"there is no store in {given}: no directory in it has a file CURRENT, as RocksDB's have"
         )
-    if name is not None and name not in {store.name for store in found}:
-        names = sorted({store.name for store in found})
-        raise StoreNotFoundError(f"there is no store {name} in {given}: there {_are(names)}")
+    names = sorted({store.name for store in found})
+    if name is not None and name not in names:
+        there = f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"
+        raise StoreNotFoundError(f"there is no store {name} in {given}: there {there}")
     return sorted((store for store in found if name in (None, store.name)), key=lambda store: (store.task, store.name))
 
 
 def holder(directory: Path) -> int | None:
-    """Give the number of the process that has a database open; None if none has, or the system does not say."""
+    """Return the id of the process that has a database open; None if none has, or the system does not tell."""
     if sys.platform != "linux":
         return None
     import fcntl
 
     try:
         with (directory / "LOCK").open("rb") as lock:
-            asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind, *_, process = struct.unpack(_FLOCK, fcntl.fcntl(lock, fcntl.F_GETLK, asked))
+            query = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            type, *_, process = struct.unpack(_FLOCK, fcntl.fcntl(lock, fcntl.F_GETLK, query))
     except OSError:
         return None
-    return None if kind == fcntl.F_UNLCK else process
+    return None if type == fcntl.F_UNLCK else process
 
 
-# What fcntl(2) takes on Linux: type, whence, start, length, process.
+# struct flock of fcntl(2) on Linux: type, whence, start, length, process.
 _FLOCK = "hhqqi4x"
 
 
@@ -156,7 +130,7 @@ def _databases(top: Path) -> list[Path]:
 
 
 def _segment_start(path: Path) -> int | None:
-    """Read the first millisecond of a segment off its name; older versions wrote a colon before it."""
+    """Parse the first millisecond of a segment from its name; older versions wrote a colon before it."""
     store, name = path.parent.name, path.name
     number = name[len(store) + 1 :]
     if name[: len(store) + 1] in (f"{store}.", f"{store}:") and re.fullmatch(r"-?\d+", number):
@@ -169,7 +143,3 @@ def _task(store: Path, top: Path) -> str:
     if task.is_relative_to(top) and task != top:
         return str(task.relative_to(top))
     return task.name if TASK.fullmatch(task.name) else ""
-
-
-def _are(names: list[str]) -> str:
-    return f"is {names[0]}" if len(names) == 1 else f"are {', '.join(names)}"

@@ -1,15 +1,15 @@
-"""The stores of a directory that can be read as one table: those of all tasks, of one kind."""
+"""Open the stores of a directory that can be read as one table: those of all tasks, if they have one type."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from letterhead.errors import StoreChoiceError, unknown_name
+from letterhead.errors import StoreChoiceError
 from letterhead.limits import Limits
 from letterhead.read.state_directory import find_stores
-from letterhead.read.state_kinds import KINDS, VALUES, Kind
 from letterhead.read.state_rows import Store, open_store
+from letterhead.read.store_types import VALUES, StoreType, check_store_type
 
 __all__ = ["open_stores", "remarks"]
 
@@ -17,73 +17,48 @@ __all__ = ["open_stores", "remarks"]
 def open_stores(
     directory: Path,
     name: str | None = None,
-    said: str | None = None,
+    store_type: str | None = None,
     values: str | None = None,
     limits: Limits | None = None,
 ) -> list[Store]:
-    """Find the stores in a directory, and make sure that their rows have the same columns.
+    """Open the stores in a directory, or those with a name, by task and name.
 
-    Tasks bring their stores up to date each in its own time: where some have and some have not, all are read as the
-    newest of them.
-
-    Parameters
-    ----------
-    directory : Path
-        A state, application, task or store directory.
-    name : str, optional
-        The stores of this name only.
-    said, values : str, optional
-        Their kind and what their values have, if the user says it.
-    limits : Limits, optional
-        The most to read of a value with headers; what is not said is as the process has it.
-
-    Returns
-    -------
-    list of Store
-        By task and name.
-
-    Raises
-    ------
-    StoreNotFoundError
-        If there are none.
-    StoreChoiceError
-        If they are of several kinds, or the user says what cannot be.
-    ProcessorStateError
-        If one cannot be opened.
+    Each task upgrades its store at its own time, so all tasks are read as the newest of them. ``store_type``, ``values``
+    and ``limits`` are as in :func:`letterhead.read.state`, and so are the errors.
     """
-    if said is not None and said not in KINDS:
-        raise StoreChoiceError(str(unknown_name("store type", said, KINDS)))
-    found = [open_store(each, said, values, limits) for each in find_stores(directory, name)]
+    if store_type is not None:
+        check_store_type(store_type)
+    found = [open_store(each, store_type, values, limits) for each in find_stores(directory, name)]
     names = {store.found.name for store in found}
     stores = [
         store for name in names for store in _alike([each for each in found if each.found.name == name], values, limits)
     ]
     stores.sort(key=lambda store: (store.found.task, store.found.name))
-    if len({(store.kind.keys, store.kind.values) for store in stores}) > 1:
-        each = "; ".join(sorted({f"{store.found.name} is {store.kind}" for store in stores}))
-        what = "say which by store=" if len(names) > 1 else "give the directory of one task"
-        raise StoreChoiceError(f"the stores in {directory} differ in type: {each}: {what}")
+    if len({(store.type.keys, store.type.values) for store in stores}) > 1:
+        each = "; ".join(sorted({f"{store.found.name} is {store.type}" for store in stores}))
+        remedy = "say which by store=" if len(names) > 1 else "give the directory of one task"
+        raise StoreChoiceError(f"the stores in {directory} differ in type: {each}: {remedy}")
     return stores
 
 
 def _alike(tasks: list[Store], values: str | None, limits: Limits | None) -> list[Store]:
-    """Read the stores of one name as what the newest of them is."""
-    # Where there are no rows, or few, the kind of a store shows in those of other tasks.
-    certain = {store.kind.name for store in tasks if not store.kind.assumed}
+    """Return the stores of one name, with the type of the newest of them."""
+    # If a task has few rows or none, other tasks show the type of the store.
+    certain = {store.type.name for store in tasks if not store.type.assumed}
     if len(certain) == 1:
-        [said] = certain
-        tasks = [open_store(store.found, said, values, limits) if store.kind.name != said else store for store in tasks]
-    newest = max((store.kind for store in tasks), key=lambda kind: VALUES.index(kind.values))
-    return [replace(store, kind=_newer(store.kind, newest)) for store in tasks]
+        [name] = certain
+        tasks = [open_store(store.found, name, values, limits) if store.type.name != name else store for store in tasks]
+    newest = max((store.type for store in tasks), key=lambda type: VALUES.index(type.values))
+    return [replace(store, type=_upgraded(store.type, newest)) for store in tasks]
 
 
-def _newer(kind: Kind, newest: Kind) -> Kind:
+def _upgraded(type: StoreType, newest: StoreType) -> StoreType:
     families = (newest.layout.family, *(older.family for older in newest.layout.legacy))
-    same = kind.name == newest.name and kind.layout.family in families
-    return replace(kind, values=newest.values) if same else kind
+    same = type.name == newest.name and type.layout.family in families
+    return replace(type, values=newest.values) if same else type
 
 
 def remarks(stores: list[Store]) -> list[str]:
-    """Say what a reader should know of the stores: what was assumed, and what is not in the files yet."""
-    assumed = [f"{store.assumption} (store_type= and values= say it)" for store in stores if store.kind.assumed]
+    """Return warnings for a reader of the stores: types that were assumed, and rows that are not in files yet."""
+    assumed = [f"{store.assumption} (choose with store_type= and values=)" for store in stores if store.type.assumed]
     return assumed + [store.unwritten for store in stores if store.process is not None]

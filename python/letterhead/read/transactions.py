@@ -1,4 +1,4 @@
-"""The transactions in a log: which were aborted, and which are not at their end yet."""
+"""The aborted and the open transactions of a log."""
 
 from __future__ import annotations
 
@@ -16,19 +16,11 @@ from letterhead.read.segment_file import SegmentFile
 __all__ = ["OpenTransaction", "Transactions", "transactions"]
 
 _ABORT = 0
-"""The type of a mark, behind its version in the key of the record."""
+"""The type of a control record that aborts; it follows the version in the record's key."""
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction whose end is not in the log.
-
-    Attributes
-    ----------
-    topic, partition : str or None, int or None
-        Where it is.
-    producer_id, first_offset : int
-        Its producer, and where it begins: whoever reads what is committed reads no further.
-    """
+    """A transaction without an end in the log: a reader of committed records stops at its first offset."""
 
     topic: str | None
     partition: int | None
@@ -37,39 +29,24 @@ class OpenTransaction(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """What a reader of committed records has to know of a partition."""
+    """The transactions that matter to a reader of committed records."""
 
     aborted: list[Aborted]
     open: list[OpenTransaction]
 
     def aborted_among(self, batches: Sequence[Batch]) -> list[tuple[int, int]]:
-        """Give those that lie among some batches, or reach into them."""
+        """Return producer and first offset of each aborted transaction that overlaps the batches."""
         first, last = batches[0].base_offset, batches[-1].last_offset
         return [(one.producer_id, one.first_offset) for one in self.aborted
                 if one.last_offset >= first and one.first_offset <= last]  # fmt: skip
 
 
 def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = True) -> Transactions:
-    """Read the marks of transactions, from an offset to the end of the log.
+    """Read the control records of one partition, from an offset to the end of the log.
 
-    Parameters
-    ----------
-    segments : sequence of Segment
-        Those of one partition.
-    start : int, default 0
-        Only transactions that have records from here on are found.
-    strict : bool, default True
-        Refuse damage; else a transaction whose mark may have been there is open.
-
-    Returns
-    -------
-    Transactions
-        What was aborted by its mark, or by the ``.txnindex`` file where the mark is gone; and what is open.
-
-    Raises
-    ------
-    DecodeError
-        If something in the middle of the log is damaged that may be a mark, or begin a transaction.
+    Only transactions with records from ``start`` on are found. An aborted one is found by its control record, or by the
+    ``.txnindex`` file if the record is gone. Damaged bytes in the middle of the log that may be a control record, or begin
+    a transaction, raise DecodeError if ``strict``; otherwise transactions that may have ended in them are open.
     """
     found: list[Aborted] = []
     begun: dict[int, tuple[SegmentFile, Batch]] = {}
@@ -90,7 +67,7 @@ def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = 
                 if _is_abort(file, batch):
                     found.append(Aborted(batch.producer_id, first, batch.base_offset))
     for file, batch in begun.values():
-        _check(file, [batch])
+        _invalid(file, [batch], strict=True)
     return Transactions(found, [
         OpenTransaction(file.segment.topic, file.segment.partition, batch.producer_id, batch.base_offset)
         for file, batch in (*endless, *begun.values())
@@ -98,17 +75,17 @@ def transactions(segments: Sequence[Segment], start: int = 0, *, strict: bool = 
 
 
 def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[Batch | None]:
-    """Give the batches of transactions, and ``None`` where one may have been."""
+    """Yield the batches of transactions, and ``None`` for damage that may have been one."""
     position, least = position_before(file.segment, start), file.segment.base_offset
     while position < len(file.data):
         batches, flaw = file.batches(position, least)
         among = [batch for batch in batches if batch.transactional and batch.last_offset >= start]
-        # Whoever reads the records meets what is wrong with them, and stops there if that is refused.
+        # Damaged records are found when the records are read; control records are read here only.
         checked = [batch for batch in among if batch.control] if strict else among
-        bad = _check(file, checked, strict=strict)
+        bad = _invalid(file, checked, strict=strict)
         yield from (None if batch in bad else batch for batch in among)
         if batches:
-            position, least = batches[-1].position + batches[-1].size, batches[-1].last_offset + 1
+            position, least = batches[-1].end, batches[-1].last_offset + 1
         if flaw is not None:
             damage = file.damage(position, least, flaw)
             if damage.torn:
@@ -120,13 +97,13 @@ def _transactional(file: SegmentFile, start: int, *, strict: bool) -> Iterator[B
 
 
 def _is_abort(file: SegmentFile, batch: Batch) -> bool:
-    cell = pa.array([file.data[batch.position : batch.position + batch.size]], pa.binary())
-    [mark] = lha.messages(cell, "record-batch", columns=["key"]).to_pylist()
-    return int.from_bytes(mark["key"][2:4], "big") == _ABORT
+    messages = pa.array([file.data[batch.position : batch.end]], pa.binary())
+    [record] = lha.messages(messages, "record-batch", columns=["key"]).to_pylist()
+    return int.from_bytes(record["key"][2:4], "big") == _ABORT
 
 
-def _check(file: SegmentFile, batches: Sequence[Batch], *, strict: bool = True) -> set[Batch]:
-    """Give the batches whose checksum does not hold: their headers say nothing."""
+def _invalid(file: SegmentFile, batches: Sequence[Batch], *, strict: bool) -> set[Batch]:
+    """Return the batches whose checksum is wrong, so that their headers mean nothing; raise if ``strict``."""
     bad = {batch: flaw for batch, flaw in zip(batches, file.flaws(batches), strict=True) if flaw is not None}
     if bad and strict:
         batch, flaw = next(iter(bad.items()))

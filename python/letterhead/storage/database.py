@@ -1,4 +1,4 @@
-"""One RocksDB directory: its column families, how far it is, and what cannot be opened."""
+"""One RocksDB directory: its column families and offsets, opened for writing or for reading only."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ UNKNOWN_OFFSET = -4
 
 @dataclass(frozen=True, slots=True)
 class RocksDBOptions:
-    """How the databases of a store are opened. None of this changes what is in the files.
+    """How to open the databases of a store. The options do not change the format of the files.
 
     Parameters
     ----------
     write_ahead_log : bool, default False
-        Log every write before it is made, so that nothing is lost when the process dies. Without it a store comes back
-        from its changelog, as in Kafka Streams.
+        Log every write first, so that nothing is lost if the process dies. Without it a store is restored from its
+        changelog, as in Kafka Streams.
     sync : bool, default False
-        Wait for the disk at every write; needs the log.
+        Wait for the disk with every write; needs the log.
     block_cache_bytes : int, default 50 MiB
         Memory for blocks that were read, for each database.
     write_buffer_bytes : int, default 16 MiB
         Memory for writes before they go to a file, for each family.
     configure : callable, optional
-        Given the name of the store and the ``rocksdict.Options`` of each family of rows, changes them.
+        Called with the name of the store and the ``rocksdict.Options`` of each family of rows, to change them.
     """
 
     write_ahead_log: bool = False
@@ -74,7 +74,7 @@ class Database:
     name : str
         Name of the store or the segment, for errors.
     directory : Path
-        Where it is; made if it is not there.
+        Its directory, which is created if it does not exist.
     layout : Layout
         The families of the store.
     options : RocksDBOptions
@@ -84,17 +84,15 @@ class Database:
     ----------
     rows : Rows
         The rows.
-    upgrading : bool
-        Whether there are rows of an older store.
     dirty : bool
         Whether the database was not closed when it was last used.
     usable : bool
-        Whether it is open, and was opened by this process: what :meth:`check_open` looks at, for those in a hurry.
+        Whether it is open, and was opened by this process: a fast form of :meth:`check_open`.
 
     Raises
     ------
     UnexpectedColumnFamilyError
-        If it is the database of another kind of store.
+        If it belongs to another type of store.
     StoreLockedError
         If it is in use.
     ProcessorStateError
@@ -105,7 +103,7 @@ class Database:
         self.name = name
         self.directory = directory
         self._process = os.getpid()
-        rocksdict = load_rocksdict()
+        self._rocksdict = rocksdict = load_rocksdict()
         _check_threads(name)
         found = list_families(name, directory)
         families = layout.check(name, found)
@@ -132,7 +130,7 @@ class Database:
             for family in found or families:
                 self._use(family)
             legacy = self._filled(layout)
-            # Only now, that the store will open: a family too many would keep an older store from its files.
+            # Created last, when the store opens: an older store could not open the files with a new family.
             for family in families:
                 if family not in self._families:
                     self._create(family)
@@ -153,33 +151,27 @@ class Database:
 
     @property
     def upgrading(self) -> bool:
-        """Whether there are rows of an older store."""
+        """Whether there are rows of an older version of the store."""
         return isinstance(self.rows, UpgradingRows)
 
     def position(self) -> Position:
-        """Read the position that was kept by the last commit.
-
-        Raises
-        ------
-        ProcessorStateError
-            If it is none.
-        """
+        """Read the position of the last commit; raise ProcessorStateError if it is invalid."""
         try:
             return Position.deserialize(self._offsets.get(POSITION))
         except ValueError as error:
             raise failed(f"Error reading the position of store {self.name}", error) from error
 
     def offsets(self) -> dict[str, int]:
-        """Read the offsets that were kept by the last commits, by ``topic-partition``."""
+        """Read the offsets of the last commits, by ``topic-partition``."""
         return _offsets(self._offsets.scan())
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None], position: Position) -> None:
-        """Keep how far the changelog and the inputs are; no offsets at all means that there is no changelog.
+        """Store the offsets of the changelog and the position of the inputs; without a changelog there are no offsets.
 
         Raises
         ------
         ProcessorStateError
-            If that cannot be written, or the directory is gone: what is written to files that nobody can find is lost.
+            If they cannot be written, or the directory was deleted, so that writes to its open files would be lost.
         """
         self.check_open()
         if not self.directory.is_dir():
@@ -195,15 +187,15 @@ class Database:
         self._offsets.write([*changes, (POSITION, position.serialize())])
 
     def batch(self) -> Batch:
-        """Begin a batch of writes to any of the families."""
+        """Return a new batch of writes to any of the families."""
         self.check_open()
         return Batch(self._rocksdict, self._database, self._write_options, self.name)
 
     def flush(self) -> None:
         """Write everything that is in memory to files.
 
-        What is newer goes first: if the process dies in between, a row that moved is there twice and not lost, and the
-        offsets are not ahead of the rows. The same order holds when the database is closed, or forgotten.
+        Newer families are written first: if the process dies in between, a row that moved exists twice instead of not at
+        all, and the offsets are not ahead of the rows. Closing and garbage collection keep this order.
         """
         self.check_open()
         try:
@@ -214,19 +206,19 @@ class Database:
             raise failed(f"Error while executing flush from store {self.name}", error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """Close the database; everything is in files then. Closing twice is fine.
+        """Write everything to files and close the database; do nothing if it is closed.
 
         Raises
         ------
         ProcessorStateError
-            If not everything could be written. The database is closed all the same.
+            If not everything could be written. The database is closed nevertheless.
         """
         if not self.is_open:
             return
         self.is_open = self.usable = False
         if os.getpid() != self._process:
-            return  # the parent process has it, and will close it
-        # The handles of the families keep the database open, the lock with it: all of them go, whatever happens.
+            return  # the parent process closes it
+        # Every handle of a family keeps the database open and locked: all are released, even after an error.
         self._forgotten.detach()
         steps = [partial(self._families[OFFSETS].put, STATUS, CLOSED)] if clean else []
         steps += [family.close for family in _in_order(self._families, self._newest_first)]
@@ -245,13 +237,7 @@ class Database:
             raise failed(f"Error while closing store {self.name}", first) from first
 
     def check_open(self) -> None:
-        """Refuse to work on a closed database, or on one of another process.
-
-        Raises
-        ------
-        InvalidStateStoreError
-            If it is either.
-        """
+        """Raise InvalidStateStoreError if the database is closed, or was opened by another process."""
         if not self.is_open:
             raise InvalidStateStoreError(f"Store {self.name} is currently closed")
         if os.getpid() != self._process:
@@ -271,7 +257,7 @@ class Database:
         self._use(family)
 
     def _filled(self, layout: Layout) -> Legacy | None:
-        """Find the family in which there are rows of an older store."""
+        """Return the family that has rows of an older version of the store."""
         old = [legacy for legacy in layout.legacy if legacy.family in self._families]
         filled = [legacy for legacy in old if self._rows_of(legacy.family).first() is not None]
         if len(old) > 1 and old[-1] in filled:
@@ -292,10 +278,6 @@ class Database:
         value = self._offsets.get(key)
         return None if value is None or len(value) != 8 else struct.unpack(">q", value)[0]
 
-    @property
-    def _rocksdict(self) -> ModuleType:
-        return load_rocksdict()
-
 
 _open: WeakSet[Database] = WeakSet()
 _started_in: int | None = None
@@ -304,13 +286,13 @@ _started_in: int | None = None
 def _leave_to_parent() -> None:
     for database in _open:
         database.usable = False
-        # To close it waits for threads that are the parent's: here it is never let go, not even when this process ends.
+        # Closing waits for threads that only the parent has: a child keeps a reference until it ends.
         for held in (database.__dict__.get("_database"), *database._families.values(), *database._handles.values()):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
 
 
 def _check_threads(name: str) -> None:
-    """Refuse to open a database where the threads that write files are missing: it would wait for them for ever."""
+    """Raise in a forked process, where a database would wait forever for the threads that write files."""
     if _started_in not in (None, os.getpid()):
         raise InvalidStateStoreError(
             f"Store {name} cannot be opened here: this process was forked from one that had used RocksDB, and has none "
@@ -329,14 +311,14 @@ if hasattr(os, "register_at_fork"):
 
 
 class StoredFamilies(Closing):
-    """A database opened to be looked at: whatever families it has, and nothing in its directory is changed.
+    """A database opened read-only, with any families; nothing in its directory changes.
 
-    It can be looked at while another process has it; what that process has not written to files yet is not there.
+    Another process may have it open; rows that it has not written to files yet are missing.
 
     Parameters
     ----------
     directory : Path
-        Where it is.
+        Its directory.
 
     Attributes
     ----------
@@ -358,7 +340,7 @@ class StoredFamilies(Closing):
         self._name = name = directory.name
         if not (directory / "CURRENT").exists():
             raise StoreNotFoundError(f"there is no store in {directory}")
-        # rocksdict leaves a file of its own beside every database, even one that is only looked at: beside links, then.
+        # rocksdict writes a file beside every database, even a read-only one: here it is beside links.
         self._links = Path(tempfile.mkdtemp(prefix="letterhead-store-"))
         self._unlink = finalize(self, _remove, self._links, self._process)
         try:
@@ -378,13 +360,7 @@ class StoredFamilies(Closing):
         self._families = {family: self._database.get_column_family(family) for family in self.names}
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Read a row of a family.
-
-        Raises
-        ------
-        ProcessorStateError
-            If it cannot be read.
-        """
+        """Read a row of a family; raise ProcessorStateError if it cannot be read."""
         self._check_process()
         try:
             value: bytes | None = self._families[family].get(key)
@@ -395,20 +371,12 @@ class StoredFamilies(Closing):
     def rows(
         self, family: str, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows of a family, in order.
-
-        Parameters
-        ----------
-        family : str
-            Name of the family.
-        first, last, backward
-            As :func:`~letterhead.storage.rows.read_rows` takes them, whose result and errors these are.
-        """
+        """Read the rows of a family, as :func:`~letterhead.storage.rows.read_rows` does."""
         self._check_process()
         return read_rows(self._families[family], self._name, first, last, backward=backward)
 
     def estimate(self, family: str) -> int:
-        """Estimate how many rows a family has."""
+        """Estimate the number of rows of a family."""
         return self._families[family].property_int_value("rocksdb.estimate-num-keys") or 0
 
     @property
@@ -417,21 +385,15 @@ class StoredFamilies(Closing):
         return OFFSETS in self.names and self.get(OFFSETS, STATUS) == OPEN
 
     def position(self) -> Position:
-        """Read the position that was kept by the last commit.
-
-        Raises
-        ------
-        ValueError
-            If it is none.
-        """
+        """Read the position of the last commit; raise ValueError if it is invalid."""
         return Position.deserialize(self.get(OFFSETS, POSITION) if OFFSETS in self.names else None)
 
     def offsets(self) -> dict[str, int]:
-        """Read the offsets that were kept by the last commits, by ``topic-partition``."""
+        """Read the offsets of the last commits, by ``topic-partition``."""
         return _offsets(self.rows(OFFSETS)) if OFFSETS in self.names else {}
 
     def close(self) -> None:
-        """Close the database. Closing twice is fine; what a parent has open is the parent's to close."""
+        """Close the database, except in a forked child; do nothing if it is closed."""
         if os.getpid() != self._process:
             return
         for family in self._families.values():
@@ -446,25 +408,7 @@ class StoredFamilies(Closing):
 
 
 def list_families(name: str, directory: Path) -> list[str]:
-    """List the families of a database, none where there is no database.
-
-    Parameters
-    ----------
-    name : str
-        Name of the store, for errors.
-    directory : Path
-        Where it is.
-
-    Returns
-    -------
-    list of str
-        Their names.
-
-    Raises
-    ------
-    ProcessorStateError
-        If they cannot be listed.
-    """
+    """Return the names of the families in a directory, none if it has no database; the name of the store is for errors."""
     try:
         if not (directory / "CURRENT").exists():
             return []
@@ -477,13 +421,7 @@ def list_families(name: str, directory: Path) -> list[str]:
 
 
 def load_rocksdict() -> ModuleType:
-    """Import what opens RocksDB, which is not there unless it was asked for.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not there.
-    """
+    """Import rocksdict, an optional dependency."""
     with needed("a persistent store", "'letterhead[state]'"):
         import rocksdict
     module: ModuleType = rocksdict
@@ -491,14 +429,14 @@ def load_rocksdict() -> ModuleType:
 
 
 def _in_order(families: dict[str, Any], newest_first: list[str]) -> list[Any]:
-    """Give families in the order in which they may be closed: a family that is closed is written to files."""
+    """Return families in the order in which they must be closed, which writes them to files."""
     return [families[name] for name in dict.fromkeys([*newest_first, *families]) if name in families]
 
 
 def _release(families: dict[str, Any], newest_first: list[str], process: int) -> None:
-    """Write what a database has that nobody closed, in order; left to itself, its families would be written in any."""
+    """Close the families of a database that was not closed, in order, before they are garbage-collected in any order."""
     if os.getpid() != process:
-        return  # the parent process has it
+        return  # the parent process closes it
     for family in _in_order(families, newest_first):
         with suppress(Exception):
             family.close()
@@ -510,7 +448,7 @@ def _remove(links: Path, process: int) -> None:
 
 
 def _link(directory: Path, links: Path) -> Path:
-    """Make a link to each file of a database."""
+    """Link each file of a database, and return the directory of the links."""
     for path in directory.iterdir():
         if path.is_file() and path.name != "rocksdict-config.json":
             (links / path.name).symlink_to(path.resolve())
@@ -527,7 +465,7 @@ def _offsets(rows: Iterable[tuple[bytes, bytes]]) -> dict[str, int]:
 
 def _open_error(name: str, directory: Path, error: Exception) -> ProcessorStateError:
     message = f"Error opening store {name} at location {directory}"
-    # Not the path: that may have "lock" in it for any reason. And not the blocks of a file.
+    # The path can contain "lock", and a message the "blocks" of a file.
     if re.search(r"\block\b", str(error).replace(str(directory), "").lower()) and "denied" not in str(error):
         return StoreLockedError(f"{message}: it is in use by another process, or open in this one")
     return failed(message, error)
@@ -541,30 +479,30 @@ def _write_options(rocksdict: ModuleType, options: RocksDBOptions) -> Any:
 
 
 def _database_options(rocksdict: ModuleType) -> Any:
-    made = rocksdict.Options(raw_mode=True)
-    made.create_if_missing(True)
-    made.create_missing_column_families(True)  # of a new database
-    made.set_atomic_flush(True)  # rows and offsets of the same moment reach the files together
-    made.increase_parallelism(max(os.cpu_count() or 1, 2))
-    made.set_keep_log_file_num(2)
-    return made
+    database = rocksdict.Options(raw_mode=True)
+    database.create_if_missing(True)
+    database.create_missing_column_families(True)  # of a new database
+    database.set_atomic_flush(True)  # rows and offsets of the same moment reach the files together
+    database.increase_parallelism(max(os.cpu_count() or 1, 2))
+    database.set_keep_log_file_num(2)
+    return database
 
 
 def _family_options(rocksdict: ModuleType, name: str, family: str, options: RocksDBOptions) -> Any:
-    made = rocksdict.Options(raw_mode=True)
-    made.set_compression_type(rocksdict.DBCompressionType.none())
+    result = rocksdict.Options(raw_mode=True)
+    result.set_compression_type(rocksdict.DBCompressionType.none())
     if family == OFFSETS:
-        made.set_write_buffer_size(1 << 20)
-        return made
+        result.set_write_buffer_size(1 << 20)
+        return result
     blocks = rocksdict.BlockBasedOptions()
     blocks.set_block_size(4096)
     blocks.set_bloom_filter(10, False)
     blocks.set_block_cache(rocksdict.Cache(options.block_cache_bytes))
-    made.set_block_based_table_factory(blocks)
-    made.set_optimize_filters_for_hits(True)
-    made.set_write_buffer_size(options.write_buffer_bytes)
-    made.set_max_write_buffer_number(3)
-    made.set_compaction_style(rocksdict.DBCompactionStyle.universal())
+    result.set_block_based_table_factory(blocks)
+    result.set_optimize_filters_for_hits(True)
+    result.set_write_buffer_size(options.write_buffer_bytes)
+    result.set_max_write_buffer_number(3)
+    result.set_compaction_style(rocksdict.DBCompactionStyle.universal())
     if options.configure is not None:
-        options.configure(name, made)
-    return made
+        options.configure(name, result)
+    return result

@@ -2,15 +2,15 @@
 
 ::
 
-    window             key ‖ int64 start ‖ int32 sequence
-    session            key ‖ int64 end ‖ int64 start
-    window, by time    00 ‖ int64 start ‖ key ‖ int32 sequence        the row
-                       01 ‖ key ‖ int64 start ‖ int32 sequence        its entry in the index, with an empty value
-    session, by time   00 ‖ int64 end ‖ int64 start ‖ key             the row
-                       01 ‖ key ‖ int64 end ‖ int64 start             its entry in the index, with an empty value
+    window                 key ‖ int64 start ‖ int32 sequence
+    session                key ‖ int64 end ‖ int64 start
+    time-ordered window    00 ‖ int64 start ‖ key ‖ int32 sequence        the row
+                           01 ‖ key ‖ int64 start ‖ int32 sequence        its index entry, with an empty value
+    time-ordered session   00 ‖ int64 end ‖ int64 start ‖ key             the row
+                           01 ‖ key ‖ int64 end ‖ int64 start             its index entry, with an empty value
 
-A changelog has the first form of the two, whatever the store has. The *time* of a key is the start of a window and the
-end of a session: it says in which segment the row is.
+Changelogs use the forms that are not time-ordered, whatever the store uses. The *time* of a key is the start of a window
+and the end of a session: it determines the segment of the row.
 """
 
 from __future__ import annotations
@@ -21,30 +21,13 @@ from typing import NamedTuple, TypeAlias
 from letterhead.errors import PrefixError
 
 __all__ = [
-    "MAX_TIME",
-    "KeySchema",
-    "Range",
-    "RowKey",
-    "SessionKey",
-    "SessionKeys",
-    "TimeOrderedKeys",
-    "TimeOrderedSessionKeys",
-    "TimeOrderedWindowKeys",
-    "WindowKeys",
-    "WindowedKey",
-    "increment",
-    "session_end",
-    "session_key",
-    "session_parts",
-    "stored_key",
-    "window_key",
-    "window_parts",
-    "window_start",
-    "windowed",
-]
+    "MAX_TIME", "KeySchema", "Range", "RowKey", "SessionKey", "SessionKeys", "TimeOrderedKeys", "TimeOrderedSessionKeys",
+    "TimeOrderedWindowKeys", "WindowKeys", "WindowedKey", "increment", "session_end", "session_key", "session_parts",
+    "stored_key", "window_key", "window_parts", "window_start", "windowed",
+]  # fmt: skip
 
 MAX_TIME = (1 << 63) - 1
-"""The last millisecond that there is."""
+"""The largest time in milliseconds."""
 
 MAX_SEQUENCE = 0x7FFFFFFF
 
@@ -57,7 +40,7 @@ class WindowedKey(NamedTuple):
     key : bytes
         The key.
     start, end : int
-        The window: its first millisecond, and the one after its last.
+        The first millisecond of the window, and the one after its last.
     """
 
     key: bytes
@@ -82,7 +65,7 @@ class SessionKey(NamedTuple):
 
 
 RowKey: TypeAlias = bytes | WindowedKey | SessionKey
-"""The key of a row as a store of bytes gives it."""
+"""The key of a row that a store of bytes returns."""
 
 
 class Range(NamedTuple):
@@ -93,7 +76,7 @@ class Range(NamedTuple):
 
 
 def window_key(key: bytes, start: int, sequence: int = 0) -> bytes:
-    """Make the stored key of a window.
+    """Return the stored key of a window.
 
     Examples
     --------
@@ -104,18 +87,18 @@ def window_key(key: bytes, start: int, sequence: int = 0) -> bytes:
 
 
 def window_parts(stored: bytes) -> tuple[bytes, int, int]:
-    """Take the stored key of a window apart: the key, the start, the sequence."""
+    """Parse the stored key of a window into key, start and sequence."""
     return stored[:-12], *_WINDOW.unpack_from(stored, _tail(stored, 12))
 
 
 def window_start(stored: bytes) -> int:
-    """Give the start in the stored key of a window."""
+    """Return the start in the stored key of a window."""
     start: int = _WINDOW.unpack_from(stored, _tail(stored, 12))[0]
     return start
 
 
 def session_key(key: bytes, start: int, end: int) -> bytes:
-    """Make the stored key of a session.
+    """Return the stored key of a session.
 
     Examples
     --------
@@ -126,19 +109,19 @@ def session_key(key: bytes, start: int, end: int) -> bytes:
 
 
 def session_parts(stored: bytes) -> SessionKey:
-    """Take the stored key of a session apart."""
+    """Parse the stored key of a session."""
     end, start = _SESSION.unpack_from(stored, _tail(stored, 16))
     return SessionKey(stored[:-16], start, end)
 
 
 def session_end(stored: bytes) -> int:
-    """Give the end in the stored key of a session."""
+    """Return the end in the stored key of a session."""
     end: int = _SESSION.unpack_from(stored, _tail(stored, 16))[0]
     return end
 
 
 def stored_key(row: RowKey) -> bytes:
-    """Make the stored key of a row of any store; the sequence of a window is not in its key, and taken for 0.
+    """Return the stored key of a row of any store. A windowed key has no sequence: it is taken as 0.
 
     Examples
     --------
@@ -151,7 +134,7 @@ def stored_key(row: RowKey) -> bytes:
 
 
 def increment(prefix: bytes) -> bytes:
-    """Give the smallest bytes of the same length that are larger than all that begin with some bytes.
+    """Return the smallest bytes of the same length that are larger than all bytes with this prefix.
 
     Raises
     ------
@@ -164,46 +147,46 @@ def increment(prefix: bytes) -> bytes:
 
 
 def windowed(key: bytes, start: int, window_size: int) -> WindowedKey:
-    """Make the key of a row from what is stored: the end of a window is not."""
+    """Return the key of a row with the end of its window, which is not stored."""
     return WindowedKey(key, start, min(start + window_size, MAX_TIME))
 
 
 class KeySchema:
-    """How a segmented store lays out its keys, and where it must look for some of them.
+    """The form of the keys of a segmented store, and the bounds of searches for them.
 
-    ``fixed`` and ``between`` give the stored keys among which those of one key, or of a range of keys, are in a segment.
-    Other keys may stand among them: ``holds`` says whether one belongs there.
+    ``fixed`` and ``between`` return bounds of the stored keys of one key, or of a range of keys, in a segment. Other keys
+    can be between them: ``holds`` decides whether a stored key belongs to the result.
     """
 
     suffix: int
-    """Bytes after the key in the form that changelogs have: a stored key has as many at least."""
+    """Bytes after the key in the form of changelogs, the least length of a stored key."""
 
     bounded_by_start: bool
-    """Whether no row is in a later segment than the upper bound: windows, but not sessions, have but one time."""
+    """Whether the upper bound limits the segments: true for windows, which have one time, unlike sessions."""
 
     @staticmethod
     def time(stored: bytes) -> int:
-        """Give the time of a key as changelogs have it."""
+        """Return the time of a key in the form of changelogs."""
         raise NotImplementedError
 
     @staticmethod
     def fixed(key: bytes, time_from: int, time_to: int) -> Range:
-        """Find the stored keys of one key."""
+        """Return bounds of the stored keys of one key."""
         raise NotImplementedError
 
     @staticmethod
     def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
-        """Find the stored keys of a range of keys."""
+        """Return bounds of the stored keys of a range of keys."""
         raise NotImplementedError
 
     @staticmethod
     def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Say whether a key as changelogs have it is one that was asked for."""
+        """Return whether a key in the form of changelogs is in the range of keys and times."""
         raise NotImplementedError
 
 
 class WindowKeys(KeySchema):
-    """Windows; the two times are bounds of the start."""
+    """Keys of windows; the two times bound the start."""
 
     suffix = 12
     bounded_by_start = True
@@ -211,25 +194,22 @@ class WindowKeys(KeySchema):
 
     @staticmethod
     def fixed(key: bytes, time_from: int, time_to: int) -> Range:
-        """Find the stored keys of one key."""
+        """Return bounds of the stored keys of one key."""
         return Range(key + _WINDOW.pack(max(0, time_from), 0), key + _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
     def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
-        """Find the stored keys of a range of keys."""
-        return Range(
-            None if key_from is None else key_from + bytes(12),
-            None if key_to is None else _upper(key_to, _WINDOW.pack(time_to, MAX_SEQUENCE)),
-        )
+        """Return bounds of the stored keys of a range of keys."""
+        return _between(key_from, key_to, _WINDOW.pack(time_to, MAX_SEQUENCE))
 
     @staticmethod
     def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Say whether a key is in the range and its window starts between the two times."""
+        """Return whether a key is in the range and its window starts between the two times."""
         return time_from <= window_start(stored) <= time_to and _within(stored[:-12], key_from, key_to)
 
 
 class SessionKeys(KeySchema):
-    """Sessions; the first time is the earliest end, the second one the latest start."""
+    """Keys of sessions; the first time is the earliest end, the second one the latest start."""
 
     suffix = 16
     bounded_by_start = False
@@ -237,73 +217,70 @@ class SessionKeys(KeySchema):
 
     @staticmethod
     def fixed(key: bytes, time_from: int, time_to: int) -> Range:
-        """Find the stored keys of one key."""
+        """Return bounds of the stored keys of one key."""
         return Range(key + _SESSION.pack(max(0, time_from), 0), key + _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
     def between(key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> Range:
-        """Find the stored keys of a range of keys."""
-        return Range(
-            None if key_from is None else key_from + bytes(16),
-            None if key_to is None else _upper(key_to, _SESSION.pack(MAX_TIME, time_to)),
-        )
+        """Return bounds of the stored keys of a range of keys."""
+        return _between(key_from, key_to, _SESSION.pack(MAX_TIME, time_to))
 
     @staticmethod
     def holds(stored: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Say whether a key is in the range and its session ends no earlier, and starts no later."""
+        """Return whether a key is in the range, and its session ends no earlier and starts no later."""
         session = session_parts(stored)
         return session.end >= time_from and session.start <= time_to and _within(session.key, key_from, key_to)
 
 
 class TimeOrderedKeys:
-    """Rows by time and entries of the index, from and to the form that changelogs have."""
+    """Conversions between the form of changelogs and the keys of a time-ordered store."""
 
     @staticmethod
     def row(stored: bytes) -> bytes:
-        """Make the key of a row."""
+        """Return the key of a row."""
         raise NotImplementedError
 
     @staticmethod
     def of_row(row: bytes) -> bytes:
-        """Undo :meth:`row`."""
+        """Return the form of changelogs of the key of a row."""
         raise NotImplementedError
 
     @staticmethod
     def index(stored: bytes) -> bytes:
-        """Make the key of an entry of the index."""
+        """Return the key of an index entry."""
         return b"\1" + stored
 
     @staticmethod
     def rows_from(time: int) -> bytes:
-        """Give a key before all rows of a time and later ones."""
+        """Return a key before all rows of a time and of later ones."""
         return b"\0" + struct.pack(">q", max(0, time))
 
 
 class TimeOrderedWindowKeys(TimeOrderedKeys):
-    """Windows by time."""
+    """Keys of time-ordered windows."""
 
     @staticmethod
     def row(stored: bytes) -> bytes:
-        """Make the key of a row."""
+        """Return the key of a row."""
         return b"\0" + stored[-12:-4] + stored[:-12] + stored[-4:]
 
     @staticmethod
     def of_row(row: bytes) -> bytes:
-        """Undo :meth:`row`."""
+        """Return the form of changelogs of the key of a row."""
         return row[9:-4] + row[1:9] + row[-4:]
 
 
 class TimeOrderedSessionKeys(TimeOrderedKeys):
-    """Sessions by time."""
+    """Keys of time-ordered sessions."""
 
     @staticmethod
     def row(stored: bytes) -> bytes:
-        """Make the key of a row."""
+        """Return the key of a row."""
         return b"\0" + stored[-16:] + stored[:-16]
 
     @staticmethod
     def of_row(row: bytes) -> bytes:
-        """Undo :meth:`row`."""
+        """Return the form of changelogs of the key of a row."""
         return row[17:] + row[1:17]
 
 
@@ -314,7 +291,7 @@ _SESSION = struct.Struct(">qq")
 def _tail(stored: bytes, size: int) -> int:
     at = len(stored) - size
     if at < 0:
-        raise ValueError(f"a stored key of {len(stored)} bytes is too short: {size} of it say the time")
+        raise ValueError(f"a stored key of {len(stored)} bytes is too short: {size} of it are the time")
     return at
 
 
@@ -322,10 +299,13 @@ def _within(key: bytes, first: bytes | None, last: bytes | None) -> bool:
     return (first is None or key >= first) and (last is None or key <= last)
 
 
-def _upper(key: bytes, largest: bytes) -> bytes:
-    """Give a key that no stored key of a key up to this one is larger than.
+def _between(key_from: bytes | None, key_to: bytes | None, largest: bytes) -> Range:
+    """Return bounds of the stored keys of a range of keys, of which the largest suffix is given.
 
-    A key that is a prefix of this one has its suffix where this one goes on: the largest of all such keys is the bound.
-    (Kafka Streams looks at the first byte of a suffix only, and so misses rows of prefixes of a key that goes on with ``00``.)
+    A prefix of a key has its suffix where the key continues, so the largest stored key of all prefixes is the upper bound.
+    (Kafka Streams compares the first byte of a suffix only, and misses rows of prefixes of a key that continues with 00.)
     """
-    return max(key[:kept] + largest for kept in range(len(key) + 1))
+    return Range(
+        None if key_from is None else key_from + bytes(len(largest)),
+        None if key_to is None else max(key_to[:kept] + largest for kept in range(len(key_to) + 1)),
+    )

@@ -1,12 +1,13 @@
-"""Where a store has its rows: column families, and what older stores have where.
+"""Column families of each type of store, and where older versions of it keep their rows.
 
-Every database has the families ``default``, which RocksDB insists on, and ``offsets``. The rows of the plain stores are
-in ``default``; newer kinds of rows have families of their own, so that an older store cannot mistake them.
+Every database has the families ``default``, which RocksDB requires, and ``offsets``. Rows of plain stores are in
+``default``; newer forms of rows have families of their own, so that an older store cannot misread them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from letterhead.errors import ProcessorStateError, UnexpectedColumnFamilyError
@@ -16,7 +17,7 @@ from letterhead.storage.versioned_rows import with_headers
 __all__ = ["HEADERS", "PLAIN", "SESSION_HEADERS", "TIMESTAMPED", "TIME_ORDERED_HEADERS", "VERSIONED_HEADERS", "Layout"]
 
 Convert: TypeAlias = Callable[[bytes, bytes], bytes]
-"""Makes a value in the newer form of a key and its value in the older one."""
+"""Converts a key and its value in the older form to a value in the newer form."""
 
 DEFAULT = "default"
 OFFSETS = "offsets"
@@ -25,16 +26,16 @@ WITH_HEADERS = "keyValueWithTimestampAndHeaders"
 
 
 class Legacy(NamedTuple):
-    """A family with the rows of an older store.
+    """A family with the rows of an older version of the store.
 
     Attributes
     ----------
     family : str
         Name of the family.
     convert : callable
-        Makes a value in the newer form.
+        Converts a value to the newer form.
     dropped : bool
-        Whether the family is opened only if it is there, and dropped when it is empty.
+        Whether the family is opened only if it exists, and dropped when it is empty.
     """
 
     family: str
@@ -43,14 +44,14 @@ class Legacy(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The families of a kind of store.
+    """The column families of a type of store.
 
     Attributes
     ----------
     family : str
-        Where the rows are.
+        The family of the rows.
     legacy : tuple of Legacy
-        Where the rows of older stores are, that are moved when they are touched; the oldest last.
+        Families of older rows, which move to ``family`` when they are read or written; the oldest last.
     """
 
     family: str
@@ -58,28 +59,16 @@ class Layout(NamedTuple):
 
     @property
     def families(self) -> list[str]:
-        """All families of the store, but those that are opened only if they are there."""
+        """All families of the store, except those that are opened only if they exist."""
         return list(dict.fromkeys([DEFAULT, self.family, OFFSETS]))
 
     def check(self, store: str, found: list[str]) -> list[str]:
-        """Refuse the families of another kind of store.
-
-        Parameters
-        ----------
-        store : str
-            Name of the store, or of the segment.
-        found : list of str
-            Names of the families that are there.
-
-        Returns
-        -------
-        list of str
-            Names of the families to open.
+        """Return the families to open in a database, given those that it has.
 
         Raises
         ------
         UnexpectedColumnFamilyError
-            If there is another.
+            If a family belongs to another type of store.
         """
         expected = [*self.families, *(legacy.family for legacy in self.legacy if legacy.family in found)]
         for family in found:
@@ -112,40 +101,35 @@ class Layout(NamedTuple):
 
 
 def mixed_formats(store: str) -> ProcessorStateError:
-    """Make the error for a database with the families of two older kinds of store, and plain rows."""
+    """Return the error for a database with rows of two older versions of a store."""
     return ProcessorStateError(
         f"Inconsistent store state for {store}. Cannot have both plain (DEFAULT) and timestamped data simultaneously. "
         "Headers store can upgrade from either plain or timestamped format, but not both."
     )
 
 
-def _add_timestamp(key: bytes, value: bytes) -> bytes:
-    return NO_TIMESTAMP + value
+def _prefixed(prefix: bytes, key: bytes, value: bytes) -> bytes:
+    return prefix + value
 
 
-def _add_headers(key: bytes, value: bytes) -> bytes:
-    return b"\0" + value
-
-
-def _add_headers_and_timestamp(key: bytes, value: bytes) -> bytes:
-    return b"\0" + NO_TIMESTAMP + value
+_ADD_TIMESTAMP, _ADD_HEADERS, _ADD_BOTH = (
+    partial(_prefixed, prefix) for prefix in (NO_TIMESTAMP, b"\0", b"\0" + NO_TIMESTAMP)
+)
 
 
 PLAIN = Layout(DEFAULT)
 """Plain rows of any store, and the rows of time-ordered stores without headers."""
 
-TIMESTAMPED = Layout(WITH_TIMESTAMP, (Legacy(DEFAULT, _add_timestamp),))
+TIMESTAMPED = Layout(WITH_TIMESTAMP, (Legacy(DEFAULT, _ADD_TIMESTAMP),))
 """Key-value and window stores with timestamps."""
 
-HEADERS = Layout(
-    WITH_HEADERS, (Legacy(WITH_TIMESTAMP, _add_headers, dropped=True), Legacy(DEFAULT, _add_headers_and_timestamp))
-)
+HEADERS = Layout(WITH_HEADERS, (Legacy(WITH_TIMESTAMP, _ADD_HEADERS, dropped=True), Legacy(DEFAULT, _ADD_BOTH)))
 """Key-value and window stores with timestamps and headers."""
 
-SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _add_headers),))
+SESSION_HEADERS = Layout("sessionKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
 """Session stores with headers."""
 
-TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _add_headers),))
+TIME_ORDERED_HEADERS = Layout("windowKeyValueWithHeaders", (Legacy(DEFAULT, _ADD_HEADERS),))
 """Time-ordered window stores with headers; the older rows have timestamps."""
 
 VERSIONED_HEADERS = Layout("versionedKeyValueWithHeaders", (Legacy(DEFAULT, with_headers),))

@@ -1,11 +1,11 @@
-"""How far a store has read: the offset of the last record of each partition that changed it.
+"""How far a store has read its inputs: the offset of the last record of each partition that changed it.
 
 ::
 
     version 00 ‖ int32 topics ‖ ( int32 length ‖ topic ‖ int32 partitions ‖ ( int32 partition ‖ int64 offset ) … ) …
 
-The real writer stores its whole buffer, whose size it counts in bits where it means bytes. What is written here has the
-same zeros at the end, so that the files are the same; a reader does not look at them.
+Kafka Streams stores its whole buffer, whose size it computes in bits instead of bytes. The same zeros are written here,
+so that the files are identical; they are not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Position:
     Parameters
     ----------
     offsets : mapping of str to mapping of int to int, optional
-        The offsets to begin with.
+        The initial offsets.
 
     Examples
     --------
@@ -39,13 +39,7 @@ class Position:
         self.offsets: dict[str, dict[int, int]] = {topic: dict(of) for topic, of in (offsets or {}).items()}
 
     def update(self, topic: str, partition: int, offset: int) -> Position:
-        """Move one partition forward; an offset that is not larger changes nothing.
-
-        Returns
-        -------
-        Position
-            This object.
-        """
+        """Advance one partition, and return this position; an offset that is not larger changes nothing."""
         partitions = self.offsets.get(topic)
         if partitions is None:
             partitions = self.offsets[topic] = {}
@@ -54,30 +48,18 @@ class Position:
         return self
 
     def merge(self, other: Position) -> Position:
-        """Move every partition to where the other position has it, if that is further.
-
-        Returns
-        -------
-        Position
-            This object.
-        """
+        """Advance every partition to the offset of another position, if that is larger, and return this position."""
         for topic, partitions in other.offsets.items():
             for partition, offset in partitions.items():
                 self.update(topic, partition, offset)
         return self
 
     def copy(self) -> Position:
-        """Give a copy."""
+        """Return a copy."""
         return Position(self.offsets)
 
     def serialize(self) -> bytes:
-        """Give the bytes that stand in a store's files and in changelog records.
-
-        Returns
-        -------
-        bytes
-            The position, with the zeros at the end that the real writer leaves.
-        """
+        """Return the bytes that a store's files and changelog records contain, with Kafka Streams' zeros at the end."""
         out = bytearray(struct.pack(">bi", 0, len(self.offsets)))
         size = 40
         for topic, partitions in self.offsets.items():
@@ -90,22 +72,12 @@ class Position:
 
     @classmethod
     def deserialize(cls, data: bytes | None) -> Position:
-        """Read a position.
-
-        Parameters
-        ----------
-        data : bytes or None
-            The bytes; ``None`` is no position.
-
-        Returns
-        -------
-        Position
-            The position.
+        """Read a position; no bytes or ``None`` are an empty one.
 
         Raises
         ------
         ValueError
-            If the version is unknown, or the bytes end early.
+            If the version is unknown, or the bytes are truncated.
         """
         position = cls()
         if not data:
@@ -131,32 +103,27 @@ class Position:
 
     @classmethod
     def from_checkpoint(cls, text: str) -> Position:
-        """Read the file in which older versions of Kafka Streams kept a position.
+        """Read the position file of older versions of Kafka Streams.
 
         Parameters
         ----------
         text : str
-            Its lines: a version, how many partitions there are, and ``topic partition offset`` of each.
-
-        Returns
-        -------
-        Position
-            The position.
+            Lines: a version, the number of partitions, and ``topic partition offset`` of each.
 
         Raises
         ------
         ValueError
-            If it is something else.
+            If it is not such a file.
         """
         lines = text.split("\n")
         while lines and not lines[-1]:
             lines.pop()
         if lines[:1] != ["0"]:
-            raise ValueError("an unknown version of the file of a position")
+            raise ValueError("a position file has an unknown version")
         position = cls()
         rows = [line.split(" ") for line in lines[2:]]
         if len(lines) < 2 or lines[1] != str(len(rows)) or any(len(row) != 3 for row in rows):
-            raise ValueError("the file of a position does not hold what it announces")
+            raise ValueError("a position file does not contain the number of partitions that it announces")
         for topic, partition, offset in rows:
             position.update(topic, int(partition), int(offset))
         return position

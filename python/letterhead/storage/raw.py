@@ -1,70 +1,42 @@
-"""Stored values without what surrounds the payload, and older values in a newer form.
+"""Parts of stored values with headers, and conversions between the forms of values.
 
-The functions skip the headers without reading them; where the bytes are not what they should be, they raise, and never
-give bytes from somewhere else. ``None`` gives ``None``.
+Headers are skipped without being decoded, except by :func:`headers`. A wrong size of the headers, or a missing timestamp,
+raises :class:`~letterhead.errors.DecodeError`; other bytes are never returned. The functions that accept ``None`` return
+it unchanged.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from letterhead._native import split_value
-from letterhead.errors import DecodeError
+from letterhead.errors import DecodeError, replaced
 from letterhead.headers import Headers
 from letterhead.operations import decode
 
 __all__ = [
-    "convert_to_timestamped_format",
-    "has_empty_headers",
-    "headers",
-    "headers_end",
-    "raw_aggregation",
-    "raw_plain_value",
-    "raw_timestamped_value",
-    "timestamp",
-]
+    "convert_to_timestamped_format", "has_empty_headers", "headers", "headers_end", "raw_aggregation", "raw_plain_value",
+    "raw_timestamped_value", "timestamp",
+]  # fmt: skip
 
 NO_TIMESTAMP = b"\xff" * 8  # -1
 
 
 def convert_to_timestamped_format(value: bytes | None) -> bytes | None:
-    """Put the timestamp -1 before a payload."""
+    """Prepend the timestamp -1 to a payload."""
     return None if value is None else NO_TIMESTAMP + value
 
 
 def has_empty_headers(value: bytes) -> bool:
-    """Say whether a value has no headers, by its first byte."""
+    """Return whether a value has no headers, judging by its first byte."""
     return value[:1] == b"\0"
 
 
 def headers(value: bytes | None) -> Headers | None:
-    """Read the headers of a value.
-
-    Parameters
-    ----------
-    value : bytes or None
-        A value with headers, of any store.
-
-    Returns
-    -------
-    Headers or None
-        The headers.
-
-    Raises
-    ------
-    DecodeError
-        If the size or the headers are not what they should be.
-    """
+    """Decode the headers of a value of any store with headers."""
     return None if value is None else decode(value, "streams").headers
 
 
 def raw_plain_value(value: bytes | None) -> bytes | None:
-    """Give the payload of a value that has headers and a timestamp.
-
-    Raises
-    ------
-    DecodeError
-        If the size is wrong, or the timestamp not there.
+    """Return the payload of a value with headers and a timestamp.
 
     Examples
     --------
@@ -77,53 +49,25 @@ def raw_plain_value(value: bytes | None) -> bytes | None:
 
 
 def raw_timestamped_value(value: bytes | None) -> bytes | None:
-    """Give the timestamp and the payload of a value that has headers.
-
-    Raises
-    ------
-    DecodeError
-        If the size is wrong, or the timestamp not there.
-    """
+    """Return the timestamp and the payload of a value with headers, as bytes."""
     return None if value is None else value[split_value(value, True)[3] :]
 
 
 def raw_aggregation(value: bytes | None) -> bytes | None:
-    """Give the payload of a value that has headers and no timestamp.
-
-    Raises
-    ------
-    DecodeError
-        If the size is wrong.
-    """
+    """Return the payload of a value with headers and without a timestamp."""
     return None if value is None else split_value(value, False)[0]
 
 
 def timestamp(value: bytes) -> int:
-    """Give the timestamp of a value that has headers.
-
-    Raises
-    ------
-    DecodeError
-        If the size is wrong, or the timestamp not there.
-    """
+    """Return the timestamp of a value with headers."""
     return split_value(value, True)[1]
 
 
 def headers_end(value: bytes) -> int:
-    """Give the place of the first byte after the headers.
-
-    Raises
-    ------
-    DecodeError
-        If the size is wrong.
-    """
+    """Return the position of the first byte after the headers."""
     return split_value(value, False)[3]
 
 
 def shifted(error: DecodeError, by: int) -> DecodeError:
-    """Make the error of a block one of the value that the block stands in."""
-    place: dict[str, Any] = {
-        name: getattr(error, name) for name in ("format", "code", "row", "header", "key", "column")
-    }
-    offset = None if error.byte_offset is None else error.byte_offset + by
-    return DecodeError(error.message, byte_offset=offset, **place)
+    """Return the error of a part of a value as one of the whole value."""
+    return replaced(error, byte_offset=None if error.byte_offset is None else error.byte_offset + by)

@@ -1,4 +1,4 @@
-"""The rows of one column family, and batches of writes to several."""
+"""Rows of one column family, and batches of writes to several families."""
 
 from __future__ import annotations
 
@@ -14,49 +14,41 @@ __all__ = ["Batch", "FamilyRows", "OpenDatabase", "Rows", "failed", "read_rows"]
 
 
 class Rows(Protocol):
-    """Rows by key: those of one family, or those of two while a store is upgraded."""
+    """Rows by key: those of one family, or of two while a store is upgraded.
+
+    Methods raise :class:`~letterhead.errors.ProcessorStateError` if the files cannot be read or written, and
+    :class:`~letterhead.errors.InvalidStateStoreError` if the database is closed.
+    """
 
     def get(self, key: bytes) -> bytes | None:
         """Read a row."""
 
     def peek(self, key: bytes) -> bytes | None:
-        """Read a row, and leave it where it is."""
+        """Read a row without moving it to the newer family."""
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row; ``None`` removes it."""
+        """Write a row; ``None`` deletes it."""
 
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows, all of them or none."""
+        """Write several rows atomically."""
 
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows from one key to another, both included, as they are at this moment."""
+        """Read a snapshot of the rows from one key to another, both included; ``None`` is no bound."""
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller than one."""
+        """Return the first key that is not smaller than ``key``."""
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key up to, and without, another."""
+        """Delete the rows from ``first`` to before ``end``."""
 
     def estimate(self) -> int:
-        """Estimate how many rows there are."""
+        """Estimate the number of rows."""
 
 
 class Batch:
-    """Writes that are made together, or not at all.
-
-    Parameters
-    ----------
-    rocksdict : module
-        What writes.
-    database : rocksdict.Rdict
-        Where to.
-    options : rocksdict.WriteOptions
-        How.
-    name : str
-        Name of the store, for errors.
-    """
+    """Writes that are applied atomically, see :meth:`letterhead.storage.database.Database.batch`."""
 
     def __init__(self, rocksdict: ModuleType, database: Any, options: Any, name: str) -> None:
         self._batch = rocksdict.WriteBatch(raw_mode=True)
@@ -65,23 +57,23 @@ class Batch:
         self._name = name
 
     def put(self, key: bytes, value: bytes | None, family: Any) -> None:
-        """Write a row of a family; ``None`` removes it."""
+        """Add a write of a row of a family; ``None`` deletes it."""
         if value is None:
             self._batch.delete(key, family)
         else:
             self._batch.put(key, value, family)
 
     def delete_range(self, first: bytes, end: bytes, family: Any) -> None:
-        """Remove the rows of a family from one key up to, and without, another."""
+        """Add a deletion of the rows of a family from ``first`` to before ``end``."""
         self._batch.delete_range(first, end, family)
 
     def write(self) -> None:
-        """Make the writes.
+        """Apply the writes.
 
         Raises
         ------
         ProcessorStateError
-            If they cannot be made.
+            If they cannot be written.
         """
         try:
             self._database.write(self._batch, self._options)
@@ -90,39 +82,30 @@ class Batch:
 
 
 class OpenDatabase(Protocol):
-    """What rows ask of the database that they are in.
+    """The database of rows, as these use it.
 
     Attributes
     ----------
     name : str
         Name of the store or the segment, for errors.
     usable : bool
-        Whether :meth:`check_open` would let pass.
+        Whether :meth:`check_open` would not raise.
     """
 
     name: str
     usable: bool
 
     def check_open(self) -> None:
-        """Refuse to work on a closed database, or on one of another process."""
+        """Raise if the database is closed, or was opened by another process."""
 
     def batch(self) -> Batch:
-        """Begin a batch of writes to any of the families."""
+        """Return a new batch of writes to any of the families."""
 
 
 class FamilyRows:
-    """The rows of one column family.
+    """The :class:`Rows` of one column family, an open ``rocksdict.Rdict``.
 
-    Parameters
-    ----------
-    database : OpenDatabase
-        The database.
-    family : rocksdict.Rdict
-        The family, opened.
-    handles : dict of str to rocksdict.ColumnFamily
-        The families of the database by name, for batches; emptied when it is closed.
-    name : str
-        Name of the family.
+    ``handles`` has the families of the database by name, for batches; it is emptied when the database is closed.
     """
 
     def __init__(self, database: OpenDatabase, family: Any, handles: dict[str, Any], name: str) -> None:
@@ -134,17 +117,11 @@ class FamilyRows:
     @property
     def handle(self) -> Any:
         """The family, for batches."""
-        # Not kept here: the files stay locked for as long as somebody has it, be it the traceback of an error.
+        # Not kept here: the files stay locked as long as any reference exists, such as one in a traceback.
         return self._handles[self._name]
 
     def get(self, key: bytes) -> bytes | None:
-        """Read a row.
-
-        Raises
-        ------
-        ProcessorStateError
-            If it cannot be read.
-        """
+        """Read a row."""
         if not self._database.usable:
             self._database.check_open()
         try:
@@ -156,13 +133,7 @@ class FamilyRows:
     peek = get
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row; ``None`` removes it.
-
-        Raises
-        ------
-        ProcessorStateError
-            If it cannot be written.
-        """
+        """Write a row; ``None`` deletes it."""
         if not self._database.usable:
             self._database.check_open()
         try:
@@ -171,11 +142,11 @@ class FamilyRows:
             else:
                 self._family.put(key, value)
         except Exception as error:
-            verb = "removing key from" if value is None else "putting key/value into"
-            raise failed(f"Error while {verb} store {self._database.name}", error) from error
+            action = "removing key from" if value is None else "putting key/value into"
+            raise failed(f"Error while {action} store {self._database.name}", error) from error
 
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows, all of them or none."""
+        """Write several rows atomically."""
         batch = self._database.batch()
         for key, value in changes:
             batch.put(key, value, self.handle)
@@ -184,33 +155,27 @@ class FamilyRows:
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows from one key to another, both included, as they are at this moment.
-
-        Raises
-        ------
-        ProcessorStateError
-            When the rows are read, if a file is damaged.
-        """
+        """Read a snapshot of the rows from one key to another, both included."""
         self._database.check_open()
         return read_rows(self._family, self._database.name, first, last, backward=backward)
 
     def first(self) -> bytes | None:
-        """Give the first key."""
+        """Return the first key."""
         return self.key_from(b"")
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller than one."""
+        """Return the first key that is not smaller than ``key``."""
         row = next(self.scan(key), None)
         return None if row is None else row[0]
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key up to, and without, another."""
+        """Delete the rows from ``first`` to before ``end``."""
         batch = self._database.batch()
         batch.delete_range(first, end, self.handle)
         batch.write()
 
     def estimate(self) -> int:
-        """Estimate how many rows there are."""
+        """Estimate the number of rows."""
         self._database.check_open()
         return self._family.property_int_value("rocksdb.estimate-num-keys") or 0
 
@@ -218,30 +183,12 @@ class FamilyRows:
 def read_rows(
     family: Any, store: str, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read the rows of a family from one key to another, both included, as they are at this moment.
+    """Read a snapshot of the rows of an open ``rocksdict.Rdict`` from one key to another, both included.
 
-    Parameters
-    ----------
-    family : rocksdict.Rdict
-        The family, opened.
-    store : str
-        Name of the store, for errors.
-    first, last : bytes, optional
-        The keys; ``None`` is no bound.
-    backward : bool, default False
-        From the last to the first.
-
-    Returns
-    -------
-    iterator of (key, value)
-        The rows.
-
-    Raises
-    ------
-    ProcessorStateError
-        When the rows are read, if a file is damaged.
+    ``None`` is no bound; with ``backward`` the last row comes first. The name of the store is for errors, such as
+    ProcessorStateError, which is raised when the rows are read if a file is damaged.
     """
-    # The iterator is made here and not in the generator, which does nothing before it is asked for a row.
+    # The snapshot is taken here: a generator would take it with its first row.
     rows = family.items(backwards=backward, from_key=last if backward else first)
     return _until(rows, first if backward else last, backward, family, store, os.getpid())
 
@@ -250,24 +197,20 @@ def _until(
     rows: Iterator[tuple[bytes, bytes]], bound: bytes | None, backward: bool, family: Any, store: str, process: int
 ) -> Iterator[tuple[bytes, bytes]]:
     key = None
-    _check_process(store, process)
+    if os.getpid() != process:
+        raise of_parent(store)
     for row in rows:
         key = row[0]
         if bound is not None and (key < bound if backward else key > bound):
             return
         yield row
         if os.getpid() != process:
-            _check_process(store, process)
+            raise of_parent(store)
     _check_end(family, store, key, backward)
 
 
-def _check_process(store: str, process: int) -> None:
-    if os.getpid() != process:
-        raise of_parent(store)
-
-
 def _check_end(family: Any, store: str, last: bytes | None, backward: bool) -> None:
-    """Make sure that the rows ended because there are no others: the fast iterator ends at a damaged block too."""
+    """Raise if the rows ended at a damaged block, where the fast iterator stops without an error."""
     cursor = family.iter()
     if last is None:
         cursor.seek_to_last() if backward else cursor.seek_to_first()
@@ -283,24 +226,16 @@ def _check_end(family: Any, store: str, last: bytes | None, backward: bool) -> N
 
 
 def failed(message: str, error: Exception) -> ProcessorStateError:
-    """Make the error for something that a database could not do, with the reason, and with what helps if that is known.
-
-    Parameters
-    ----------
-    message : str
-        What could not be done, to which store.
-    error : Exception
-        What RocksDB, or the system, said.
-    """
+    """Return the error for a failed operation: the operation and store, RocksDB's reason, and a remedy if one is known."""
     reason = _LINKS.sub("", str(error))
-    help = next((help for sign, help in _HELP.items() if sign in reason), "")
-    return ProcessorStateError(f"{message}: {reason}{help}")
+    remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in reason), "")
+    return ProcessorStateError(f"{message}: {reason}{remedy}")
 
 
-# A database that is only looked at is opened through links: what is wrong is wrong with the files that they lead to.
+# A database is read through links: the error concerns the files that they point to.
 _LINKS = re.compile(r"\S*/letterhead-store-[^/\s]*/")
 _FULL = " (make room, close the store and open it again)"
-_HELP = {
+_REMEDIES = {
     "No space left on device": _FULL,
     "Disk quota exceeded": _FULL,
     "File too large": _FULL,

@@ -1,8 +1,7 @@
 """The databases of a window or session store: one for each segment of time, ``<store>/<store>.<first millisecond>``.
 
-A segment is made when the first row of its time is written, and removed with all its rows when the time that the store
-keeps has moved past it. How far time has got is not in the files: after a store is opened, nothing is too old until
-records come.
+A segment is created with the first row of its time, and removed with all its rows when it is older than the retention of
+the store. The latest time is not in the files: after a store is opened, nothing is too old until records arrive.
 """
 
 from __future__ import annotations
@@ -25,23 +24,12 @@ __all__ = ["Segments", "segment_interval"]
 
 
 def segment_interval(retention: int) -> int:
-    """Give the length of a segment, for stores that do not say another.
-
-    Parameters
-    ----------
-    retention : int
-        How many milliseconds the store keeps.
-
-    Returns
-    -------
-    int
-        The length in milliseconds.
-    """
+    """Return the default length of a segment for a retention; both are in milliseconds."""
     return max(retention // 2, 60_000)
 
 
 class Segments:
-    """The segments of a store.
+    """The open segments of a store.
 
     Parameters
     ----------
@@ -49,19 +37,15 @@ class Segments:
         Name of the store.
     directory : Path
         The directory of the segments.
-    retention : int
-        How many milliseconds the store keeps.
-    interval : int
-        Length of a segment in milliseconds.
-    layout : Layout
-        The families of each database.
-    options : RocksDBOptions
-        How to open the databases.
+    retention, interval : int
+        How long the store keeps rows, and the length of a segment, in milliseconds.
+    layout, options
+        The column families of each database, and how to open it.
 
     Raises
     ------
     ProcessorStateError
-        If there is something in the directory that is no segment of this store, or one cannot be opened.
+        If a file in the directory is not a segment of this store, or one cannot be opened.
     """
 
     def __init__(
@@ -87,27 +71,17 @@ class Segments:
             raise
 
     def id(self, time: int) -> int:
-        """Give the number of the segment of a time; numbers are cut towards zero."""
+        """Return the number of the segment of a time, rounded towards zero."""
         return time // self._interval if time >= 0 else -(-time // self._interval)
 
     def of(self, time: int) -> Database | None:
-        """Give the segment of a time, if it is there."""
+        """Return the segment of a time, if it exists."""
         return self._open.get(self.id(time))
 
     def live(self, time: int, observed: int) -> Database | None:
-        """Give the segment of a time to write to, and remove those that are too old.
+        """Return the segment of a time for writing, and remove segments that are too old.
 
-        Parameters
-        ----------
-        time : int
-            The time.
-        observed : int
-            The latest time that was seen.
-
-        Returns
-        -------
-        Database or None
-            The segment; ``None`` if it is too old itself.
+        ``observed`` is the latest time so far. Returns ``None`` if the segment is too old itself.
         """
         segment, oldest = self.id(time), self.id(observed - self._retention)
         if segment < oldest:
@@ -118,18 +92,18 @@ class Segments:
         return found
 
     def between(self, first: int, last: int | None, *, backward: bool = False) -> list[Database]:
-        """Give the segments from that of one time to that of another; ``None`` is no bound."""
+        """Return the segments from that of one time to that of another; ``None`` is no bound."""
         low = bisect_left(self._ids, self.id(first))
         high = len(self._ids) if last is None else bisect_right(self._ids, self.id(last))
         found = [self._open[segment] for segment in self._ids[low:high]]
         return found[::-1] if backward else found
 
     def all(self) -> list[Database]:
-        """Give all segments, the oldest first."""
+        """Return all segments, oldest first."""
         return [self._open[segment] for segment in self._ids]
 
     def close(self) -> None:
-        """Close all segments, also when one of them cannot be closed cleanly."""
+        """Close all segments, even if one of them cannot be closed cleanly."""
         failed: Exception | None = None
         for database in self.all():
             try:
@@ -152,8 +126,8 @@ class Segments:
         self._ids.remove(segment)
         database = self._open.pop(segment)
         with suppress(ProcessorStateError):
-            database.close()  # what nobody will read again need not reach a disk, which may be full
-        # It goes in one step, and its files then: with some of them gone, it could not be opened if the process dies.
+            database.close()  # its rows are deleted, so a full disk does not matter
+        # Renamed first: if the process died with some files deleted, the segment could not be opened again.
         removed = self._directory.with_name(f".{database.name}.removed")
         try:
             with suppress(FileNotFoundError):
@@ -163,22 +137,18 @@ class Segments:
             raise failed(f"Error while removing segment {database.name} of store {self._store}", error) from error
 
     def _sweep(self) -> None:
-        """Remove what a process left that died while it removed a segment."""
+        """Remove the rest of segments whose removal was interrupted."""
         left = re.compile(re.escape(f".{self._store}.") + r"-?[0-9]+\.removed")
         for path in self._directory.parent.iterdir():
             if left.fullmatch(path.name):
                 shutil.rmtree(path)
 
     def _existing(self) -> list[int]:
-        found = []
-        for path in self._directory.iterdir():
-            segment = self._parse(path)
-            if segment is not None and segment >= 0:
-                found.append(segment)
-        return found
+        found = (self._parse(path) for path in self._directory.iterdir())
+        return [segment for segment in found if segment is not None and segment >= 0]
 
     def _parse(self, path: Path) -> int | None:
-        """Read the number of a segment off its name; the names of older versions give way to today's."""
+        """Parse the number of a segment from its name, and rename it if an older version named it."""
         name, at = path.name, len(self._store)
         start = name[at + 1 :]
         separator = name[at : at + 1] if name.startswith(self._store) else ""
@@ -186,7 +156,7 @@ class Segments:
             try:
                 minute = calendar.timegm(time.strptime(start, "%Y%m%d%H%M"))
             except ValueError:
-                return None  # Kafka Streams leaves such a directory alone
+                return None  # Kafka Streams ignores such a directory
             return self._rename(path, self.id(minute * 1000))
         try:
             if separator not in (".", ":"):

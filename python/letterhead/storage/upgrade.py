@@ -1,7 +1,7 @@
-"""The rows of a store that is being upgraded: older ones in one family, newer ones in another.
+"""The rows of a store during an upgrade: older ones in one family, newer ones in another.
 
 A row moves when it is read by its key or written; scans merge both families and move nothing. A move is one batch, so
-that a row is in one family or in the other whenever the process dies. (Kafka Streams makes two writes of it.)
+a row is in exactly one family even if the process dies. (Kafka Streams uses two writes.)
 """
 
 from __future__ import annotations
@@ -19,23 +19,11 @@ MOVED_AT_ONCE = 1000
 
 
 class UpgradingRows:
-    """The rows of two families as if they were one.
+    """The :class:`~letterhead.storage.rows.Rows` of two families as one.
 
-    A row is moved under a lock: what another thread writes in between is not overwritten by what the row held before.
-
-    Parameters
-    ----------
-    database : OpenDatabase
-        The database.
-    new, old : FamilyRows
-        The families.
-    convert : callable
-        Makes a newer value of a key and its older value.
-
-    Raises
-    ------
-    DamagedRowError
-        From what reads an older row, if it cannot be made newer. It stays where it is.
+    Rows move under a lock, so that a move does not overwrite what another thread writes in between. ``convert`` returns
+    the newer value of a key and its older value. If it fails, reading the row raises
+    :class:`~letterhead.errors.DamagedRowError`, and the row does not move.
     """
 
     def __init__(self, database: OpenDatabase, new: FamilyRows, old: FamilyRows, convert: Convert) -> None:
@@ -57,18 +45,18 @@ class UpgradingRows:
         return value
 
     def peek(self, key: bytes) -> bytes | None:
-        """Read a row, and leave it where it is."""
-        # A row moves to the newer family and never back: looked for in this order, it is not missed.
+        """Read a row without moving it."""
+        # Rows move to the newer family and never back: read in this order, none is missed.
         older = self._old.get(key)
         value = self._new.get(key)
         return self._convert(key, older) if value is None and older is not None else value
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row, and remove the older one; ``None`` removes both."""
+        """Write a row and delete the older one; ``None`` deletes both."""
         self.write([(key, value)])
 
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows, all of them or none."""
+        """Write several rows atomically."""
         with self._lock:
             self._write(changes)
 
@@ -82,41 +70,39 @@ class UpgradingRows:
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows from one key to another, both included, as they are at this moment."""
-        # Between the two a row may move to the newer family, never back: read in this order, none is missed.
+        """Read a snapshot of the rows from one key to another, both included."""
+        # A row can move to the newer family in between, never back: read in this order, none is missed.
         old = self._old.scan(first, last, backward=backward)
         new = self._new.scan(first, last, backward=backward)
         return self._merged(new, old, backward)
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller than one; no row is made newer for that."""
+        """Return the first key that is not smaller than ``key``, without converting a row."""
         found = [first for first in (self._old.key_from(key), self._new.key_from(key)) if first is not None]
         return min(found, default=None)
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key up to, and without, another."""
+        """Delete the rows from ``first`` to before ``end``."""
         batch = self._database.batch()
         batch.delete_range(first, end, self._old.handle)
         batch.delete_range(first, end, self._new.handle)
         batch.write()
 
     def estimate(self) -> int:
-        """Estimate how many rows there are."""
+        """Estimate the number of rows."""
         return self._new.estimate() + self._old.estimate()
 
     def move_all(self) -> int:
-        """Move all older rows, and say how many there were."""
+        """Move all older rows, and return their number."""
         return sum(self.move())
 
     def move(self) -> Iterator[int]:
-        """Move all older rows, some at once, and say each time how many those were.
-
-        Each time it is all of them or none: whoever stops in between, or has to, can go on later.
+        """Move all older rows in atomic batches, and yield the size of each; an interrupted move can be continued.
 
         Raises
         ------
         DamagedRowError
-            If a row cannot be made newer, when all others have moved: the first of those that stay where they are.
+            After all other rows have moved, for the first row that cannot be converted and stays where it is.
         """
         damaged: DamagedRowError | None = None
         start: bytes | None = b""
@@ -153,7 +139,7 @@ class UpgradingRows:
         while older is not None:
             key = older[0]
             if newer is not None and newer[0] == key:
-                older = next(old, None)  # a row that was moved or written meanwhile
+                older = next(old, None)  # it was moved or written meanwhile
             elif newer is not None and (newer[0] < key) != backward:
                 yield newer
                 newer = next(new, None)

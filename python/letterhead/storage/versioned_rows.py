@@ -1,16 +1,15 @@
-"""The versions of one key whose validity ends in the same segment, as one row.
+"""Rows of versioned stores: the versions of one key whose validity ends in the same segment.
 
 ::
 
     int64 next ‖ int64 min ‖ ( int64 valid from ‖ int32 size ) … ‖ values
-    newest version first in the list, oldest first among the values; a size of -1 is a tombstone
+    the list begins with the newest version, the values with the oldest; a size of -1 is a tombstone
 
-``next`` is when the newest version ends to be valid, ``min`` is when the oldest begins; the list ends with the version
-that begins at ``min``. A row in which both are the same holds no version, and is written with one tombstone: something
-was deleted then, and nothing was there before.
+The newest version is valid until ``next``, the oldest from ``min`` on; the list ends with the version valid from ``min``.
+A row in which both are equal has no version, and is written with one tombstone: a key was deleted that had no value.
 
-The latest version of a key is a row of its own: ``int64 valid from ‖ value``. A value may have headers or not: the rows
-do not look inside.
+The latest version of a key is a row of its own: ``int64 valid from ‖ value``. Values can have headers or not, and are not
+parsed here.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from letterhead.errors import DecodeError
 __all__ = ["Latest", "SegmentRow", "Version", "with_headers"]
 
 LATEST = b"\xff" * 8
-"""What the keys of the latest versions begin with: segment -1."""
+"""The prefix of the keys of latest versions: segment -1."""
 
 
 class Latest(NamedTuple):
@@ -32,7 +31,7 @@ class Latest(NamedTuple):
     Attributes
     ----------
     timestamp : int
-        When it begins to be valid.
+        The time from which it is valid.
     value : bytes
         Its value.
     """
@@ -42,19 +41,13 @@ class Latest(NamedTuple):
 
     @classmethod
     def read(cls, row: bytes) -> Latest:
-        """Read the row of a latest version.
-
-        Raises
-        ------
-        DecodeError
-            If it is too short.
-        """
+        """Parse the row of a latest version; raise DecodeError if it is too short."""
         if len(row) < 8:
             raise _damaged("the bytes end inside the timestamp of the latest version", "truncated", 0)
         return cls(_INT64.unpack_from(row)[0], row[8:])
 
     def write(self) -> bytes:
-        """Give the row."""
+        """Return the row."""
         return _INT64.pack(self.timestamp) + self.value
 
 
@@ -64,9 +57,9 @@ class Version(NamedTuple):
     Attributes
     ----------
     valid_from : int
-        When it begins to be valid.
+        The time from which it is valid.
     value : bytes or None
-        Its value; ``None`` where there is none from then on.
+        Its value; ``None`` if the key is deleted.
     """
 
     valid_from: int
@@ -79,7 +72,7 @@ class SegmentRow:
     Parameters
     ----------
     next : int
-        When the newest version ends to be valid.
+        The time until which the newest version is valid.
     versions : list of Version
         The versions, newest first.
 
@@ -101,18 +94,12 @@ class SegmentRow:
 
     @classmethod
     def of(cls, valid_from: int, valid_to: int, value: bytes | None) -> SegmentRow:
-        """Make the row of one version; one that is never valid is a tombstone before which there was nothing."""
+        """Return the row of one version; if it is never valid, the row has no version."""
         return cls(valid_to, [] if valid_from == valid_to else [Version(valid_from, value)])
 
     @classmethod
     def read(cls, row: bytes) -> SegmentRow:
-        """Read a row.
-
-        Raises
-        ------
-        DecodeError
-            If the row is not what it should be.
-        """
+        """Parse a row; raise DecodeError if it is invalid."""
         next, min = bounds(row)
         entries: list[tuple[int, int]] = []
         at, last = 16, next
@@ -130,7 +117,7 @@ class SegmentRow:
                 break
         if next == min:
             if len(row) != at or entries[0][1] != -1:
-                raise _damaged("a row without versions holds a value", "trailing_bytes", at)
+                raise _damaged("a row without versions has a value", "trailing_bytes", at)
             return cls(next, [])
         if entries[0][0] >= next:
             raise _damaged("the newest version ends before it begins", "out_of_range", 0)
@@ -142,11 +129,11 @@ class SegmentRow:
             versions.append(Version(valid_from, None if size < 0 else row[start:end]))
             end = start
         if end != at:
-            raise _damaged("bytes stand before the value of the oldest version", "trailing_bytes", at)
+            raise _damaged("there are bytes before the value of the oldest version", "trailing_bytes", at)
         return cls(next, versions)
 
     def write(self) -> bytes:
-        """Give the row."""
+        """Return the row."""
         entries = self.versions or [Version(self.next, None)]
         parts = [_BOUNDS.pack(self.next, self.min)]
         parts += [_ENTRY.pack(valid_from, -1 if value is None else len(value)) for valid_from, value in entries]
@@ -155,30 +142,24 @@ class SegmentRow:
 
     @property
     def min(self) -> int:
-        """When the oldest version begins to be valid."""
+        """The time from which the oldest version is valid."""
         return self.versions[-1].valid_from if self.versions else self.next
 
     def find(self, time: int) -> int:
-        """Give the place of the version that was valid at a time.
-
-        Raises
-        ------
-        ValueError
-            If the time is not one for which the row holds versions.
-        """
+        """Return the index of the version that is valid at a time; raise ValueError if there is none."""
         if not self.min <= time < self.next:
             raise ValueError(f"no version of the row is valid at {time}")
         return next(index for index, version in enumerate(self.versions) if version.valid_from <= time)
 
     def valid_to(self, index: int) -> int:
-        """Say when a version ends to be valid: when the next one begins."""
+        """Return the time until which a version is valid, that from which the next one is."""
         return self.next if index == 0 else self.versions[index - 1].valid_from
 
     def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
-        """Put a version after all others.
+        """Insert a version after all others.
 
-        Versions that begin later are left over from a move that was not finished, and go. If there is a time between
-        the newest version and this one, nothing was valid in it.
+        Versions that begin later are left over from an unfinished move, and are removed. A gap between the newest version
+        and this one becomes a tombstone.
         """
         if valid_from < self.next:
             self.versions = [version for version in self.versions if version.valid_from < valid_from]
@@ -189,26 +170,20 @@ class SegmentRow:
         self.next = valid_to
 
     def insert_as_earliest(self, valid_from: int, value: bytes | None) -> None:
-        """Put a version before all others; it is valid until the oldest of them."""
+        """Insert a version before all others; it is valid until the oldest of them."""
         self.versions.append(Version(valid_from, value))
 
     def insert(self, index: int, valid_from: int, value: bytes | None) -> None:
-        """Put a version after the one at a place, which then ends when this one begins."""
+        """Insert a version at an index; the next older one is then valid until this one begins."""
         self.versions.insert(index, Version(valid_from, value))
 
     def update(self, index: int, valid_from: int, value: bytes | None) -> None:
-        """Put a version where there is another."""
+        """Replace the version at an index."""
         self.versions[index] = Version(valid_from, value)
 
 
 def bounds(row: bytes) -> tuple[int, int]:
-    """Give ``next`` and ``min`` of a row, without reading its versions.
-
-    Raises
-    ------
-    DecodeError
-        If the row is too short.
-    """
+    """Return ``next`` and ``min`` of a row without parsing its versions; raise DecodeError if they are invalid."""
     if len(row) < 28:
         raise _damaged("the bytes end inside the times of a row of versions", "truncated", 0)
     next, min = _BOUNDS.unpack_from(row)
@@ -218,24 +193,19 @@ def bounds(row: bytes) -> tuple[int, int]:
 
 
 def with_headers(key: bytes, row: bytes) -> bytes:
-    """Give every value of a row no headers, as a store that keeps headers has it.
+    """Convert a row of a store without headers to one of a store with headers, with empty headers in every value.
 
     Parameters
     ----------
     key : bytes
-        Key of the row, which says whether it is a latest version.
+        Key of the row, which tells whether it is a latest version.
     row : bytes
-        The row of a store without headers.
-
-    Returns
-    -------
-    bytes
-        The row of a store with headers. Tombstones stay as they are.
+        The row. Its tombstones are kept.
 
     Raises
     ------
     DecodeError
-        If the row is not what it should be.
+        If the row is invalid.
     """
     if key.startswith(LATEST):
         timestamp, value = Latest.read(row)

@@ -55,9 +55,9 @@ def run_get(
             _check(store, times)
             for row in _rows(store, wanted, times):
                 if json:
-                    print(json_text(row_json(found, store.kind, row), indent=2))
+                    print(json_text(row_json(found, store.type, row), indent=2))
                 else:
-                    show_row(console(), found, store.kind, row, everything=everything)
+                    show_row(console(), found, store.type, row, everything=everything)
                 count += 1
     if not count:
         at = "".join(f" {option} {time}" for option, time in times.items() if time is not None)
@@ -71,7 +71,7 @@ ALLOWED = {**NEEDED, "versioned": ("--as-of",)}
 
 def _check(store: Store, times: dict[str, int | None]) -> None:
     """Refuse times that a store's kind does not have, and the lack of those that it has."""
-    kind = store.kind.keys
+    kind = store.type.keys
     for option, time in times.items():
         if time is None and option in NEEDED[kind]:
             needed = " and ".join(NEEDED[kind])
@@ -84,7 +84,7 @@ def _check(store: Store, times: dict[str, int | None]) -> None:
 
 
 def _rows(store: Store, key: bytes, times: dict[str, int | None]) -> Iterator[Row]:
-    if store.kind.keys == "versioned":
+    if store.type.keys == "versioned":
         yield from _version(store, key, times["--as-of"])
         return
     first, last = _stored_keys(store, key, times)
@@ -99,11 +99,11 @@ def _rows(store: Store, key: bytes, times: dict[str, int | None]) -> Iterator[Ro
 
 def _stored_keys(store: Store, key: bytes, times: dict[str, int | None]) -> tuple[bytes, bytes]:
     start, end = times["--start"] or 0, times["--end"] or 0
-    by_time = store.kind.time_ordered
-    if store.kind.keys == "window":
+    by_time = store.type.time_ordered
+    if store.type.keys == "window":
         first, last = window_key(key, start), window_key(key, start, MAX_SEQUENCE)
         return (TimeOrderedWindowKeys.row(first), TimeOrderedWindowKeys.row(last)) if by_time else (first, last)
-    if store.kind.keys == "session":
+    if store.type.keys == "session":
         first = session_key(key, start, end)
         return (TimeOrderedSessionKeys.row(first),) * 2 if by_time else (first, first)
     return key, key
@@ -134,7 +134,7 @@ class _Versions(VersionedStore):
     persistent = True
 
     def __init__(self, store: Store, families: StoredFamilies) -> None:
-        super().__init__(store.found.name, MAX_TIME, MAX_TIME, headers=store.kind.values == "headers")
+        super().__init__(store.found.name, MAX_TIME, MAX_TIME, headers=store.type.values == "headers")
         self._store = store
         self._families = families
         self._find_segments()

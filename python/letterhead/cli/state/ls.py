@@ -153,7 +153,7 @@ def _estimated(store: Store, segment: Segment, families: StoredFamilies) -> list
 def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFamilies) -> list[Part]:
     """Count the rows of a database; a versioned store has its segments in one."""
     parts: dict[bytes, Part] = {}
-    versioned = store.kind.keys == "versioned"
+    versioned = store.type.keys == "versioned"
     total = sum(families.estimate(family) for family, _ in store.sources(families))
     with progress(total, f"reading {segment.directory.name}") as advance:
         for number, row in enumerate(store.stored(families)):
@@ -186,7 +186,7 @@ def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFam
 
 
 def _times(store: Store, key: bytes, value: bytes) -> list[int]:
-    if store.kind.keys == "versioned":
+    if store.type.keys == "versioned":
         if _INT64.unpack_from(key)[0] < 0:
             return [_INT64.unpack_from(value)[0]]
         return list(bounds(value))[::-1]
@@ -205,7 +205,7 @@ def _table(listed: list[Listed], quick: bool) -> Table:
     view = table(*(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes))
     for each in listed:
         cells = [printable(each.found.task)] if tasks else []
-        cells += [printable(each.found.name), "?" if each.store is None else str(each.store.kind)]
+        cells += [printable(each.found.name), "?" if each.store is None else str(each.store.type)]
         numbers = [] if each.error else [_rows(each, quick), *([] if quick else _sizes(each))]
         cells += numbers or [""] * (1 + len(sizes))
         view.add_row(*cells, _notes(each))
@@ -218,7 +218,7 @@ def _rows(each: Listed, quick: bool) -> str:
 
 def _sizes(each: Listed) -> list[str]:
     keys, values, headers = (each.total(f"{what}_bytes") or 0 for what in ("key", "value", "header"))
-    with_headers = each.store is not None and each.store.kind.values == "headers"
+    with_headers = each.store is not None and each.store.type.values == "headers"
     return [f"{keys:,}", f"{values:,}", f"{headers:,} ({_share(headers, values)})" if with_headers else ""]
 
 
@@ -238,7 +238,7 @@ def _notes(each: Listed) -> Text:
 
 
 def _show(screen: Console, each: Listed, quick: bool) -> None:
-    kind = "?" if each.store is None else str(each.store.kind)
+    kind = "?" if each.store is None else str(each.store.type)
     screen.print()
     screen.print(Text(f"{printable(each.found.label)}: {kind}", style="bold"))
     view = Table.grid(padding=(0, 2))
@@ -255,7 +255,7 @@ def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
         return [*facts, ("error", Text(printable(each.error), style="red"))]
     assert each.store is not None
     rows = f"about {each.total('rows') or 0:,} (an estimate)" if quick else f"{each.total('rows') or 0:,}"
-    if each.store.kind.time_ordered and not quick:
+    if each.store.type.time_ordered and not quick:
         rows += f", and {each.total('index') or 0:,} entries of the index"
     facts.append(("rows", Text(rows)))
     if not quick:
@@ -309,7 +309,7 @@ def _document(each: Listed, quick: bool) -> dict[str, Any]:
     }
     if each.error or each.store is None:
         return document | {"error": each.error}
-    kind = each.store.kind
+    kind = each.store.type
     document |= {
         "store_type": kind.name,
         "values": kind.values,

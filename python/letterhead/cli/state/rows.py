@@ -22,8 +22,8 @@ from letterhead.errors import (
 )
 from letterhead.limits import Limits
 from letterhead.read.state_directory import Found
-from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import INDEX, Store, open_store
+from letterhead.read.store_types import StoreType
 from letterhead.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
 
 
@@ -50,7 +50,7 @@ class Range(NamedTuple):
             and (self.last is None or key <= self.last)
         )
 
-    def stored(self, kind: Kind) -> tuple[bytes | None, bytes | None]:
+    def stored(self, kind: StoreType) -> tuple[bytes | None, bytes | None]:
         """Give stored keys of a kind between which those are, and others too."""
         if kind.time_ordered:
             return b"\0", INDEX
@@ -92,7 +92,7 @@ def opened(found: Found, said: str | None = None, values: str | None = None, lim
         If it is none.
     """
     store = open_store(found, said, values, limits)
-    if store.kind.assumed:
+    if store.type.assumed:
         warn(f"{store.assumption} (--store-type and --values say it)")
     if store.process is not None:
         warn(store.unwritten)

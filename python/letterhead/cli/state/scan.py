@@ -71,7 +71,7 @@ def run_scan(
         chosen = itertools.islice(rows, limit)
         if json:
             for store, row in chosen:
-                print(json_text(row_json(store.found, store.kind, row, keys_only=keys_only)))
+                print(json_text(row_json(store.found, store.type, row, keys_only=keys_only)))
         else:
             _show(chosen, keys_only=keys_only, everything=everything)
     if damage.count:
@@ -83,7 +83,7 @@ def scanned(
     store: Store, keys: Range, damage: Damage, *, backward: bool = False, keys_only: bool = False
 ) -> Iterator[Row]:
     """Read the rows of some keys of a store."""
-    first, last = keys.stored(store.kind)
+    first, last = keys.stored(store.type)
     for segment, families in store.databases(backward=backward):
         try:
             for stored in store.stored(families, first, last, backward=backward):
@@ -91,7 +91,7 @@ def scanned(
                     key, times = store.key_parts(stored.key)
                     if key not in keys or store.is_index(stored.key):
                         continue
-                    if keys_only and store.kind.keys != "versioned":
+                    if keys_only and store.type.keys != "versioned":
                         yield Row(key, times, None, None, None)
                         continue
                     rows = store.take_apart(segment, stored)
@@ -113,7 +113,7 @@ def _show(rows: Iterator[tuple[Store, Row]], *, keys_only: bool, everything: boo
             store: Store = part[0][0]
             found: Found = store.found
             screen.print(
-                rows_table(found, store.kind, [row for _, row in part], keys_only=keys_only, everything=everything)
+                rows_table(found, store.type, [row for _, row in part], keys_only=keys_only, everything=everything)
             )
             count += len(part)
     screen.print(counted(count, "row"), style="dim")

@@ -13,14 +13,14 @@ from letterhead.cli.document import headers_json, value_json
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary, headers_table
 from letterhead.cli.render import counted, moment, short, table, value_text
 from letterhead.read.state_directory import Found
-from letterhead.read.state_kinds import Kind
 from letterhead.read.state_rows import Row
+from letterhead.read.store_types import StoreType
 
 VALUE_LIMIT = 60
 NAMES = {"valid_from": "valid from", "valid_to": "valid to"}
 
 
-def row_json(found: Found, kind: Kind, row: Row, *, keys_only: bool = False) -> dict[str, Any]:
+def row_json(found: Found, kind: StoreType, row: Row, *, keys_only: bool = False) -> dict[str, Any]:
     """Spell a row for JSON."""
     document: dict[str, Any] = {"store": found.name}
     if found.task:
@@ -35,7 +35,7 @@ def row_json(found: Found, kind: Kind, row: Row, *, keys_only: bool = False) -> 
     return document | {"value": value_json(row.value)}
 
 
-def show_row(screen: Console, found: Found, kind: Kind, row: Row, *, everything: bool) -> None:
+def show_row(screen: Console, found: Found, kind: StoreType, row: Row, *, everything: bool) -> None:
     """Show one row, with all that it has."""
     limit = None if everything else VALUE_LIMIT
     screen.print(Text(f"{printable(found.label)}: {kind}", style="bold"))
@@ -54,7 +54,7 @@ def show_row(screen: Console, found: Found, kind: Kind, row: Row, *, everything:
             screen.print(Text("no headers", style="dim"))
 
 
-def rows_table(found: Found, kind: Kind, rows: list[Row], *, keys_only: bool, everything: bool) -> Table:
+def rows_table(found: Found, kind: StoreType, rows: list[Row], *, keys_only: bool, everything: bool) -> Table:
     """Make a table of rows of one store."""
     times = tuple(
         {"window": ("start",), "session": ("start", "end"), "versioned": ("valid from", "valid to")}.get(kind.keys, ())
@@ -92,7 +92,7 @@ def folded(view: Table) -> Table:
     return view
 
 
-def _has_timestamp(kind: Kind) -> bool:
+def _has_timestamp(kind: StoreType) -> bool:
     return kind.values != "plain" and kind.keys in ("key-value", "window")
 
 

@@ -19,8 +19,8 @@ from letterhead.cli.state.rows import failures, opened, warn
 from letterhead.cli.state.shown import folded
 from letterhead.errors import StateStoreError
 from letterhead.read.state_directory import Segment, find_stores
-from letterhead.read.state_kinds import LAYOUTS, VALUES, Kind
 from letterhead.read.state_rows import Store
+from letterhead.read.store_types import LAYOUTS, VALUES, StoreType
 from letterhead.storage.database import Database, RocksDBOptions
 from letterhead.storage.layouts import Layout, mixed_formats
 from letterhead.storage.upgrade import UpgradingRows
@@ -34,7 +34,7 @@ class Plan:
     ----------
     store : Store
         The store.
-    target : Kind
+    target : StoreType
         What it is to become.
     families : list of str
         Where the older rows are.
@@ -45,7 +45,7 @@ class Plan:
     """
 
     store: Store
-    target: Kind
+    target: StoreType
     families: list[str]
     rows: list[int]
     moved: int = 0
@@ -86,7 +86,7 @@ def run_upgrade(
 
 
 def _plan(store: Store, to: str) -> Plan:
-    kind, label = store.kind, store.found.label
+    kind, label = store.type, store.found.label
     layout = LAYOUTS.get((kind.name, to))
     if layout is None:
         values = " or ".join(values for name, values in LAYOUTS if name == kind.name)
@@ -96,7 +96,7 @@ def _plan(store: Store, to: str) -> Plan:
             f"store {label} is {kind}: it does not become {to} again. Delete {store.found.directory}, and a store of the "
             "older type restores itself from the changelog"
         )
-    target = Kind(kind.name, to)
+    target = StoreType(kind.name, to)
     families, rows = _older_rows(store, layout)
     if sum(rows) and (kind.name, kind.values, to) == ("time-ordered-window", "plain", "headers"):
         raise Failure(f"store {label}: plain rows of time-ordered windows have no timestamps: there is no upgrade")
@@ -141,7 +141,7 @@ def _ask(work: list[Plan], yes: bool, json: bool) -> None:
     if not sys.stdin.isatty() or json:
         raise Failure("rows that were moved do not move back: say --yes, or --dry-run to see what would be done")
     console(sys.stderr).print(_table(work, dry_run=True))
-    if any(plan.store.kind.keys == "versioned" for plan in work):
+    if any(plan.store.type.keys == "versioned" for plan in work):
         warn("Kafka Streams has no versioned store with headers: it will not open such a directory again")
     if not typer.confirm("Move these rows? There is no way back but the changelog", err=True):
         raise Failure("nothing was changed", FAULTS)

@@ -90,7 +90,7 @@ def _verify(result: Verified, said: str | None, values: str | None, limits: Limi
     found = result.found
     try:
         store = opened(found, said, values, limits)
-        result.store_type = str(store.kind)
+        result.store_type = str(store.type)
         for index, (segment, families) in enumerate(store.databases()):
             after = found.segments[index + 1].start if index + 1 < len(found.segments) else None
             for family in sorted(families.names):
@@ -153,7 +153,7 @@ def _check_time(store: Store, segment: Segment, after: int | None, row: Stored) 
 
 def _check_index(result: Verified, store: Store, families: StoredFamilies, row: Stored) -> None:
     """Make sure that a row of a time-ordered store can be found by its key."""
-    if not store.kind.time_ordered:
+    if not store.type.time_ordered:
         return
     if store.is_index(row.key):
         result.entries_without_row += store.get(families, store.row_key(row.key)) is None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from letterhead.read.log_directory import Segment
-    from letterhead.read.segments_reader import Bounds, Wanted
+    from letterhead.read.segments_reader import Bounds, SegmentRows
     from letterhead.read.transactions import Transactions
 
 __all__ = ["SegmentsSource"]
@@ -87,14 +87,14 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
 
         return Bounds.of(*(integer(self.options, name) for name in ("start", "end", "since", "until")))
 
-    def _wanted(self) -> Wanted:
-        from letterhead.read.segments_reader import COLUMNS, Wanted
+    def _wanted(self) -> SegmentRows:
+        from letterhead.read.segments_reader import COLUMNS, SegmentRows
 
         options: Any = self.options
         check_options(options, OPTIONS)
         columns = names(options)
         errors = options.get("errors", "raise")
-        return Wanted(
+        return SegmentRows(
             COLUMNS if columns is None else columns,
             header_columns(options),
             self._bounds(),
@@ -120,7 +120,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
     ----------
     path : str
         Where they are.
-    wanted : Wanted
+    wanted : SegmentRows
         What becomes of them.
     bounds : Bounds
         What of every partition is read.
@@ -128,7 +128,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
         Leave out what was aborted, and end where a transaction is open.
     """
 
-    def __init__(self, path: str, wanted: Wanted, bounds: Bounds, *, committed: bool) -> None:
+    def __init__(self, path: str, wanted: SegmentRows, bounds: Bounds, *, committed: bool) -> None:
         self._path = path
         self._wanted = wanted
         self._bounds = bounds
