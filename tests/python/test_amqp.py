@@ -219,7 +219,7 @@ def test_unknown_types_and_options_are_rejected():
     cells = pa.array([b"\x55\x01"])
     with pytest.raises(ValueError, match=r"unknown type 'int128': did you mean 'int1?[68]'"):
         lha.amqp(cells, "int128")
-    with pytest.raises(ValueError, match="AMQP says how its numbers are written, so 'int64' takes no suffix"):
+    with pytest.raises(ValueError, match="numbers of AMQP are big-endian, so 'int64' takes no suffix"):
         lha.amqp(cells, "int64:le")
     with pytest.raises(ValueError, match="unknown errors value 'ignore'"):
         lha.amqp(cells, "int64", errors="ignore")

@@ -32,11 +32,6 @@ def profile(name: str) -> dict[str, Field]:
     dict of str to Field
         Output column to key and type, for ``select``, ``select_headers`` and ``messages``.
 
-    Raises
-    ------
-    ValueError
-        If there is no such convention.
-
     Examples
     --------
     >>> import letterhead as lh

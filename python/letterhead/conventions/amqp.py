@@ -8,8 +8,8 @@ A value is a code for its type and encoding, followed by its bytes, big-endian. 
     +------+-----------------------+        +------+--------+---------+        +------+
       long, uuid, timestamp, …                a1: 1 byte, b1: 4 bytes            true, uint 0, …
 
-Only the types that header values have elsewhere in this package are read. Described types, lists, maps, arrays and decimals
-are rejected with the name of their type.
+Only the types that header values have elsewhere in this package are read. Described types, lists, maps, arrays and
+decimals are rejected with the name of their type.
 
 Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 """
@@ -29,18 +29,10 @@ FORMAT = "amqp"
 
 
 class Constructor(NamedTuple):
-    """An encoding of a primitive type.
+    """An encoding of a type of AMQP.
 
-    Attributes
-    ----------
-    type : str
-        AMQP's name of the type.
-    layout : str
-        :mod:`struct` format of the bytes after the code; empty if there are none, or if a length precedes them.
-    length : int
-        Size of the length in bytes: 1, 4, or 0 for a type of fixed size.
-    value : bool, int or None
-        The value, if the code implies it.
+    Either ``layout`` is the :mod:`struct` format of the bytes after the code, or ``length`` is the size of the length
+    that follows it (1 or 4 bytes), or the code implies the ``value``.
     """
 
     type: str
@@ -88,7 +80,7 @@ CONSTRUCTORS: dict[int, Constructor] = {
 """The supported codes."""
 
 REFUSED: dict[int, str] = {
-    0x00: "described", 0x74: "decimal32", 0x84: "decimal64", 0x94: "decimal128", 0x45: "list", 0xC0: "list",
+    0x00: "described type", 0x74: "decimal32", 0x84: "decimal64", 0x94: "decimal128", 0x45: "list", 0xC0: "list",
     0xD0: "list", 0xC1: "map", 0xD1: "map", 0xE0: "array", 0xF0: "array",
 }  # fmt: skip
 """Codes of AMQP that are rejected, because they are not a single value."""
@@ -162,20 +154,20 @@ def checked_type(type: ValueType, *, sql: bool = False) -> str:
     """Return the canonical name of a type; raise if AMQP has no primitive for it."""
     name, colon, _ = type_name(type, sql=sql).partition(":")
     if colon and name in READ_AS:
-        raise ValueError(f"type {type!r}: AMQP says how its numbers are written, so {name!r} takes no suffix")
+        raise ValueError(f"type {type!r}: numbers of AMQP are big-endian, so {name!r} takes no suffix")
     if name not in READ_AS:
         raise unknown_name("type", type, READ_AS)
     return name
 
 
 def find_error(data: bytes, type: str | None = None) -> Fault | None:
-    """Return the first error of one value, or None; with a type of :data:`READ_AS`, also if the value has another one."""
+    """Return the first error of one value, or None. With a type of :data:`READ_AS`, other types are errors, too."""
     if not data:
         return Fault("truncated", "no bytes where AMQP has at least the code of a type", byte_offset=0)
     code = data[0]
     made = CONSTRUCTORS.get(code)
     if made is None:
-        what = "is of code " + f"0x{code:02x}" + ", which AMQP does not have"
+        what = f"is of code 0x{code:02x}, which AMQP does not have"
         if code in REFUSED:
             what = f"is {_a(REFUSED[code])}, which is no single value"
         return Fault("unknown_type", f"the value {what}", byte_offset=0)
@@ -228,6 +220,4 @@ def _value(made: Constructor, data: bytes) -> bool | int | float | str | bytes |
 
 
 def _a(name: str) -> str:
-    if name == "described":
-        return "a described type"
     return f"{'an' if name[0] == 'a' else 'a'} {name}"

@@ -1,7 +1,8 @@
 """Functions that parse columns of convention values: a column of header values in, a typed column out.
 
 :func:`letterhead.arrow.select` returns the values of a header. If a convention puts several fields into one value, or a
-type before it, one of these functions parses that column. They return pyarrow arrays, and all but :func:`amqp` need numpy.
+type before it, one of these functions parses that column. They return pyarrow arrays, and all but :func:`amqp` need
+numpy.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def amqp(
 ) -> Any:
     """Decode a column of AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into headers.
 
-    The type code of each value decides: a value of another type than the requested one is an error, but any encoding of a
-    type is accepted (``55 07`` and ``81 00 … 07`` are the same long). AMQP's null becomes null.
+    The type code of each value decides: a value of another type than the requested one is an error, but any encoding of
+    a type is accepted (``55 07`` and ``81 00 … 07`` are the same long). AMQP's null becomes null.
 
     Parameters
     ----------
@@ -77,9 +78,7 @@ def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
 
     Parameters
     ----------
-    column : Arrow array or stream of string or binary
-        The values; null stays null.
-    errors : {"raise", "null", "column"}, default "raise"
+    column, errors
         As in :func:`amqp`.
 
     Returns
@@ -112,9 +111,7 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
 
     Parameters
     ----------
-    column : Arrow array or stream of binary
-        The values; null stays null.
-    errors : {"raise", "null", "column"}, default "raise"
+    column, errors
         As in :func:`amqp`.
 
     Returns
@@ -150,12 +147,10 @@ def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", erro
 
     Parameters
     ----------
-    column : Arrow array or stream of string or binary
-        The values; null stays null.
+    column, errors
+        As in :func:`amqp`.
     unit : {"s", "ms", "us", "ns"}, default "ns"
         Unit of the result. More precise digits are truncated. Spark's timestamps are ``us``.
-    errors : {"raise", "null", "column"}, default "raise"
-        As in :func:`amqp`.
 
     Returns
     -------

@@ -14,10 +14,8 @@ class Row(NamedTuple):
 
     Attributes
     ----------
-    column : str
-        Name of the output column.
-    header : str
-        Key of the header.
+    column, header : str
+        Name of the output column, and key of the header.
     type : str
         Type of its value, as :func:`letterhead.field` takes it.
     note : str
@@ -35,10 +33,8 @@ class Profile(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Its name for :func:`letterhead.profile`.
-    title : str
-        Its title.
+    name, title : str
+        Its name for :func:`letterhead.profile`, and its title.
     source : str
         The document or program that defines the headers and their bytes.
     rows : tuple of Row
@@ -157,14 +153,13 @@ _SPRING_DLT = Profile(
         Row("exception_cause_class", "kafka_dlt-exception-cause-fqcn", "string", "class of its cause"),
         Row("exception_message", "kafka_dlt-exception-message", "string", "its message"),
         Row("exception_stacktrace", "kafka_dlt-exception-stacktrace", "string", "its stack trace"),
-        Row("key_exception_class", "kafka_dlt-key-exception-fqcn", "string", "the same, if the key is at fault"),
+        Row("key_exception_class", "kafka_dlt-key-exception-fqcn", "string", "the same, for an error of the key"),
         Row("key_exception_message", "kafka_dlt-key-exception-message", "string", "its message"),
         Row("key_exception_stacktrace", "kafka_dlt-key-exception-stacktrace", "string", "its stack trace"),
     ),
 )
 
-# Connect's default header converter, `SimpleHeaderConverter`, writes text. Another one writes other values, to which these
-# types do not apply.
+# The types are those of Connect's default header converter, `SimpleHeaderConverter`, which writes text.
 _DEBEZIUM = Profile(
     "debezium",
     "Debezium: context of the connector, and added headers",
@@ -183,14 +178,13 @@ _DEBEZIUM = Profile(
 _DEBEZIUM_OUTBOX = Profile(
     "debezium-outbox",
     "Debezium: outbox event router",
-    "`EventRouter` of Debezium 3: always the id; the type with `table.fields.additional.placement=type:header:eventType`",
+    "`EventRouter` of Debezium 3: the id; the type with `table.fields.additional.placement=type:header:eventType`",
     (
         Row("event_id", "id", "string", "id of the event, which identifies duplicates"),
         Row("event_type", "eventType", "string", "its type, under the name in Debezium's documentation"),
     ),
 )
 
-# Values are AMQP primitives.
 _EVENTHUBS = Profile(
     "eventhubs",
     "Azure IoT Hub and Event Hubs: properties of AMQP messages",

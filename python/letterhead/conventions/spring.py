@@ -22,21 +22,16 @@ _JAVA_TYPES = {
 
 
 def spring_columns(header_types: str | bytes) -> dict[str, Field]:
-    """Turn the value of one ``spring_json_header_types`` into columns.
+    """Turn the value of one ``spring_json_header_types`` into columns for ``select``, one for each header.
 
-    Spring writes the Java class of every header beside it, and the value as JSON. Numbers and booleans become columns of
-    their types. Other values are text as written: a ``String`` is the text itself, other classes (``UUID``,
+    Spring writes the Java class of every header beside it, and the value as JSON. Numbers and booleans become columns
+    of their types. Other values are text as written: a ``String`` is the text itself, other classes (``UUID``,
     ``MimeType``) are quoted JSON. Byte arrays are not in the map, and so not in the columns.
 
     Parameters
     ----------
     header_types : str or bytes
         The JSON of one message. The types apply to all rows: a value of another type is an error.
-
-    Returns
-    -------
-    dict of str to Field
-        A column for each header, for ``select``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Reading of columns of convention values, and the errors of rows that cannot be read.
 
-A reader reads a whole column without a Python loop and marks the rows that it could not read. Only for those, a function
-for single values finds the error.
+A reader reads a whole column without a Python loop and marks the rows that it could not read. Only for those, a
+function for single values finds the error.
 """
 
 from __future__ import annotations
@@ -36,15 +36,7 @@ _BLOCK_ROWS = 1 << 16
 
 
 class Reader(Protocol):
-    """A reader of the values of a column.
-
-    Attributes
-    ----------
-    name : str
-        The format in errors.
-    type : pyarrow.DataType
-        Type of the result.
-    """
+    """A reader of the values of a column."""
 
     @property
     def name(self) -> str:

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from letterhead.conventions.readers.column import Bools, present_rows
 from letterhead.errors import Fault
 
-__all__ = ["DIGITS", "Rfc3339Reader"]
+__all__ = ["Rfc3339Reader"]
 
-DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Units of the result, and the number of decimal digits of each."""
 
 _SECONDS_OF_400_YEARS = 146_097 * 86_400
@@ -29,13 +29,7 @@ _FORM = (
 
 
 class Rfc3339Reader(NamedTuple):
-    """Read RFC 3339 into timestamps.
-
-    Attributes
-    ----------
-    unit : {"s", "ms", "us", "ns"}
-        Unit of the result.
-    """
+    """Read RFC 3339 into timestamps of a unit: ``s``, ``ms``, ``us`` or ``ns``."""
 
     unit: str
 
@@ -99,7 +93,7 @@ class Rfc3339Reader(NamedTuple):
 
     @property
     def _digits(self) -> int:
-        return DIGITS[self.unit]
+        return _DIGITS[self.unit]
 
 
 def _number(text: pa.StringArray, times: int) -> pa.Int64Array:

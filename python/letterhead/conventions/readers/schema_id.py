@@ -1,7 +1,8 @@
 """Schema ids in headers, which Confluent's serializers write to ``__key_schema_id`` and ``__value_schema_id``.
 
 Source: Confluent's ``SchemaId`` and ``HeaderSchemaIdSerializer`` (``io.confluent.kafka.serializers.schema.id``, and the
-same in ``confluent_kafka.schema_registry``). After the id, Protobuf adds the path to a message type as zig-zag varints::
+same in ``confluent_kafka.schema_registry``). After the id, Protobuf adds the path to a message type as zig-zag
+varints::
 
     +----+-----------------------+             +----+----------------+
     | 00 | int32 id, big-endian  | [indexes]   | 01 | guid, 16 bytes | [indexes]
@@ -30,7 +31,8 @@ class SchemaIdReader:
 
     name = "schema-id"
     type = pa.struct([
-        ("id", pa.int32()), ("guid", pa.string()), pa.field("message_indexes", pa.list_(pa.field("element", pa.int32())))
+        ("id", pa.int32()), ("guid", pa.string()), pa.field("message_indexes", pa.list_(pa.field("element",
+        pa.int32())))
     ])  # fmt: skip
 
     def find_error(self, data: bytes) -> Fault | None:
@@ -41,9 +43,8 @@ class SchemaIdReader:
             return Fault("bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte_offset=0)
         end = 1 + _WIDTHS[data[0]]
         if len(data) < end:
-            return Fault(
-                "truncated", f"the value has {counted(len(data), 'byte')}, and the id needs {end}", byte_offset=1
-            )
+            message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
+            return Fault("truncated", message, byte_offset=1)
         found = _indexes(data[end:]) if len(data) > end else None
         return found._replace(byte_offset=end + (found.byte_offset or 0)) if isinstance(found, Fault) else None
 
@@ -57,9 +58,8 @@ class SchemaIdReader:
             read_values(pc.if_else(found, pc.binary_slice(column, 1, 1 + width), None), type)[type]
             for found, width, type in zip(has, _WIDTHS.values(), ("int32", "uuid"), strict=True)
         )
-        rest = pc.if_else(
-            has[0], pc.binary_slice(column, 5, _END), pc.if_else(has[1], pc.binary_slice(column, 17, _END), b"")
-        )
+        after_number, after_guid = (pc.binary_slice(column, 1 + width, _END) for width in _WIDTHS.values())
+        rest = pc.if_else(has[0], after_number, pc.if_else(has[1], after_guid, b""))
         indexes, broken = self._message_indexes(rest)
         whole = pc.and_(pc.fill_null(pc.or_(*has), False), pc.invert(broken))
         absent = pc.invert(whole)
@@ -68,7 +68,7 @@ class SchemaIdReader:
         return read, np.asarray(pc.and_(absent, column.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
 
     def _message_indexes(self, rest: pa.BinaryArray) -> tuple[pa.Array, pa.BooleanArray]:
-        """Read the indexes after the ids, and return where they are invalid. Each distinct path is parsed once: a topic has few."""
+        """Read the indexes after the ids, each distinct path once, and return which are invalid."""
         paths = rest.dictionary_encode()
         found = [_indexes(each) if each else None for each in paths.dictionary.to_pylist()]
         wrong = pa.array([isinstance(each, Fault) for each in found], pa.bool_())
