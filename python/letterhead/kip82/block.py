@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from copy import copy as shallow_copy
 from typing import Any, ClassVar, Generic, Literal, Self, TypeAlias, TypeVar
 
 from letterhead import headers as core
@@ -161,10 +160,11 @@ class DraftHeaders(ABC, Generic[K]):
         serializers : mapping of key to HeaderSerializer, optional
             Serializers of the copy; by default the same.
         """
-        made = shallow_copy(self)
+        made = type(self).__new__(type(self))
+        made._block, made._errors, made._error, made._frozen = self._block, self._errors, self._error, False
         made._stored = None if self._stored is None else core.Headers(self._stored)
-        made._frozen = False
         made._serializers = dict(self._serializers if serializers is None else serializers)
+        made._copy_options(self)
         return made
 
     def frozen(self) -> Self:
@@ -269,6 +269,9 @@ class DraftHeaders(ABC, Generic[K]):
     def _check_written_key(self, key: Any) -> K:
         """Return a key that may be changed, or raise."""
         return self._check_key(key)
+
+    def _copy_options(self, other: Self) -> None:
+        """Copy the attributes that only a subclass has."""
 
     @abstractmethod
     def _check_key(self, key: Any) -> K:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 
 from letterhead import headers as core
 from letterhead.errors import DecodeError, EncodeError
@@ -50,17 +50,16 @@ class IntHeaders(DraftHeaders[int]):
 
     Examples
     --------
-    >>> from letterhead.kip82 import RESERVED, IntHeaders
-    >>> headers = IntHeaders({10_001: b"acme", 7: b"cluster-a"}, writes=RESERVED["client"])
+    >>> from letterhead.kip82 import IntHeaders, KeyRange
+    >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"}, writes=KeyRange(10, 99, "billing"))
     Traceback (most recent call last):
         ...
-    letterhead.errors.EncodeError: kip82-int: header 1: key 7 is outside the range of its writer, 10000 to 99999
-    (client)
-    >>> headers = IntHeaders({10_001: b"acme", 7: b"cluster-a"})
+    letterhead.errors.EncodeError: kip82-int: header 1: key 7 is outside the range of its writer, 10 to 99 (billing)
+    >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"})
     >>> headers.sorted().keys()
-    [7, 10001]
+    [7, 10]
     >>> block = headers.sorted().as_bytes()
-    >>> IntHeaders(block, in_order=True).up_to(RESERVED["broker"].high).items()
+    >>> IntHeaders(block, in_order=True).up_to(9).items()
     [(7, b'cluster-a')]
     """
 
@@ -134,6 +133,9 @@ class IntHeaders(DraftHeaders[int]):
         made = self.copy()
         made._writes = keys
         return made
+
+    def _copy_options(self, other: Self) -> None:
+        self._writes, self._in_order = other._writes, other._in_order
 
     def _parse(self, block: bytes) -> core.Headers:
         read = super()._parse(block)

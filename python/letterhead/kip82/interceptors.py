@@ -208,11 +208,8 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
             The exceptions of the interceptors, after all were called, if ``on_error="raise"``. If the record has an
             error, they are logged: the program gets that error.
         """
-        self._call_all(
-            "on_acknowledgement",
-            lambda each: each.on_acknowledgement(metadata, error),
-            raises=self._raises and error is None,
-        )
+        raises = self._raises and error is None
+        self._call_all("on_acknowledgement", lambda each: each.on_acknowledgement(metadata, error), raises=raises)
 
     def around(
         self,

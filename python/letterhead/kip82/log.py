@@ -118,7 +118,8 @@ class MessageLog(Closing):
     layout, topic, partition, message_format_version
         The values of the opened log.
     torn_tail : Damage or None
-        The interrupted append at the end that was truncated on opening; with ``readonly=True``, that would be.
+        The interrupted append, or damaged end, that was cut off on opening. With ``readonly=True``, the interrupted
+        append that would be.
 
     Raises
     ------

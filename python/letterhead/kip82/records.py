@@ -129,16 +129,13 @@ class _Record(Generic[K, V]):
         return headers
 
     def get_header(self, key: int | str) -> Any:
-        """Return the last value of a key of the layout's type.
+        """Return the last value of a key of the layout's type; raise ``DecodeError`` if the headers are damaged.
 
         Returns
         -------
         object
             Bytes in the layouts with integer keys, a Python object of the value's type in ``typed``, or the object of
-            the key's serializer. ``None`` means a null value or no header: ``key in record.headers`` distinguishes
-            them.
-
-        Raises ``DecodeError`` if the headers are damaged.
+            the key's serializer. ``None`` is a null value or no header: ``key in record.headers`` distinguishes them.
         """
         return self.headers.get(key)
 
@@ -163,8 +160,7 @@ class _Record(Generic[K, V]):
     def replace(self, **fields: Any) -> Self:
         """Return a copy of the record with other values for some fields; without ``headers`` it shares these headers.
 
-        A new value determines whether the record is a tombstone, except in the layout ``wrapper``, where the mark
-        stays.
+        A new value determines whether the record is a tombstone, except in the layout ``wrapper``, which keeps the mark.
         """
         if "value" in fields and self.layout != "wrapper":
             fields.setdefault("tombstone", None)
@@ -417,7 +413,8 @@ class ConsumerRecord(_Record[K, V]):
     @classmethod
     def _of(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
         """Make a record from a message and the fields that it does not have."""
-        key, value = (None if data is None else Serialized(data) for data in (message.key, message.value))
+        key = None if message.key is None else Serialized(message.key)
+        value = None if message.value is None else Serialized(message.value)
         fields |= {"offset": message.offset, "timestamp": message.timestamp, "tombstone": is_delete(message)}
         return cls(key=key, value=value, **fields)
 

@@ -23,7 +23,6 @@ TYPES: dict[str, str] = {
 }
 """The draft's types in the order of their codes, which start at 0, and the names that this package uses elsewhere."""
 
-_CODES = {type: code for code, type in enumerate(TYPES)}
 _DRAFT = {ours: type for type, ours in TYPES.items()}
 
 
@@ -92,7 +91,7 @@ class Typed:
     @property
     def code(self) -> int:
         """The byte that precedes the value."""
-        return _CODES[self.type]
+        return list(TYPES).index(self.type)
 
     @property
     def value(self) -> PythonValue:
