@@ -218,7 +218,7 @@ class MessageLog(Closing):
 
     # Writing ------------------------------------------------------------------------------------------------------
 
-    def append(self, messages: Iterable[_Given]) -> range:
+    def append(self, messages: Iterable[Message | Mapping[str, Any] | ProducerRecord[Any, Any]]) -> range:
         """Append messages, all or none.
 
         Parameters
