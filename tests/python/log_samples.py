@@ -1,4 +1,4 @@
-"""Messages that the tests of the log write, in each layout."""
+"""Sample messages for tests of the log, in each layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAYOUTS = ("typed", "int", "wrapper")
 
 
 def sample(number: int, layout: str = "typed", **fields: Any) -> lh.Message:
-    """Make a message: of every third a delete with headers, of every fifth one without headers."""
+    """Make a message: every third one is a delete with headers, every fifth one has no headers."""
     headers: Any = [("n", lh.Int32(number)), ("note", None)] if layout == "typed" else [(5, b"%d" % number), (7, None)]
     delete = number % 3 == 2
     return lh.Message(
@@ -34,8 +34,8 @@ def samples(count: int, layout: str = "typed", start: int = 0) -> list[lh.Messag
     return [sample(number, layout) for number in range(start, start + count)]
 
 
-def cells(given: list[lh.Message], layout: str = "typed") -> list[bytes]:
-    """Write messages as they stand in a log from offset 0 on."""
+def encoded(given: list[lh.Message], layout: str = "typed") -> list[bytes]:
+    """Encode messages for a log, with offsets from 0 on."""
     return [
         lh.encode(lh.Message(**{**message._asdict(), "offset": offset, "magic": 2}), MESSAGES[layout])
         for message, offset in zip(given, itertools.count(), strict=False)
@@ -45,7 +45,7 @@ def cells(given: list[lh.Message], layout: str = "typed") -> list[bytes]:
 def frame(
     offset: int, count: int, layout: str = "typed", *, magic: int = 2, codec: str = "none", **fields: Any
 ) -> bytes:
-    """Write messages of one magic with the offsets from one on: single ones, or a compressed set."""
+    """Encode messages of one magic with consecutive offsets: single ones, or a compressed set."""
     given = [
         {
             **message._asdict(),
@@ -62,7 +62,7 @@ def frame(
 
 @st.composite
 def logs(draw: st.DrawFn, layout: str) -> list[tuple[int, bytes]]:
-    """Draw what the file of a log can hold, of every magic and codec: next offsets, and the bytes that lead to them."""
+    """Draw the content of a file of a log, of every magic and codec: next offsets, and the bytes before them."""
     made, offset = [], 0
     for _ in range(draw(st.integers(1, 6))):
         codec = draw(st.sampled_from(CODECS))

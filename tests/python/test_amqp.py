@@ -1,4 +1,4 @@
-"""AMQP primitives: against Qpid Proton, against a reader of one value, and with every way to be wrong."""
+"""AMQP primitives: compared with Qpid Proton and with the decoder of one value, and with invalid values."""
 
 import json
 import subprocess
@@ -24,23 +24,23 @@ PROTON = [json.loads(line) for line in (Path(__file__).parent.parent / "samples/
 
 
 def of_proton(case):
-    """Give the cases of a type, the bytes first."""
+    """Return the cases of a type, the bytes first."""
     return [(bytes.fromhex(line["hex"]), line) for line in PROTON if line["case"] == case]
 
 
 def plain(value):
-    """Give a value as the cases have it: bytes in hex."""
+    """Return a value in the form of the cases: bytes in hex."""
     return value.hex() if isinstance(value, bytes) else value
 
 
 @pytest.mark.parametrize(("cell", "line"), of_proton("value"), ids=lambda value: repr(value)[:20])
-def test_what_proton_writes_is_read(cell, line):
+def test_decode_reads_what_proton_writes(cell, line):
     assert plain(amqp.decode(cell).value) == line["value"]
     read = lha.amqp(pa.array([cell, None, b"\x40"]), line["type"]).to_pylist()
     assert [plain(value) for value in read] == [line["value"], None, None]
 
 
-def test_a_timestamp_of_proton_is_a_moment():
+def test_timestamp_of_proton_becomes_a_timestamp():
     cells = pa.array([cell for cell, _ in of_proton("timestamp")])
     assert amqp.decode(cells[0].as_py()) == ("timestamp", 1_700_000_000_123)
     assert lha.amqp(cells, "timestamp_ms").cast(pa.int64()).to_pylist() == [1_700_000_000_123, -1]
@@ -48,17 +48,17 @@ def test_a_timestamp_of_proton_is_a_moment():
 
 
 @pytest.mark.parametrize(("cell", "line"), of_proton("code"), ids=lambda value: repr(value)[:20])
-def test_every_code_is_read_as_proton_reads_it(cell, line):
+def test_decode_reads_every_code_as_proton_does(cell, line):
     read = amqp.decode(cell)
     assert (read.type, plain(read.value)) == (line["type"], line["value"])
 
 
-def test_every_code_has_a_case():
+def test_every_code_has_a_case_of_proton():
     assert [cell[0] for cell, _ in of_proton("code")] == list(amqp.CONSTRUCTORS)
 
 
 @pytest.mark.parametrize(("cell", "line"), of_proton("refused"), ids=lambda value: repr(value)[:20])
-def test_refused_types_are_named(cell, line):
+def test_rejected_types_are_named(cell, line):
     with pytest.raises(lh.DecodeError, match=f"the value is {line['name']}, which is no single value") as caught:
         amqp.decode(cell)
     assert (caught.value.code, caught.value.byte_offset) == ("unknown_type", 0)
@@ -84,7 +84,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("type", "cell", "code", "byte", "message"), BAD)
-def test_bad_values_are_named(type, cell, code, byte, message):
+def test_errors_name_code_byte_and_reason(type, cell, code, byte, message):
     good = {"int64": "5507", "bool": "41", "string": "a10161", "char": "7300000041"}[type]
     cells = pa.array([bytes.fromhex(good), None, bytes.fromhex(cell), bytes.fromhex(good)], pa.binary())
     with pytest.raises(lh.DecodeError) as caught:
@@ -106,7 +106,7 @@ def test_bad_values_are_named(type, cell, code, byte, message):
 
 @given(cells=st.lists(st.none() | amqp_values, max_size=12), type=st.sampled_from([*amqp.READ_AS]),
        dialect=st.sampled_from(["arrow", "spark"]), cut=st.integers(0, 3))  # fmt: skip
-def test_a_column_is_its_values(cells, type, dialect, cut):
+def test_column_agrees_with_the_decoder_of_one_value(cells, type, dialect, cut):
     values, faults = [], []
     for cell in cells[cut:]:
         try:
@@ -132,17 +132,17 @@ def test_a_column_is_its_values(cells, type, dialect, cut):
 
 
 def spelt(column):
-    """Give values as text: two NaN are not equal, and a decimal is spelt as its number is. Times are numbers."""
+    """Return values as text, because two NaN are not equal; decimals like their numbers, and times as numbers."""
     column = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
     return [str(value) for value in column.to_pylist()]
 
 
 def said(error):
-    """Give what is wrong with a value, without where it stands."""
+    """Return the error of a value without its place."""
     return error and [(fault["code"], fault["message"]) for fault in error]
 
 
-def test_what_can_be_asked_of_select():
+def test_field_accepts_only_the_types_that_amqp_has():
     for type in SELECT_TYPES:
         if type in amqp.READ_AS:
             assert lh.field(f"{type}:amqp").type == f"{type}:amqp"
@@ -151,7 +151,7 @@ def test_what_can_be_asked_of_select():
                 lh.field(f"{type}:amqp")
 
 
-def test_a_type_decides_and_bytes_may_be_amqp():
+def test_select_reads_amqp_from_bytes_and_rejects_other_types():
     cell = lh.encode([("k", lh.Binary(b"\x55\x07")), ("n", lh.Int64(9))], "iggy")
     columns = {"k": "int64:amqp", "n": "int64:amqp"}
     assert lh.select(cell, "iggy", columns) == {"k": 7, "n": 9}
@@ -159,13 +159,13 @@ def test_a_type_decides_and_bytes_may_be_amqp():
         lh.select(cell, "iggy", {"n": "string:amqp"})
 
 
-def test_values_are_not_converted_from_amqp():
+def test_convert_rejects_types_of_amqp():
     with pytest.raises(ValueError, match="type 'int64:amqp': values are read as AMQP, and not converted from it"):
         lh.convert(lh.encode([("k", b"\x55\x07")], "kafka"), "kafka", target="iggy", types={"k": "int64:amqp"})
 
 
 @pytest.mark.parametrize(("type", "code"), [("string", b"\xa1"), ("binary", b"\xa0")])
-def test_a_result_is_cut_where_it_would_be_too_large(type, code):
+def test_result_is_split_at_the_limit_of_offsets(type, code):
     cells = [code + b"\x04abcd"] * 5 + [None, code + b"\x05\xe2\x82\xacuv"]
     column = pa.chunked_array([cells[:5], cells[5:]], pa.binary())
     whole = lha.amqp(column, type).to_pylist()
@@ -177,13 +177,13 @@ def test_a_result_is_cut_where_it_would_be_too_large(type, code):
         _native.amqp_column(column.chunk(0), type, max_offset=7)
 
 
-def test_bits_of_floats_stay():
+def test_bits_of_floats_are_kept():
     signalling = bytes.fromhex("7fa00001")
     read = lha.amqp(pa.array([b"\x72" + signalling]), "float32")
     assert read.buffers()[1].to_pybytes()[:4] == signalling[::-1]
 
 
-def test_types_of_spark():
+def test_dialect_spark_returns_types_of_spark():
     def made(type):
         return lha.amqp(pa.array([], pa.binary()), type, _dialect="spark").type
 
@@ -201,7 +201,7 @@ def test_types_of_spark():
             assert lha.amqp(pa.array([], pa.binary()), type, _dialect=dialect).type == selected
 
 
-def test_a_stream_gives_chunks_and_rows_are_counted_over_them():
+def test_stream_becomes_chunks_and_rows_count_across_them():
     chunks = pa.chunked_array([[b"\x55\x01"], [], [b"\x55\x02", b"\x55"]], pa.binary())
     assert lha.amqp(chunks.slice(0, 2), "int64").to_pylist() == [1, 2]
     assert lha.amqp(pa.chunked_array([], pa.binary()), "int64").type == pa.int64()
@@ -209,17 +209,17 @@ def test_a_stream_gives_chunks_and_rows_are_counted_over_them():
         lha.amqp(chunks, "int64")
 
 
-def test_columns_of_other_libraries_and_types():
+def test_columns_of_other_libraries_and_types_are_accepted():
     assert lha.amqp(polars.Series([b"\xa1\x02hi", None]), "string").to_pylist() == ["hi", None]
     for type in (pa.large_binary(), pa.binary_view()):
         assert lha.amqp(pa.array([b"\xa1\x02hi", None], type), "string").to_pylist() == ["hi", None]
 
 
-def test_what_cannot_be_asked_for():
+def test_unknown_types_and_options_are_rejected():
     cells = pa.array([b"\x55\x01"])
     with pytest.raises(ValueError, match="type 'int128': AMQP has no int128"):
         lha.amqp(cells, "int128")
-    with pytest.raises(ValueError, match="AMQP says how its numbers are written, so 'int64' takes no suffix"):
+    with pytest.raises(ValueError, match="numbers of AMQP are big-endian, so 'int64' takes no suffix"):
         lha.amqp(cells, "int64:le")
     with pytest.raises(ValueError, match="unknown errors value 'ignore'"):
         lha.amqp(cells, "int64", errors="ignore")
@@ -229,7 +229,7 @@ def test_what_cannot_be_asked_for():
         lha.amqp([b"\x55\x01"], "int64")
 
 
-def test_what_is_not_installed_is_named():
+def test_missing_dependency_is_named():
     for module, call in (("pyarrow", "amqp(None, 'string')"), ("numpy", "rfc3339(None)")):
         code = f"import sys; sys.modules['{module}'] = None; from letterhead import arrow as lha; lha.{call}"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -239,7 +239,7 @@ def test_what_is_not_installed_is_named():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_one_bad_value_among_many_is_found():
+def test_one_invalid_value_among_many_is_found():
     count = 3 * (1 << 16) + 5
     cells = [b"\x55\x01"] * count
     cells[-1] = b"\x55"

@@ -1,4 +1,4 @@
-"""All containers of headers are read in the same way."""
+"""All header containers have the same reading protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The classes of KIP-82 on every case that was worked out by hand from the drafts."""
+"""The classes of KIP-82, with the test vectors that were derived from the drafts by hand."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OTHERWISE = {
     "no-bytes": "records are read from sets, and an empty one has none",
     "bytes-after-the-message": "records are read from sets, in which another message begins there",
 }
-"""Cases of one message that are another thing to a client, and why."""
+"""Cases that a client represents differently, with the reason."""
 
 
 def cases(operation: str) -> list[Any]:
@@ -64,19 +64,19 @@ def cases(operation: str) -> list[Any]:
 
 
 def is_ordinary(line: Line) -> bool:
-    """Say whether a message is one that a client of its draft makes: no older magic, no attribute of a log."""
+    """Return whether a client of its draft can write a message: no older magic, no attribute of a log."""
     message = line["message"]
     return message.get("magic", 2) == 2 and (message.get("attributes") or 0) & ~0x10 == 0
 
 
 @pytest.mark.parametrize("line", [case for case in cases("both") if is_ordinary(case.values[0])])
-def test_what_a_class_reads_it_writes_again(line: Line) -> None:
+def test_classes_write_the_bytes_that_they_read(line: Line) -> None:
     data = bytes.fromhex(line["bytes"])
     assert CLASSES[line["format"]](data) == data
 
 
 @pytest.mark.parametrize("line", [case for case in cases("decode") if errors(case.values[0])])
-def test_bytes_that_are_damaged_are_refused_with_the_code_of_the_case(line: Line) -> None:
+def test_damaged_bytes_are_rejected_with_the_code_of_the_case(line: Line) -> None:
     with pytest.raises(DecodeError) as caught:
         CLASSES[line["format"]](bytes.fromhex(line["bytes"]))
     assert caught.value.code == errors(line)[0]["code"]

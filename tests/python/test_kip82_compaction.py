@@ -1,4 +1,4 @@
-"""Compaction: the rule alone, and the files of a log that is compacted."""
+"""Compaction: the rule, and the files of a compacted log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from letterhead.kip82 import (
 )
 from letterhead.kip82 import compaction as rule
 from letterhead.kip82.layouts import MESSAGES
-from log_samples import LAYOUTS, cells, samples
+from log_samples import LAYOUTS, encoded, samples
 
 HEADERS = {"typed": [("by", lh.String("gdpr"))], "int": [(5, b"gdpr")], "wrapper": [(5, b"gdpr")]}
 
@@ -58,7 +58,7 @@ def read_back(layout: str, **fields) -> lh.Message:
         *((layout, {"value": b"", "magic": magic}, False) for layout in LAYOUTS for magic in (0, 1)),
     ],
 )
-def test_what_is_a_delete(layout, fields, deletes):
+def test_is_delete_follows_the_layout(layout, fields, deletes):
     message = read_back(layout, **fields)
     assert is_delete(message) is deletes
     # A delete goes when its time is over, and nothing else does.
@@ -68,14 +68,14 @@ def test_what_is_a_delete(layout, fields, deletes):
     assert should_retain(message, {b"k": 8}, 0) is False
 
 
-def test_a_delete_without_a_time_stays():
+def test_delete_without_a_timestamp_is_retained():
     for timestamp in (None, -1):
         message = read_back("typed", value=None, timestamp=timestamp)
         assert should_retain(message, {b"k": 7}, 1 << 62)
         assert not should_retain(message, {b"k": 8}, 0)
 
 
-def test_messages_without_a_key():
+def test_messages_without_a_key_follow_the_option_keyless():
     message = read_back("typed", key=None, value=None)
     assert should_retain(message, {}, 1 << 62)
     assert not should_retain(message, {}, 0, keyless="drop")
@@ -83,7 +83,7 @@ def test_messages_without_a_key():
         should_retain(message, {}, 0, keyless="raise")
 
 
-def test_horizon(monkeypatch):
+def test_delete_horizon_is_now_minus_the_retention(monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 90_000_000 * 1_000_000)
     assert (delete_horizon(), delete_horizon(50, 20), delete_horizon(delete_retention_ms=0)) == (
         3_600_000,
@@ -122,7 +122,7 @@ def history(layout: str, seed: int, count: int) -> list[dict]:
 
 
 def kept(messages: list[lh.Message], layout: str, horizon: int) -> list[lh.Message]:
-    """State the rule in plain Python."""
+    """Apply the rule in plain Python."""
     last = {message.key: message.offset for message in messages}
     found = []
     for message in messages:
@@ -137,8 +137,8 @@ def kept(messages: list[lh.Message], layout: str, horizon: int) -> list[lh.Messa
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_compaction_after_compaction_is_the_rule(path, layout, seed):
-    """Again and again, with more appended between, and the log opened anew."""
+def test_repeated_compaction_agrees_with_the_rule(path, layout, seed):
+    """Several times, with appends and reopening in between."""
     there: list[lh.Message] = []
     total = 0
     for step in range(4):
@@ -165,7 +165,7 @@ def test_compaction_after_compaction_is_the_rule(path, layout, seed):
                 assert (part.error_code, part.high_watermark) == (0, total)
 
 
-def test_a_log_of_which_nothing_stays_goes_on(path):
+def test_append_works_after_compaction_removed_everything(path):
     with MessageLog(path, segment_bytes=100) as log:
         log.append([{"key": b"k%d" % number, "value": None, "timestamp": 1} for number in range(10)])
         assert log.compact(now=2, delete_retention_ms=0)[:2] == (0, 10)
@@ -178,12 +178,12 @@ def test_a_log_of_which_nothing_stays_goes_on(path):
         assert [message.offset for message in log.fetch(FetchRequest.of("orders", 0, 0, version=4)).messages()] == [10]
 
 
-def test_a_damaged_log_is_not_compacted(path):
+def test_damaged_log_is_not_compacted(path):
     with MessageLog(path) as log:
         log.append(samples(9))
     file = path / "00000000000000000000.log"
     data = bytearray(file.read_bytes())
-    data[len(cells(samples(1))[0]) + 40] ^= 1
+    data[len(encoded(samples(1))[0]) + 40] ^= 1
     file.write_bytes(data)
     with MessageLog(path) as log:
         with pytest.raises(DamagedLogError, match="offset 1: the checksum is"):
@@ -191,8 +191,8 @@ def test_a_damaged_log_is_not_compacted(path):
         assert {each.name: each.read_bytes() for each in path.glob("*.log")} == {file.name: bytes(data)}
 
 
-def test_bits_of_a_compacted_file_that_change(path):
-    """Offsets have gaps there: one that changed shows where it no longer goes up."""
+def test_any_changed_bit_of_a_compacted_file_is_reported(path):
+    """Offsets have gaps there: a changed one is found where offsets no longer increase."""
     with MessageLog(path) as log:
         log.append([{"key": b"k%d" % (number % 3), "value": b"v", "timestamp": 1} for number in range(9)])
         log.append([{"key": None, "value": b"w", "timestamp": 1} for number in range(3)])
@@ -220,7 +220,7 @@ def test_bits_of_a_compacted_file_that_change(path):
 
 
 class PowerCut(BaseException):
-    """The moment when the machine stops."""
+    """A simulated crash of the machine."""
 
 
 def state(path: Path) -> list[lh.Message]:
@@ -230,8 +230,8 @@ def state(path: Path) -> list[lh.Message]:
         return list(log.scan())
 
 
-def test_a_crash_at_every_step_of_a_compaction(tmp_path, monkeypatch):
-    """Every change of a file that compaction makes is the last one once; what a key then is, it is as before."""
+def test_crash_at_any_step_of_a_compaction_loses_no_key(tmp_path, monkeypatch):
+    """Stop after every change of a file that compaction makes: the value of each key is the same as before."""
     real = {name: getattr(os, name) for name in ("replace", "fsync", "ftruncate")}
     unlink = Path.unlink
     for stop in range(1, 200):
@@ -281,7 +281,7 @@ def test_a_crash_at_every_step_of_a_compaction(tmp_path, monkeypatch):
     assert stop > 10
 
 
-def test_who_reads_while_it_is_compacted(path):
+def test_reader_continues_during_compaction(path):
     with MessageLog(path, segment_bytes=200) as log:
         for number in range(20):
             log.append([{"key": b"k", "value": b"v%d" % number, "timestamp": 1}])

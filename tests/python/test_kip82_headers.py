@@ -1,4 +1,4 @@
-"""The first draft's ``Headers``: text keys, values with types, and nothing read before it is asked for."""
+"""``Headers`` of the first draft: text keys, typed values, parsed on first access."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PUTS: list[tuple[str, Any, int, bytes]] = [
 
 
 def wire(key: str, code: int | None, value: bytes) -> bytes:
-    """Write one header as the draft draws it."""
+    """Encode one header as the draft specifies it."""
     typed = b"" if code is None else bytes([code]) + value
     return struct.pack(">i", len(key.encode())) + key.encode() + struct.pack(">i", len(typed)) + typed
 
 
 @pytest.mark.parametrize(("name", "value", "code", "bits"), PUTS)
-def test_every_put_of_the_draft_writes_its_code_and_its_bytes(name: str, value: Any, code: int, bits: bytes) -> None:
+def test_every_put_method_writes_its_code_and_its_bytes(name: str, value: Any, code: int, bits: bytes) -> None:
     headers = Headers()
     assert getattr(headers, f"put_{name}")("key", value) is None
     assert headers.as_bytes() == wire("key", code, bits)
@@ -52,19 +52,19 @@ def test_every_put_of_the_draft_writes_its_code_and_its_bytes(name: str, value: 
     assert (typed.code, typed.value) == (code, value)
 
 
-def test_the_types_are_those_of_the_table_of_types() -> None:
+def test_types_agree_with_the_table_of_types() -> None:
     codes = {row["kip82"]: row["name"] for row in _native.types() if row["kip82"] is not None}
     assert codes == dict(enumerate(TYPES.values()))
 
 
-def test_put_takes_a_value_with_its_type() -> None:
+def test_put_accepts_typed_values() -> None:
     headers = Headers()
     headers.put("n", Typed("short", 7))
     headers.put("m", lh.Int64(8))
     assert headers.as_bytes() == wire("n", 3, b"\x00\x07") + wire("m", 5, struct.pack(">q", 8))
 
 
-def test_put_knows_the_type_of_what_has_only_one() -> None:
+def test_put_infers_the_type_of_bool_str_and_bytes() -> None:
     headers = Headers({"ok": True, "tenant": "acme", "blob": b"\x01"})
     assert headers.get_typed("ok") == [Typed("boolean", True)]
     assert headers.get_typed("tenant") == [Typed("string", "acme")]
@@ -72,12 +72,12 @@ def test_put_knows_the_type_of_what_has_only_one() -> None:
 
 
 @pytest.mark.parametrize("value", [3, 0.5])
-def test_put_does_not_guess_how_large_a_number_is(value: float) -> None:
-    with pytest.raises(TypeError, match=r"say which type: Typed\('long', "):
+def test_put_rejects_numbers_without_a_type(value: float) -> None:
+    with pytest.raises(TypeError, match=r"numbers need a type, such as Typed\('long', "):
         Headers().put("n", value)
 
 
-def test_null_has_no_bytes_and_no_type_as_the_draft_notes() -> None:
+def test_null_has_neither_bytes_nor_a_type() -> None:
     headers = Headers()
     headers.put("note", None)
     assert headers.as_bytes() == wire("note", None, b"") == struct.pack(">i", 4) + b"note" + bytes(4)
@@ -85,7 +85,7 @@ def test_null_has_no_bytes_and_no_type_as_the_draft_notes() -> None:
     assert Headers(headers.as_bytes()).get_typed("note") == [None]
 
 
-def test_a_key_can_occur_multiple_times_and_get_gives_all_of_them() -> None:
+def test_keys_may_repeat() -> None:
     headers = Headers()
     headers.put_string("route", "a")
     headers.put_boolean("ok", False)
@@ -98,7 +98,7 @@ def test_a_key_can_occur_multiple_times_and_get_gives_all_of_them() -> None:
     assert (read.get_all("absent"), read.get("absent"), read.get("absent", 0)) == ([], None, 0)
 
 
-def test_headers_of_bytes_are_read_on_the_first_access() -> None:
+def test_headers_are_parsed_on_first_access() -> None:
     block = Headers({"tenant": "acme"}).as_bytes()
     for access in (
         lambda h: h.keys(),
@@ -114,9 +114,9 @@ def test_headers_of_bytes_are_read_on_the_first_access() -> None:
         assert headers.parsed
 
 
-def test_bytes_that_nobody_asks_are_handed_on_unread_even_damaged_ones() -> None:
+def test_bytes_that_are_not_accessed_are_passed_on_even_if_damaged() -> None:
     headers = Headers(b"\x00\x00\x00")
-    assert repr(headers) == "Headers(<3 bytes, not read yet>)"
+    assert repr(headers) == "Headers(<3 bytes, not parsed yet>)"
     assert headers.as_bytes() == b"\x00\x00\x00"
     assert headers.copy().frozen().as_bytes() == b"\x00\x00\x00"
     assert not headers.parsed
@@ -133,7 +133,7 @@ def test_bytes_that_nobody_asks_are_handed_on_unread_even_damaged_ones() -> None
         ("ffffffff", "negative_length", 0, "key length -1 is negative"),
     ],
 )
-def test_damaged_bytes_are_refused_on_access_with_format_byte_and_reason(
+def test_damaged_bytes_are_rejected_on_access_with_format_byte_and_reason(
     block: str, code: str, byte: int, text: str
 ) -> None:
     headers = Headers(bytes.fromhex(block))
@@ -158,7 +158,7 @@ def test_damaged_bytes_are_refused_on_access_with_format_byte_and_reason(
         ("string", "\ud800", "value_not_utf8"),
     ],
 )
-def test_a_value_outside_its_type_is_refused_and_nothing_is_put(name: str, value: Any, code: str) -> None:
+def test_value_outside_its_type_is_rejected_and_not_added(name: str, value: Any, code: str) -> None:
     headers = Headers({"a": "b"})
     with pytest.raises(EncodeError) as caught:
         getattr(headers, f"put_{name}")("key", value)
@@ -171,13 +171,13 @@ def test_a_value_outside_its_type_is_refused_and_nothing_is_put(name: str, value
     ("name", "value"),
     [("boolean", 1), ("byte", True), ("integer", 3.0), ("string", b"a"), ("bytes", "a"), ("double", "1"), ("char", 65)],
 )
-def test_a_value_of_the_wrong_python_type_is_a_type_error(name: str, value: Any) -> None:
+def test_value_of_a_wrong_python_type_is_a_type_error(name: str, value: Any) -> None:
     with pytest.raises(TypeError):
         getattr(Headers(), f"put_{name}")("key", value)
 
 
-def test_keys_are_text_that_has_a_utf8_form() -> None:
-    with pytest.raises(EncodeError, match="those of this layout are text") as caught:
+def test_keys_must_be_text_with_a_utf8_form() -> None:
+    with pytest.raises(EncodeError, match="this layout has text keys") as caught:
         Headers().put(5, "a")  # type: ignore[arg-type]
     assert caught.value.code == "key_not_carried"
     with pytest.raises(EncodeError) as caught:
@@ -185,17 +185,17 @@ def test_keys_are_text_that_has_a_utf8_form() -> None:
     assert (caught.value.code, caught.value.format) == ("key_not_utf8", "kip82-typed")
     with pytest.raises(TypeError, match="a key must be str, not bytes"):
         Headers().put(b"a", "a")  # type: ignore[arg-type]
-    with pytest.raises(EncodeError, match="those of this layout are text"):
+    with pytest.raises(EncodeError, match="this layout has text keys"):
         Headers().get(5)  # type: ignore[arg-type]
 
 
-def test_a_type_that_the_draft_does_not_have_is_refused() -> None:
+def test_type_that_the_draft_does_not_have_is_rejected() -> None:
     with pytest.raises(EncodeError, match="kip82-typed: the draft has no type for uint8") as caught:
         Headers().put("n", lh.UInt8(1))
     assert caught.value.code == "unknown_type"
 
 
-def test_typed_holds_its_bits() -> None:
+def test_typed_values_are_equal_by_type_and_bits() -> None:
     assert Typed("float", 0.1) == Typed("float", 0.10000000149011612)
     assert Typed("int", 1) != Typed("long", 1)
     assert hash(Typed("string", "a")) == hash(Typed("string", "a"))
@@ -207,7 +207,7 @@ def test_typed_holds_its_bits() -> None:
         Typed("integer", 3)
 
 
-def test_set_puts_one_value_in_place_of_all() -> None:
+def test_set_replaces_all_values_of_a_key() -> None:
     headers = Headers([("route", "a"), ("tenant", "acme"), ("route", "b")])
     headers.set("route", "c")
     assert headers.items() == [("tenant", "acme"), ("route", "c")]
@@ -218,7 +218,7 @@ def test_set_puts_one_value_in_place_of_all() -> None:
     assert headers.items() == [("tenant", "acme")]
 
 
-def test_headers_hold_letterheads_own() -> None:
+def test_headers_convert_to_and_from_letterhead_headers() -> None:
     headers = Headers({"tenant": "acme", "note": None})
     assert headers.to_headers() == lh.Headers([("tenant", lh.String("acme")), ("note", None)])
     assert Headers(lh.decode(headers.as_bytes(), "kip82-typed")) == headers
@@ -226,7 +226,7 @@ def test_headers_hold_letterheads_own() -> None:
     assert len(headers) == 2
 
 
-def test_a_serializer_makes_objects_of_the_values_of_its_key() -> None:
+def test_serializer_converts_the_values_of_its_key() -> None:
     point = HeaderSerializer(lambda p: struct.pack(">hh", *p), lambda data: struct.unpack(">hh", data))
     headers = Headers(serializers={"at": point})
     headers.put("at", (3, -4))
@@ -236,17 +236,17 @@ def test_a_serializer_makes_objects_of_the_values_of_its_key() -> None:
     assert Headers(headers.as_bytes()).get_all("at") == [b"\x00\x03\xff\xfc", None]
 
 
-def test_a_value_of_another_type_than_its_serializer_writes_is_refused() -> None:
+def test_value_of_another_type_than_its_serializer_is_rejected() -> None:
     headers = Headers({"at": "north"}, serializers={})
     read = Headers(headers.as_bytes(), serializers={"at": HeaderSerializer.of("long")})
-    with pytest.raises(DecodeError, match="of the type string and the serializer of its key takes long") as caught:
+    with pytest.raises(DecodeError, match="has the type string, and the serializer of its key reads long") as caught:
         read.get_all("at")
     assert caught.value.code == "wrong_type"
     assert caught.value.__notes__ == ["in a header with the key 'at'"]
 
 
-def test_what_a_serializer_raises_or_gives_wrong_is_not_hidden() -> None:
-    with pytest.raises(TypeError, match="the serializer of the key 'a' must give bytes, not str"):
+def test_errors_of_serializers_are_raised() -> None:
+    with pytest.raises(TypeError, match="the serializer of the key 'a' must return bytes, not str"):
         Headers(serializers={"a": HeaderSerializer(str, str)}).put("a", 1)
     headers = Headers({"a": b"zz"}).copy(serializers={"a": HeaderSerializer(bytes, lambda data: int(data))})
     with pytest.raises(ValueError, match="invalid literal") as caught:
@@ -254,7 +254,7 @@ def test_what_a_serializer_raises_or_gives_wrong_is_not_hidden() -> None:
     assert caught.value.__notes__ == ["in a header with the key 'a'"]
 
 
-def test_frozen_headers_refuse_change_and_a_copy_does_not() -> None:
+def test_frozen_headers_are_immutable_and_their_copy_is_not() -> None:
     frozen = Headers(Headers({"a": "b"}).as_bytes()).frozen()
     assert not frozen.parsed
     for change in (
@@ -263,7 +263,7 @@ def test_frozen_headers_refuse_change_and_a_copy_does_not() -> None:
         lambda: frozen.set("a", "c"),
         lambda: frozen.remove("a"),
     ):
-        with pytest.raises(TypeError, match=r"immutable: copy\(\)"):
+        with pytest.raises(TypeError, match=r"immutable: change a copy\(\)"):
             change()
     changed = frozen.copy()
     changed.put("x", None)
@@ -289,7 +289,7 @@ values = st.one_of(
 
 
 @given(st.lists(st.tuples(st.text(st.characters(exclude_categories=["Cs"])), values), max_size=8))
-def test_what_is_put_is_what_is_read(pairs: list[tuple[str, Typed | None]]) -> None:
+def test_headers_round_trip(pairs: list[tuple[str, Typed | None]]) -> None:
     headers = Headers(pairs)
     read = Headers(headers.as_bytes())
     assert read == headers

@@ -1,4 +1,4 @@
-"""Headers with integer keys: their ranges, their writers, their order, and the wrapper that has them."""
+"""Headers with integer keys: ranges, writers, order, and the message wrapper."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from letterhead.kip82 import RESERVED, HeaderSerializer, IntHeaders, KeyRange, K
 from reference import ops as reference
 
 LEAST = -(1 << 31)
-"""The least integer key."""
+"""The lowest integer key."""
 
 
 def wire(*headers: tuple[int, bytes | None]) -> bytes:
-    """Write headers as the draft draws them."""
+    """Encode headers as the draft specifies them."""
     return b"".join(
         struct.pack(">ii", key, -1 if value is None else len(value)) + (value or b"") for key, value in headers
     )
@@ -30,7 +30,7 @@ def wire(*headers: tuple[int, bytes | None]) -> bytes:
 # Keys and values -----------------------------------------------------------------------------------------------------
 
 
-def test_the_bytes_are_an_int32_key_an_int32_length_and_the_value() -> None:
+def test_header_is_an_int32_key_an_int32_length_and_the_value() -> None:
     headers = IntHeaders([(5, b"acme"), (-1, None), (5, b"")])
     assert headers.as_bytes() == wire((5, b"acme"), (-1, None), (5, b""))
     read = IntHeaders(headers.as_bytes())
@@ -39,18 +39,18 @@ def test_the_bytes_are_an_int32_key_an_int32_length_and_the_value() -> None:
     assert read.items() == [(5, b"acme"), (-1, None), (5, b"")]
 
 
-def test_headers_are_composable_in_any_order_as_the_draft_proposes() -> None:
+def test_encoded_headers_can_be_concatenated_in_any_order() -> None:
     assert IntHeaders([(9, b"a"), (1, b"b")]).as_bytes() == wire((9, b"a"), (1, b"b"))
 
 
-def test_an_overhead_of_four_bytes_a_key_is_less_than_that_of_text() -> None:
+def test_integer_keys_are_smaller_than_text_keys() -> None:
     text = lh.encode([("transaction-id", lh.Binary(b"x"))], "kip82-typed")
     assert text is not None
     assert (len(IntHeaders({5: b"x"}).as_bytes()), len(text)) == (9, 24)
 
 
 @pytest.mark.parametrize("value", ["acme", 3, lh.Int32(3), True])
-def test_a_value_without_a_serializer_is_bytes(value: Any) -> None:
+def test_value_without_a_serializer_must_be_bytes(value: Any) -> None:
     with pytest.raises(TypeError, match="a value must be bytes or None"):
         IntHeaders().put(5, value)
 
@@ -58,20 +58,20 @@ def test_a_value_without_a_serializer_is_bytes(value: Any) -> None:
 @pytest.mark.parametrize(
     ("key", "error", "text"),
     [
-        ("tenant", EncodeError, "kip82-int: the key is text, and those of this layout are numbers"),
+        ("tenant", EncodeError, "kip82-int: the key is text, and this layout has integer keys"),
         (True, TypeError, "a key must be int, not bool"),
         (b"a", TypeError, "a key must be int, not bytes"),
         (1 << 31, EncodeError, "kip82-int: header 0: an integer key has 32 bits"),
     ],
 )
-def test_a_key_is_a_number_of_32_bits(key: Any, error: type[Exception], text: str) -> None:
+def test_key_must_be_a_32_bit_integer(key: Any, error: type[Exception], text: str) -> None:
     headers = IntHeaders()
     with pytest.raises(error, match=text):
         headers.put(key, b"x")
     assert len(headers) == 0
 
 
-def test_damaged_bytes_are_refused_on_access_with_format_byte_and_reason() -> None:
+def test_damaged_bytes_are_rejected_on_access_with_format_byte_and_reason() -> None:
     headers = IntHeaders(wire((1, b"a")) + b"\x00\x00\x00\x05\x00\x00\x00\x09abc")
     with pytest.raises(DecodeError) as caught:
         headers.get(1)
@@ -80,7 +80,7 @@ def test_damaged_bytes_are_refused_on_access_with_format_byte_and_reason() -> No
     assert str(error) == "kip82-int: header 1: value takes 9 bytes and 3 are left (byte 17)"
 
 
-def test_serializers_by_key_are_honoured_beside_plain_bytes() -> None:
+def test_serializers_apply_to_their_keys_only() -> None:
     headers = IntHeaders(serializers={5: HeaderSerializer.of("long"), 6: HeaderSerializer.of("string")})
     headers.put(5, 82)
     headers.put(6, "acmé")
@@ -98,7 +98,7 @@ def test_serializers_by_key_are_honoured_beside_plain_bytes() -> None:
 # Ranges --------------------------------------------------------------------------------------------------------------
 
 
-def test_the_four_ranges_that_the_drafts_reserve_are_named_and_do_not_overlap() -> None:
+def test_reserved_ranges_are_named_and_do_not_overlap() -> None:
     assert [each.name for each in RESERVED] == ["broker", "client", "vendor", "in-house"]
     assert RESERVED["broker"].low == 0
     assert RESERVED["in-house"].high == (1 << 31) - 1
@@ -110,7 +110,7 @@ def test_the_four_ranges_that_the_drafts_reserve_are_named_and_do_not_overlap() 
     assert RESERVED.of(-5) is None
 
 
-def test_ranges_are_configurable() -> None:
+def test_ranges_are_configurable_and_validated() -> None:
     ranges = KeyRanges([KeyRange(100, 199, "mine"), KeyRange(-10, -1, "broker")])
     assert [each.name for each in ranges] == ["broker", "mine"]
     assert (ranges.of(150), ranges.of(50), len(ranges)) == (KeyRange(100, 199, "mine"), None, 2)
@@ -125,7 +125,7 @@ def test_ranges_are_configurable() -> None:
         RESERVED["in_house"]
 
 
-def test_a_writer_keeps_to_its_range_and_what_others_wrote_stays() -> None:
+def test_keys_outside_the_range_of_the_writer_are_rejected_and_existing_ones_stay() -> None:
     broker = IntHeaders({7: b"cluster-a"}).as_bytes()
     headers = IntHeaders(broker, writes=RESERVED["in-house"])
     headers.put(1_000_000_001, b"acme")
@@ -144,14 +144,14 @@ def test_a_writer_keeps_to_its_range_and_what_others_wrote_stays() -> None:
 # Order ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_sorted_view_is_in_order_and_keeps_repeated_headers_in_theirs() -> None:
+def test_sorted_is_stable() -> None:
     headers = IntHeaders([(9, b"x"), (1, b"a"), (9, b"y"), (-3, b"")])
     assert headers.sorted().items() == [(-3, b""), (1, b"a"), (9, b"x"), (9, b"y")]
     assert headers.items()[0] == (9, b"x")
     assert (headers.in_order, headers.sorted().in_order) == (False, True)
 
 
-def test_sorting_writes_the_headers_in_order_and_nothing_else() -> None:
+def test_sorting_changes_only_the_order() -> None:
     block = IntHeaders([(9, b"x"), (1, b"a")]).sorted().as_bytes()
     assert block == wire((1, b"a"), (9, b"x"))
     assert lh.decode(block, "kip82-int") == lh.Headers([(1, b"a"), (9, b"x")])
@@ -160,7 +160,7 @@ def test_sorting_writes_the_headers_in_order_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("rest", [[], [(1, b"a"), (9, b"x")], [(9, b"x"), (1, b"a")], [(LEAST, None), (LEAST, b"")]])
-def test_a_null_header_with_the_least_key_is_a_header_like_any_other(rest: list[tuple[int, bytes | None]]) -> None:
+def test_null_header_with_the_lowest_key_is_kept(rest: list[tuple[int, bytes | None]]) -> None:
     pairs = [(LEAST, None), *rest]
     read = IntHeaders(wire(*pairs))
     assert (read.in_order, read.items(), read.get_all(LEAST)[0]) == (False, pairs, None)
@@ -175,7 +175,7 @@ def test_a_null_header_with_the_least_key_is_a_header_like_any_other(rest: list[
     assert put.remove(LEAST) == 1
 
 
-def test_what_is_added_to_headers_in_order_takes_its_place() -> None:
+def test_added_headers_keep_the_order() -> None:
     headers = IntHeaders([(9, b"x"), (1, b"a")]).sorted()
     headers.put(5, b"m")
     headers.put(1, b"b")
@@ -185,7 +185,7 @@ def test_what_is_added_to_headers_in_order_takes_its_place() -> None:
         assert IntHeaders(source, in_order=True).keys() == [2, 3]
 
 
-def test_reading_in_order_stops_at_the_highest_key_and_ignores_what_is_above_it() -> None:
+def test_up_to_in_order_stops_at_the_first_higher_key() -> None:
     low, high = wire((1, b"a"), (7, None)), wire((70_000, b"b" * 50))
     for damage in (high, high[:-1], b"\x00\x01\x11\x70\xff\xff\xff\x00", high + b"\x00"):
         read = IntHeaders(low + damage, in_order=True)
@@ -196,14 +196,14 @@ def test_reading_in_order_stops_at_the_highest_key_and_ignores_what_is_above_it(
         assert not read.parsed
 
 
-def test_reading_does_not_stop_unless_the_caller_says_that_the_block_is_in_order() -> None:
+def test_up_to_reads_everything_without_in_order() -> None:
     block = wire((70_000, b"b"), (1, b"a"))
     assert IntHeaders(block).up_to(9_999).items() == [(1, b"a")]
     with pytest.raises(DecodeError, match="kip82-int: header 2"):
         IntHeaders(block + b"\x00").up_to(9_999)
 
 
-def test_damage_before_the_highest_key_is_found() -> None:
+def test_up_to_reports_damage_before_the_highest_key() -> None:
     with pytest.raises(DecodeError) as caught:
         IntHeaders(wire((1, b"a")) + struct.pack(">ii", 5, -2) + wire((9, b"")), in_order=True).up_to(7).keys()
     assert (caught.value.code, caught.value.byte_offset, caught.value.header) == ("negative_length", 13, 1)
@@ -212,13 +212,13 @@ def test_damage_before_the_highest_key_is_found() -> None:
     assert (caught.value.code, caught.value.byte_offset) == ("truncated", 8)
 
 
-def test_bytes_that_the_caller_calls_ordered_and_are_not_are_an_error() -> None:
+def test_unordered_bytes_are_rejected_with_in_order() -> None:
     headers = IntHeaders(wire((LEAST, None), (9, b"xyz"), (1, b"a")), in_order=True)
     with pytest.raises(DecodeError) as caught:
         headers.keys()
     error = caught.value
     assert (error.format, error.code, error.byte_offset, error.header) == ("kip82-int", "not_in_order", 19, 2)
-    assert "key 1 comes after key 9, and in_order=True was passed" in str(error)
+    assert "key 1 comes after key 9: leave out in_order=True" in str(error)
 
 
 int_keys = st.integers(LEAST, (1 << 31) - 1)
@@ -228,7 +228,7 @@ pairs_of_ints = st.lists(
 
 
 @given(pairs_of_ints, int_keys | st.integers(0, 5))
-def test_stopping_gives_what_reading_everything_would(pairs: list[tuple[int, bytes | None]], highest: int) -> None:
+def test_up_to_agrees_with_reading_everything(pairs: list[tuple[int, bytes | None]], highest: int) -> None:
     headers = IntHeaders(pairs)
     assert IntHeaders(headers.as_bytes()) == headers
     wanted = sorted((pair for pair in pairs if pair[0] <= highest), key=lambda pair: pair[0])
@@ -243,7 +243,7 @@ def test_sorting_agrees_with_the_reference_and_adds_no_header(pairs: list[tuple[
     assert read == sorted(pairs, key=lambda pair: pair[0])
 
 
-def test_headers_can_be_pickled_unread() -> None:
+def test_unparsed_headers_can_be_pickled() -> None:
     headers = IntHeaders(wire((1, b"a")), writes=RESERVED["broker"], in_order=True)
     again = pickle.loads(pickle.dumps(headers))
     assert (again.parsed, again.writes, again.in_order, again.items()) == (False, RESERVED["broker"], True, [(1, b"a")])
@@ -252,7 +252,7 @@ def test_headers_can_be_pickled_unread() -> None:
 # The wrapper ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_wrapper_has_a_version_the_headers_and_the_value() -> None:
+def test_wrapper_is_a_version_the_headers_and_the_value() -> None:
     wrapper = MessageWrapper({5: b"acme"}, b"42")
     block = wire((5, b"acme"))
     assert wrapper.to_bytes() == b"\x00" + struct.pack(">i", len(block)) + block + struct.pack(">i", 2) + b"42"
@@ -261,20 +261,20 @@ def test_a_wrapper_has_a_version_the_headers_and_the_value() -> None:
     assert (read.get_headers().items(), read.get_value()) == ([(5, b"acme")], b"42")
 
 
-def test_a_wrapper_tells_null_from_empty() -> None:
+def test_wrapper_distinguishes_null_from_empty() -> None:
     null, empty = MessageWrapper({}, None), MessageWrapper({}, b"")
     assert (null.to_bytes(), empty.to_bytes()) == (bytes.fromhex("00 00000000 ffffffff"), bytes(9))
     assert [MessageWrapper.from_bytes(each.to_bytes()).value for each in (null, empty)] == [None, b""]
 
 
-def test_another_version_of_the_wrapper_is_refused() -> None:
+def test_unknown_version_of_the_wrapper_is_rejected() -> None:
     with pytest.raises(DecodeError, match="magic 1 is unknown: a wrapper has 0") as caught:
         MessageWrapper.from_bytes(b"\x01" + bytes(8))
     assert (caught.value.format, caught.value.code, caught.value.byte_offset) == ("kip82-wrapper", "bad_magic", 0)
     assert MessageWrapper.MAGIC == 0
 
 
-def test_the_value_of_a_wrapper_can_be_any_object_with_a_serializer() -> None:
+def test_wrapper_value_can_be_an_object_with_a_serializer() -> None:
     wrapper = MessageWrapper({5: b"x"}, {"qty": 1})
     data = wrapper.to_bytes(serialize=lambda value: json.dumps(value).encode())
     assert MessageWrapper.from_bytes(data, deserialize=json.loads) == wrapper
@@ -282,13 +282,13 @@ def test_the_value_of_a_wrapper_can_be_any_object_with_a_serializer() -> None:
         wrapper.to_bytes()
 
 
-def test_the_headers_of_a_wrapper_are_parsed_on_first_access() -> None:
+def test_headers_of_a_wrapper_are_parsed_on_first_access() -> None:
     read = MessageWrapper.from_bytes(MessageWrapper({5: b"acme"}, b"42").to_bytes())
     assert not read.headers.parsed
     assert (read.headers.get_all(5), read.headers.parsed) == ([b"acme"], True)
 
 
-def test_unreadable_headers_leave_the_value_of_a_wrapper_readable() -> None:
+def test_damaged_headers_leave_the_value_of_a_wrapper_readable() -> None:
     read = MessageWrapper.from_bytes(bytes.fromhex("00 00000008 00000005 fffffffe 00000002 3432"))
     assert read.value == b"42"
     with pytest.raises(DecodeError, match="kip82-int: header 0: value length -2 is negative"):
@@ -296,7 +296,7 @@ def test_unreadable_headers_leave_the_value_of_a_wrapper_readable() -> None:
 
 
 @given(st.binary(max_size=24) | st.builds(lambda *parts: b"".join(parts), st.just(b"\0\0\0\0"), st.binary(max_size=24)))
-def test_a_wrapper_is_refused_unless_the_core_reads_all_but_its_headers(data: bytes) -> None:
+def test_wrapper_is_read_if_the_core_reads_all_but_its_headers(data: bytes) -> None:
     try:
         read = lh.decode(data, "kip82-wrapper")
     except DecodeError as error:

@@ -1,4 +1,4 @@
-"""Chains of interceptors, and the three of the package, over real bytes and real logs."""
+"""Chains of interceptors, and the three interceptors of the package, with real bytes and logs."""
 
 from __future__ import annotations
 
@@ -54,28 +54,28 @@ KEY: dict[Layout, Any] = {"typed": "step", "int": 10_005, "wrapper": 10_005}
 
 
 class Step(ProducerInterceptor, ConsumerInterceptor):
-    """Adds a header on sending, and strips it on consuming; remembers what it was told."""
+    """Adds a header on sending, and removes it on consuming; records its calls."""
 
     def __init__(self, key: Any, name: bytes) -> None:
         self.key, self.name = key, name
-        self.told: list[Any] = []
+        self.calls: list[Any] = []
 
     def on_send(self, record: ProducerRecord) -> ProducerRecord:
         record.get_headers().put(self.key, self.name)
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
-        self.told.append((metadata, error))
+        self.calls.append((metadata, error))
 
     def on_consume(self, records: Sequence[ConsumerRecord]) -> Sequence[ConsumerRecord]:
-        self.told.extend(record.get_headers().get_all(self.key) for record in records)
+        self.calls.extend(record.get_headers().get_all(self.key) for record in records)
         return [record.without_headers(self.key) for record in records]
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self.told.append(dict(offsets))
+        self.calls.append(dict(offsets))
 
     def close(self) -> None:
-        self.told.append("closed")
+        self.calls.append("closed")
 
 
 class Broken(ProducerInterceptor, ConsumerInterceptor):
@@ -99,7 +99,7 @@ class Broken(ProducerInterceptor, ConsumerInterceptor):
 
 
 def consumed(*records: ProducerRecord) -> list[ConsumerRecord]:
-    """Give what a consumer reads of what was produced."""
+    """Return the records that a consumer reads."""
     return [
         read
         for offset, record in enumerate(records)
@@ -111,7 +111,7 @@ def consumed(*records: ProducerRecord) -> list[ConsumerRecord]:
 
 
 @every_layout
-def test_interceptors_add_read_and_strip_headers_one_after_another(layout: Layout) -> None:
+def test_interceptors_run_in_order(layout: Layout) -> None:
     first, second = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
     record = ProducerRecord("t", b"k", b"v", layout=layout)
     sent = ProducerInterceptors([first, second]).on_send(record)
@@ -119,17 +119,17 @@ def test_interceptors_add_read_and_strip_headers_one_after_another(layout: Layou
     assert len(record.get_headers()) == 0, "the program's own record stays as it is"
     [seen] = ConsumerInterceptors([first, second]).on_consume(consumed(sent))
     assert (seen.value, len(seen.get_headers())) == (b"v", 0)
-    assert (first.told, second.told) == ([[b"1", b"2"]], [[]])
+    assert (first.calls, second.calls) == ([[b"1", b"2"]], [[]])
 
 
-def test_interceptors_understand_the_wrapper() -> None:
+def test_interceptors_handle_the_layout_wrapper() -> None:
     sent = ProducerInterceptors([Step(10_005, b"1")]).on_send(ProducerRecord("t", b"k", layout="wrapper"))
     assert sent.wrapper is not None
     assert sent.wrapper.to_bytes().hex() == "0000000009000027150000000131ffffffff"
     assert consumed(sent)[0].tombstone is True
 
 
-def test_all_are_told_of_acknowledgements_commits_and_the_end() -> None:
+def test_all_interceptors_get_acknowledgements_commits_and_close() -> None:
     steps = [Step("a", b""), Step("b", b"")]
     metadata, failed = RecordMetadata("t", 0, 7, 5), OSError("full")
     producing, consuming = ProducerInterceptors(steps), ConsumerInterceptors(steps)
@@ -138,10 +138,10 @@ def test_all_are_told_of_acknowledgements_commits_and_the_end() -> None:
     consuming.on_commit({TopicPartition("t", 0): 8})
     consuming.close()
     for step in steps:
-        assert step.told == [(metadata, None), (None, failed), {TopicPartition("t", 0): 8}, "closed"]
+        assert step.calls == [(metadata, None), (None, failed), {TopicPartition("t", 0): 8}, "closed"]
 
 
-def test_with_on_error_raise_an_exception_is_raised_and_names_its_interceptor() -> None:
+def test_on_error_raise_raises_with_a_note_that_names_the_interceptor() -> None:
     with pytest.raises(RuntimeError, match="no") as caught:
         ProducerInterceptors([Broken()], on_error="raise").on_send(ProducerRecord("t"))
     assert caught.value.__notes__ == ["in the interceptor Broken, on_send"]
@@ -150,17 +150,17 @@ def test_with_on_error_raise_an_exception_is_raised_and_names_its_interceptor() 
     assert caught.value.__notes__ == ["in the interceptor Broken, on_consume"]
 
 
-def test_all_interceptors_are_called_after_one_has_failed() -> None:
+def test_all_interceptors_are_called_after_one_failed() -> None:
     step = Step("a", b"")
     with pytest.raises(ExceptionGroup, match="interceptors failed in on_acknowledgement") as caught:
         ProducerInterceptors([Broken(), step, Broken()], on_error="raise").on_acknowledgement(None, None)
     assert len(caught.value.exceptions) == 2
-    assert step.told == [(None, None)]
+    assert step.calls == [(None, None)]
 
 
 # Compared with ProducerInterceptors and ConsumerInterceptors of Kafka 4.3.1: each method logs what an interceptor throws,
 # and the next one gets the last record that was returned.
-def test_an_exception_is_logged_and_the_next_interceptor_gets_the_last_good_record(
+def test_exception_is_logged_and_the_next_interceptor_gets_the_last_good_record(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     chain = [Step("step", b"1"), Broken(), Step("step", b"2")]
@@ -181,7 +181,7 @@ def test_an_exception_is_logged_and_the_next_interceptor_gets_the_last_good_reco
         "in the interceptor Broken, close: no",
     ]
     assert all(record.exc_info for record in caplog.records)
-    assert [step.told for step in chain if isinstance(step, Step)] == [
+    assert [step.calls for step in chain if isinstance(step, Step)] == [
         [[b"1", b"2"], (None, None), {}, "closed"],
         [[], (None, None), {}, "closed"],
     ]
@@ -197,30 +197,30 @@ class Emptying(ConsumerInterceptor):
         raise RuntimeError("no")
 
 
-def test_records_that_a_failed_interceptor_removed_go_on() -> None:
+def test_records_that_a_failed_interceptor_removed_are_kept() -> None:
     chain = ConsumerInterceptors([Emptying()])
     assert [record.value for record in chain.on_consume(consumed(ProducerRecord("t", value=b"v")))] == [b"v"]
 
 
 class Required(Broken):
-    """Fails, and must not be passed."""
+    """A required interceptor that fails."""
 
     required = True
 
 
-def test_a_required_interceptor_stops_the_record() -> None:
+def test_required_interceptor_stops_the_record() -> None:
     step = Step("a", b"")
     with pytest.raises(RuntimeError, match="no"):
         ProducerInterceptors([Required(), step]).on_send(ProducerRecord("t"))
     with pytest.raises(RuntimeError, match="no"):
         ConsumerInterceptors([Required(), step]).on_consume(consumed(ProducerRecord("t")))
     ProducerInterceptors([Required(), step]).on_acknowledgement(None)
-    assert step.told == [(None, None)]
+    assert step.calls == [(None, None)]
     assert (Routing.required, Audit.required, TransactionIds.required) == (True, False, False)
 
 
 class Forgetful(ProducerInterceptor, ConsumerInterceptor):
-    """Gives nothing back."""
+    """Returns None."""
 
     def on_send(self, record: ProducerRecord) -> Any:
         return None
@@ -229,7 +229,7 @@ class Forgetful(ProducerInterceptor, ConsumerInterceptor):
         return [None for _ in records]
 
 
-def test_an_interceptor_that_gives_no_record_is_a_type_error() -> None:
+def test_interceptor_must_return_a_record() -> None:
     with pytest.raises(TypeError, match="on_send must return a ProducerRecord, not NoneType"):
         ProducerInterceptors([Forgetful()], on_error="raise").on_send(ProducerRecord("t"))
     with pytest.raises(TypeError, match="on_consume must return ConsumerRecords, not NoneType"):
@@ -237,7 +237,7 @@ def test_an_interceptor_that_gives_no_record_is_a_type_error() -> None:
 
 
 class Vendor(ProducerInterceptor):
-    """Writes a key, of which its range says whether it may."""
+    """Writes a key, inside or outside its range."""
 
     writes = RESERVED["vendor"]
 
@@ -249,7 +249,7 @@ class Vendor(ProducerInterceptor):
 
 
 @pytest.mark.parametrize("layout", ["int", "wrapper"])
-def test_each_interceptor_writes_in_its_range_and_the_program_in_its_own(layout: Layout) -> None:
+def test_each_interceptor_may_write_only_its_range(layout: Layout) -> None:
     mine = IntHeaders({1_000_000_001: b"mine"}, writes=RESERVED["in-house"])
     record = ProducerRecord("t", headers=mine, layout=layout)
     sent = ProducerInterceptors([Vendor(100_001)]).on_send(record)
@@ -275,7 +275,7 @@ class Counted(ProducerInterceptor):
 
 
 @every_layout
-def test_the_serializers_of_interceptors_hold_in_the_whole_chain(layout: Layout) -> None:
+def test_serializers_of_interceptors_apply_in_the_whole_chain(layout: Layout) -> None:
     chain = ProducerInterceptors([Counted(KEY[layout]), Counted(KEY[layout])])
     sent = chain.on_send(ProducerRecord("t", value=b"v", layout=layout))
     assert sent.get_header(KEY[layout]) == 2
@@ -290,14 +290,14 @@ AS_JSON: Serializer[Any] = Serializer(lambda value: json.dumps(value).encode(), 
 
 
 @every_layout
-def test_a_producer_and_a_consumer_call_their_interceptors(layout: Layout, tmp_path: Path) -> None:
+def test_producer_and_consumer_call_their_interceptors(layout: Layout, tmp_path: Path) -> None:
     sending, reading = Step(KEY[layout], b"1"), Step(KEY[layout], b"2")
     with MessageLog(tmp_path / "orders-0", layout) as log:
         producer = Producer(log.produce, interceptors=[Broken(), sending])
         record = ProducerRecord("orders", b"k", b"v", timestamp=7, layout=layout)
         metadata = [producer.send(record) for _ in range(2)]
         assert metadata == [RecordMetadata("orders", 0, offset, 7) for offset in range(2)]
-        assert sending.told == [(each, None) for each in metadata]
+        assert sending.calls == [(each, None) for each in metadata]
         assert len(record.get_headers()) == 0
         consumer = Consumer(log.fetch, "orders", layout=layout, interceptors=[Broken(), reading])
         assert [(seen.offset, seen.value, len(seen.get_headers())) for seen in consumer.poll()] == [
@@ -305,13 +305,13 @@ def test_a_producer_and_a_consumer_call_their_interceptors(layout: Layout, tmp_p
             (1, b"v", 0),
         ]
         assert consumer.poll() == []
-        assert reading.told == [[b"1"], [b"1"]], "not called without records"
+        assert reading.calls == [[b"1"], [b"1"]], "not called without records"
         consumer.commit()
-        assert reading.told[2:] == [{TopicPartition("orders", 0): 2}]
+        assert reading.calls[2:] == [{TopicPartition("orders", 0): 2}]
         for client, step in ((producer, sending), (consumer, reading)):
             client.close()
             client.close()
-            assert (step.told.count("closed"), step.told[-1]) == (1, "closed")
+            assert (step.calls.count("closed"), step.calls[-1]) == (1, "closed")
     with pytest.raises(ValueError, match="the producer is closed"):
         producer.send(record)
     for use in (consumer.poll, consumer.commit):
@@ -320,7 +320,7 @@ def test_a_producer_and_a_consumer_call_their_interceptors(layout: Layout, tmp_p
 
 
 class Seen(ProducerInterceptor, ConsumerInterceptor):
-    """Keeps the values that it sees."""
+    """Records the values of records."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -334,7 +334,7 @@ class Seen(ProducerInterceptor, ConsumerInterceptor):
         return records
 
 
-def test_interceptors_see_objects_and_not_their_bytes(tmp_path: Path) -> None:
+def test_interceptors_get_deserialized_objects(tmp_path: Path) -> None:
     sent, read = Seen(), Seen()
     with MessageLog(tmp_path / "orders-0") as log:
         Producer(log.produce, interceptors=[sent]).send(
@@ -346,7 +346,7 @@ def test_interceptors_see_objects_and_not_their_bytes(tmp_path: Path) -> None:
 
 
 # As KafkaProducer 4.3.1: for a record that was not sent the metadata has topic and partition, and the offset -1.
-def test_a_failure_is_acknowledged_and_raised(tmp_path: Path) -> None:
+def test_failure_is_acknowledged_and_raised(tmp_path: Path) -> None:
     step = Step("step", b"1")
     with MessageLog(tmp_path / "orders-0", max_message_bytes=100) as log:
         producer = Producer(log.produce, interceptors=[step])
@@ -358,15 +358,15 @@ def test_a_failure_is_acknowledged_and_raised(tmp_path: Path) -> None:
             with pytest.raises(error) as caught:
                 producer.send(record)
             partition = -1 if record.partition is None else record.partition
-            assert step.told == [(RecordMetadata(record.topic, partition, -1), caught.value)]
-            step.told.clear()
+            assert step.calls == [(RecordMetadata(record.topic, partition, -1), caught.value)]
+            step.calls.clear()
         with pytest.raises(RuntimeError, match="no") as stopped:
             Producer(log.produce, interceptors=[step, Required()]).send(ProducerRecord("orders"))
-        assert step.told == [(RecordMetadata("orders", -1, -1), stopped.value)]
+        assert step.calls == [(RecordMetadata("orders", -1, -1), stopped.value)]
         assert log.next_offset == 0
 
 
-def test_a_failed_acknowledgement_does_not_hide_why_the_record_was_not_sent(tmp_path: Path) -> None:
+def test_failed_acknowledgement_does_not_hide_the_error_of_the_record(tmp_path: Path) -> None:
     class Deaf(ProducerInterceptor):
         def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
             raise RuntimeError("no")
@@ -377,7 +377,7 @@ def test_a_failed_acknowledgement_does_not_hide_why_the_record_was_not_sent(tmp_
             Producer(log.produce, interceptors=chain).send(ProducerRecord("elsewhere"))
 
 
-def test_a_producer_sends_where_its_interceptors_say(tmp_path: Path) -> None:
+def test_producer_sends_to_the_topic_of_its_interceptors(tmp_path: Path) -> None:
     with MessageLog(tmp_path / "orders-0") as orders, MessageLog(tmp_path / "eu-0") as eu:
         logs = {log.topic: log for log in (orders, eu)}
         producer = Producer(
@@ -390,7 +390,7 @@ def test_a_producer_sends_where_its_interceptors_say(tmp_path: Path) -> None:
 
 @every_layout
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_producer_compresses_its_messages(codec: Codec, layout: Layout, tmp_path: Path) -> None:
+def test_producer_compresses_its_messages(codec: Codec, layout: Layout, tmp_path: Path) -> None:
     value, requests = b"v" * 1000, []
     with MessageLog(tmp_path / "orders-0", layout) as log:
 
@@ -406,7 +406,7 @@ def test_a_producer_compresses_its_messages(codec: Codec, layout: Layout, tmp_pa
             Producer(produce, codec="zip")  # type: ignore[arg-type]
 
 
-def test_a_consumer_goes_on_where_it_committed(tmp_path: Path) -> None:
+def test_consumer_continues_at_the_committed_offset(tmp_path: Path) -> None:
     offsets: dict[TopicPartition, int] = {}
     with MessageLog(tmp_path / "orders-0") as log:
         log.append([{"value": b"%d" % number} for number in range(5)])
@@ -423,7 +423,7 @@ def test_a_consumer_goes_on_where_it_committed(tmp_path: Path) -> None:
             lost.poll()
 
 
-def test_a_required_interceptor_that_fails_leaves_the_position_of_its_consumer(tmp_path: Path) -> None:
+def test_failed_required_interceptor_does_not_move_the_position(tmp_path: Path) -> None:
     with MessageLog(tmp_path / "orders-0") as log:
         log.append([{"value": b"v"}])
         consumer = Consumer(log.fetch, "orders", interceptors=[Required()])
@@ -433,7 +433,7 @@ def test_a_required_interceptor_that_fails_leaves_the_position_of_its_consumer(t
 
 
 @every_layout
-def test_a_consumer_reads_a_compressed_set_from_its_position_on(layout: Layout) -> None:
+def test_consumer_skips_messages_of_a_compressed_set_before_its_position(layout: Layout) -> None:
     sent = [ProducerRecord("orders", b"k", b"%d" % number, layout=layout).to_bytes(number) for number in range(3)]
     outer = lh.Message(offset=2, magic=2, attributes=1, value=gzip.compress(b"".join(sent)))
     data = lh.encode(outer, MESSAGES["typed"]) or b""
@@ -442,7 +442,7 @@ def test_a_consumer_reads_a_compressed_set_from_its_position_on(layout: Layout) 
     assert [(record.offset, record.value) for record in consumer.poll()] == [(1, b"1"), (2, b"2")]
 
 
-def test_a_consumer_returns_the_records_before_a_damaged_message() -> None:
+def test_consumer_returns_the_records_before_a_damaged_message() -> None:
     data = bytearray(ProducerRecord("orders", value=b"v").to_bytes(0) + ProducerRecord("orders").to_bytes(1))
     data[-1] ^= 1
     answer = FetchResponse(version=4, topics=(Topic("orders", (FetchedPartition(0, 0, 2, bytes(data)),)),))
@@ -455,7 +455,7 @@ def test_a_consumer_returns_the_records_before_a_damaged_message() -> None:
 
 
 @every_layout
-def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_path: Path) -> None:
+def test_log_calls_its_interceptors_on_append(layout: Layout, tmp_path: Path) -> None:
     step = Step(KEY[layout], b"1")
     log = MessageLog(tmp_path / "orders-0", layout, interceptors=[Broken(), step])
     given = [
@@ -470,13 +470,13 @@ def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_p
     headers = [IntHeaders(m.headers) if layout != "typed" else Headers(m.headers) for m in messages]
     assert [each.get_all(KEY[layout]) for each in headers] == [[b"1"], [b"0", b"1"], [b"1"], [b"1"]]  # type: ignore[arg-type]
     assert [message.timestamp for message in (messages[0], *messages[2:])] == [7, 9, -1]
-    assert step.told == [(RecordMetadata("orders", 0, m.offset, m.timestamp), None) for m in messages]
+    assert step.calls == [(RecordMetadata("orders", 0, m.offset, m.timestamp), None) for m in messages]
     # A request comes from a producer with interceptors of its own.
     Producer(log.produce).send(ProducerRecord("orders", b"e", layout=layout))
-    assert len(step.told) == 4
+    assert len(step.calls) == 4
     log.close()
     log.close()
-    assert step.told[4:] == ["closed"]
+    assert step.calls[4:] == ["closed"]
     with pytest.raises(LogClosedError):
         log.append(given)
 
@@ -485,7 +485,7 @@ def test_a_log_calls_its_interceptors_for_what_is_appended(layout: Layout, tmp_p
 @pytest.mark.parametrize(
     ("version", "codec"), [(0, "none"), (0, "gzip"), (1, "none"), (1, "lz4"), (2, "none"), (2, "snappy")]
 )
-def test_interceptors_that_change_nothing_leave_the_bytes_of_a_log(
+def test_interceptors_that_change_nothing_do_not_change_the_bytes_of_a_log(
     layout: Layout, version: Any, codec: Codec, tmp_path: Path
 ) -> None:
     given = [*samples(40, layout), {"key": b"k"}, {"key": b"k", "value": None, "headers": {}, "timestamp": 1}]
@@ -498,24 +498,24 @@ def test_interceptors_that_change_nothing_leave_the_bytes_of_a_log(
     assert plain.read_bytes() == seen.read_bytes()
 
 
-def test_a_log_that_appends_nothing_acknowledges_the_failure(tmp_path: Path) -> None:
+def test_failed_append_is_acknowledged_with_its_error(tmp_path: Path) -> None:
     step = Step("step", b"1")
     with MessageLog(tmp_path / "orders-0", max_message_bytes=100, interceptors=[step]) as log:
         with pytest.raises(EncodeError) as caught:
             log.append([{"key": b"a"}, {"key": b"b", "value": b"x" * 100}])
-        assert step.told == [(RecordMetadata("orders", -1, -1), caught.value)] * 2
+        assert step.calls == [(RecordMetadata("orders", -1, -1), caught.value)] * 2
         assert log.append([]) == range(0)
         with pytest.raises(ValueError, match="unknown field 'vaule': did you mean 'value'"):
             log.append([{"vaule": b"x"}])
         assert log.next_offset == 0
 
 
-def test_a_log_with_append_time_acknowledges_that_time(tmp_path: Path) -> None:
+def test_acknowledgement_has_the_append_time(tmp_path: Path) -> None:
     step = Step("step", b"1")
     with MessageLog(tmp_path / "orders-0", timestamps="append", interceptors=[step]) as log:
         log.append([{"timestamp": 7}])
         [message] = log.scan()
-    assert step.told[0] == (RecordMetadata("orders", 0, 0, message.timestamp), None)
+    assert step.calls[0] == (RecordMetadata("orders", 0, 0, message.timestamp), None)
     assert message.timestamp > 7
 
 
@@ -523,7 +523,7 @@ def test_a_log_with_append_time_acknowledges_that_time(tmp_path: Path) -> None:
 
 
 @every_layout
-def test_routing_moves_messages_between_logs_by_a_header_alone(layout: Layout, tmp_path: Path) -> None:
+def test_routing_moves_messages_between_logs_by_a_header(layout: Layout, tmp_path: Path) -> None:
     key, text = KEY[layout], {KEY[layout]: HeaderSerializer.of("string")}
     chain = ProducerInterceptors([Routing(key, {"eu": "orders-eu", "us": "orders-us"})])
     with (
@@ -547,9 +547,9 @@ def test_routing_moves_messages_between_logs_by_a_header_alone(layout: Layout, t
         assert [message.value for message in us.scan()] == [b"\x00sealed"]
 
 
-def test_a_record_without_a_route_goes_nowhere_in_silence() -> None:
+def test_record_without_a_route_is_rejected() -> None:
     chain = ProducerInterceptors([Routing("region", {"eu": "orders-eu"})])
-    with pytest.raises(EncodeError, match="the header 'region' is not there") as caught:
+    with pytest.raises(EncodeError, match="the header 'region' is missing") as caught:
         chain.on_send(ProducerRecord("orders"))
     assert (caught.value.code, caught.value.key) == ("missing_key", "region")
     with pytest.raises(EncodeError, match="the header 'region' has a value without a route"):
@@ -562,7 +562,7 @@ def test_a_record_without_a_route_goes_nowhere_in_silence() -> None:
 
 
 @every_layout
-def test_a_transaction_id_goes_through_all_services(layout: Layout) -> None:
+def test_transaction_id_passes_through_all_services(layout: Layout) -> None:
     ids = TransactionIds({"typed": "transaction-id"}.get(layout, 100_001), writes=RESERVED["vendor"])
     chain = ProducerInterceptors([ids])
     orders = consumed(*(chain.on_send(ProducerRecord("orders", layout=layout)) for _ in range(2)))
@@ -578,7 +578,7 @@ def test_a_transaction_id_goes_through_all_services(layout: Layout) -> None:
     assert ids.id_of(chain.on_send(ProducerRecord("orders", layout=layout))) not in found
 
 
-def test_a_record_keeps_the_transaction_that_it_has() -> None:
+def test_record_keeps_its_transaction_id() -> None:
     ids = TransactionIds()
     chain = ProducerInterceptors([ids])
     sent = chain.on_send(ProducerRecord("orders"))
@@ -592,7 +592,7 @@ def test_a_record_keeps_the_transaction_that_it_has() -> None:
 
 
 @every_layout
-def test_audit_says_client_message_and_first_cluster_and_a_mirror_keeps_the_last_two(layout: Layout) -> None:
+def test_audit_of_a_mirror_keeps_the_message_id_and_the_origin(layout: Layout) -> None:
     keys = None if layout == "typed" else AuditKeys(10_001, 10_002, 7)
     entries: list[AuditEntry] = []
     shop = Audit("shop-1", "cluster-a", keys=keys)
@@ -607,7 +607,7 @@ def test_audit_says_client_message_and_first_cluster_and_a_mirror_keeps_the_last
     assert isinstance(first.message_id, uuid.UUID)
 
 
-def test_audit_reports_what_nobody_audited_and_gives_each_message_its_own_id() -> None:
+def test_audit_reports_unaudited_records_and_message_ids_are_unique() -> None:
     entries: list[AuditEntry] = []
     audit = Audit("c", "a", report=entries.append)
     sent = [ProducerInterceptors([audit]).on_send(ProducerRecord("t")) for _ in range(100)]

@@ -1,4 +1,4 @@
-"""``MessageLog``: what is appended is read, as it was, in the order in which it came."""
+"""``MessageLog``: append, read, files, locks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import letterhead as lh
 from letterhead.kip82 import ConsumerRecord, LogClosedError, LogLockedError, MessageLog, MessageLogError, ProducerRecord
 from letterhead.kip82.layouts import SETS
-from log_samples import LAYOUTS, cells, sample, samples
+from log_samples import LAYOUTS, encoded, sample, samples
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def on_disk(path: Path) -> dict[str, bytes]:
-    """Give the segments by name."""
+    """Return the content of the segments by name."""
     return {file.name: file.read_bytes() for file in sorted(path.glob("*.log"))}
 
 
@@ -33,7 +33,7 @@ def on_disk(path: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_messages_come_back_as_they_were(path, layout):
+def test_messages_round_trip(path, layout):
     given = samples(30, layout)
     with MessageLog(path, layout) as log:
         assert log.append(given[:10]) == range(10)
@@ -51,17 +51,17 @@ def test_messages_come_back_as_they_were(path, layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_segment_is_a_cell_of_messages(path, layout):
-    """The file has nothing in it that the format does not have: any of its readers reads it."""
+def test_segment_is_a_batch_of_its_messages(path, layout):
+    """So that other readers of the format can read the file."""
     given = samples(12, layout)
     with MessageLog(path, layout) as log:
         log.append(given)
         read = list(log.scan())
-    assert on_disk(path) == {"00000000000000000000.log": b"".join(cells(given, layout))}
-    assert list(lh.messages(b"".join(cells(given, layout)), SETS[layout])) == read
+    assert on_disk(path) == {"00000000000000000000.log": b"".join(encoded(given, layout))}
+    assert list(lh.messages(b"".join(encoded(given, layout)), SETS[layout])) == read
 
 
-def test_what_was_appended_is_there_after_opening_again(path):
+def test_messages_persist_after_reopening(path):
     with MessageLog(path, "int") as log:
         log.append(samples(5, "int"))
     with MessageLog(path) as log:
@@ -70,8 +70,8 @@ def test_what_was_appended_is_there_after_opening_again(path):
         assert [message.headers.get(5) for message in log.scan(3)] == [b"3", None, b"5", b"6"]
 
 
-def test_a_message_without_headers_is_as_long_as_before_and_one_with_them_four_bytes_and_the_block_longer(path):
-    """Magic 1 is what a message was before the draft; magic 2 has the very fields where there are no headers."""
+def test_headers_take_four_bytes_and_their_encoding(path):
+    """Magic 1 precedes the draft; without headers, magic 2 has the same fields."""
     headers = lh.Headers([("tenant", lh.String("acme"))])
     fields = {"key": b"k", "value": b"v", "timestamp": 1}
     before = lh.encode({**fields, "magic": 1, "offset": 0}, "kip82-message")
@@ -86,7 +86,7 @@ def test_a_message_without_headers_is_as_long_as_before_and_one_with_them_four_b
     assert grown == 4 + len(lh.encode(headers, "kip82-typed"))
 
 
-def test_mappings_and_defaults(path, monkeypatch):
+def test_append_accepts_mappings_and_fills_defaults(path, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
     with MessageLog(path) as log:
         log.append([{"key": b"k"}, {"value": b"", "timestamp": -1}])
@@ -96,7 +96,7 @@ def test_mappings_and_defaults(path, monkeypatch):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_records_go_in_and_come_out(path, layout):
+def test_records_round_trip(path, layout):
     headers = {"tenant": "acme"} if layout == "typed" else {5: b"acme"}
     with MessageLog(path, layout) as log:
         log.append([ProducerRecord("orders", b"k", b"v", headers=headers, layout=layout, timestamp=7)])
@@ -111,7 +111,7 @@ def test_records_go_in_and_come_out(path, layout):
         assert message.headers.keys() == list(headers)
 
 
-def test_append_time_is_that_of_the_log(path, monkeypatch):
+def test_append_time_replaces_the_timestamp(path, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
     with MessageLog(path, timestamps="append") as log:
         log.append([sample(0, timestamp=7)])
@@ -128,12 +128,16 @@ def test_append_time_is_that_of_the_log(path, monkeypatch):
         ({"key": b"k", "headers": [("n", b"no type")]}, lh.ConversionError, "type"),
         ({"key": b"k", "valeu": b"v"}, ValueError, "did you mean 'value'"),
         ({"key": "k"}, TypeError, "key must be bytes"),
-        ({"key": b"k", "value": b"\x1f\x8b", "attributes": 1}, lh.EncodeError, "a compressed set is no message"),
+        (
+            {"key": b"k", "value": b"\x1f\x8b", "attributes": 1},
+            lh.EncodeError,
+            "a compressed set is not a single message",
+        ),
         ({"key": b"k", "attributes": 0x40}, lh.EncodeError, "attribute bits 0x40 are not defined"),
         ({"key": b"k", "value": bytes(1000)}, lh.EncodeError, "1035 bytes, and the log takes 500"),
     ],
 )
-def test_of_messages_of_which_one_cannot_be_written_none_is(path, wrong, error, text):
+def test_append_of_an_invalid_message_appends_nothing(path, wrong, error, text):
     with MessageLog(path, max_message_bytes=500) as log:
         log.append([sample(0)])
         before = on_disk(path)
@@ -144,7 +148,7 @@ def test_of_messages_of_which_one_cannot_be_written_none_is(path, wrong, error, 
         assert len(list(log.scan())) == 2
 
 
-def test_what_a_full_disk_took_of_an_append_is_taken_back(path, monkeypatch):
+def test_partial_append_on_a_full_disk_is_truncated(path, monkeypatch):
     write = os.write
 
     def half(descriptor, data):
@@ -164,8 +168,8 @@ def test_what_a_full_disk_took_of_an_append_is_taken_back(path, monkeypatch):
         assert [message.offset for message in log.scan()] == [0, 1]
 
 
-def test_what_an_interrupted_append_left_is_taken_back_by_the_next(path, monkeypatch):
-    """Ctrl-C comes at any moment: in the middle of a write, and between the write and what is noted of it."""
+def test_interrupted_append_is_truncated_by_the_next(path, monkeypatch):
+    """Ctrl-C may interrupt a write, and the code between the write and its bookkeeping."""
     write = os.write
 
     def interrupted(part):
@@ -185,11 +189,11 @@ def test_what_an_interrupted_append_left_is_taken_back_by_the_next(path, monkeyp
             assert on_disk(path) != before
             log.append([sample(log.next_offset)])
         assert [message.timestamp for message in log.scan()] == [1_000_000, 1_000_001, 1_000_002]
-    assert b"".join(on_disk(path).values()) == b"".join(cells(samples(3)))
+    assert b"".join(on_disk(path).values()) == b"".join(encoded(samples(3)))
 
 
-def test_a_log_whose_sync_failed_is_closed(path, monkeypatch):
-    """What the disk has then nobody knows: only opening says."""
+def test_failed_sync_closes_the_log(path, monkeypatch):
+    """Only opening the log again shows what is on disk then."""
 
     def fails(descriptor):
         raise OSError(5, "Input/output error")
@@ -205,7 +209,7 @@ def test_a_log_whose_sync_failed_is_closed(path, monkeypatch):
         assert log.next_offset == 1
 
 
-def test_sync_says_when_the_disk_has_it(path, monkeypatch):
+def test_sync_option_determines_when_the_log_is_flushed(path, monkeypatch):
     synced = []
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(1) or fsync(descriptor))
@@ -225,8 +229,8 @@ def test_sync_says_when_the_disk_has_it(path, monkeypatch):
 # Files -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_would_be_too_large_is_left(path):
-    lengths = [len(cell) for cell in cells(samples(9))]
+def test_new_segment_begins_before_segment_bytes_are_exceeded(path):
+    lengths = [len(cell) for cell in encoded(samples(9))]
     with MessageLog(path, segment_bytes=sum(lengths[:3])) as log:
         for message in samples(9):
             log.append([message])
@@ -238,10 +242,10 @@ def test_a_file_that_would_be_too_large_is_left(path):
     with MessageLog(path) as log:
         assert log.next_offset == 9
         assert [message.offset for message in log.scan(5)] == [5, 6, 7, 8]
-    assert b"".join(on_disk(path).values()) == b"".join(cells(samples(9)))
+    assert b"".join(on_disk(path).values()) == b"".join(encoded(samples(9)))
 
 
-def test_an_append_larger_than_a_file_has_a_file_of_its_own(path):
+def test_append_larger_than_segment_bytes_gets_its_own_segment(path):
     with MessageLog(path, segment_bytes=100) as log:
         log.append(samples(20))
         log.append(samples(20, start=20))
@@ -249,7 +253,7 @@ def test_an_append_larger_than_a_file_has_a_file_of_its_own(path):
         assert [message.offset for message in log.scan()] == list(range(40))
 
 
-def test_a_message_larger_than_what_is_read_at_a_time(path):
+def test_message_larger_than_a_chunk_is_read(path):
     large = os.urandom(3 << 20)
     with MessageLog(path, max_message_bytes=4 << 20) as log:
         log.append([sample(0), sample(1, value=large), sample(2), sample(3)])
@@ -260,8 +264,8 @@ def test_a_message_larger_than_what_is_read_at_a_time(path):
         assert [message.offset for message in log.scan(3)] == [3]
 
 
-def test_reading_from_anywhere_gives_what_follows(path):
-    """More messages than one entry of the index stands for, and than are read at a time."""
+def test_scan_starts_at_any_offset(path):
+    """With more messages than between two index entries, and than in one chunk."""
     with MessageLog(path, sync="flush") as log:
         log.append([{"key": b"%d" % number, "value": bytes(200)} for number in range(12_000)])
         warm = [next(log.scan(start)).key for start in (0, 1, 4_321, 11_999)]
@@ -272,7 +276,7 @@ def test_reading_from_anywhere_gives_what_follows(path):
         assert list(log.scan(12_000)) == []
 
 
-def test_who_reads_sees_what_was_there_when_reading_began(path):
+def test_scan_ends_at_the_end_of_the_log_when_it_began(path):
     with MessageLog(path) as log:
         log.append(samples(3))
         reading = log.scan()
@@ -282,7 +286,7 @@ def test_who_reads_sees_what_was_there_when_reading_began(path):
         assert [message.offset for message in log.scan()] == list(range(6))
 
 
-def test_threads_share_a_log(path):
+def test_threads_can_share_a_log(path):
     with MessageLog(path, sync="flush", segment_bytes=20_000) as log, ThreadPoolExecutor(6) as pool:
         stop = threading.Event()
 
@@ -304,7 +308,7 @@ def test_threads_share_a_log(path):
 # Who may open it ---------------------------------------------------------------------------------------------------
 
 
-def test_two_do_not_write_to_one_log(path):
+def test_second_writer_is_rejected(path):
     with MessageLog(path) as log:
         log.append([sample(0)])
         with pytest.raises(
@@ -322,29 +326,29 @@ def test_two_do_not_write_to_one_log(path):
         assert log.next_offset == 1
 
 
-def test_a_log_is_not_used_after_a_fork(path):
+def test_forked_child_cannot_use_the_log(path):
     with MessageLog(path) as log:
         log.append([sample(0)])
 
-        def child(said):
+        def child(messages_of_child):
             try:
                 log.append([sample(1)])
             except LogClosedError as error:
-                said.put(str(error))
+                messages_of_child.put(str(error))
             log.close()
 
         context = multiprocessing.get_context("fork")
-        said = context.Queue()
-        process = context.Process(target=child, args=(said,))
+        messages_of_child = context.Queue()
+        process = context.Process(target=child, args=(messages_of_child,))
         process.start()
-        assert "opened in another process" in said.get(timeout=30)
+        assert "opened in another process" in messages_of_child.get(timeout=30)
         process.join(30)
         with pytest.raises(LogLockedError):  # the child closed its own, and not this one
             MessageLog(path)
         assert log.append([sample(1)]) == range(1, 2)
 
 
-def test_a_closed_log_says_so(path):
+def test_operations_on_a_closed_log_are_rejected(path):
     log = MessageLog(path)
     log.append([sample(0)])
     reading = log.scan()
@@ -364,14 +368,14 @@ def test_a_closed_log_says_so(path):
         ({"partition": 3}, "has the partition 0, and not 3"),
     ],
 )
-def test_a_log_stays_what_it_is(path, options, text):
+def test_other_properties_than_those_of_the_log_are_rejected(path, options, text):
     MessageLog(path).close()
     with pytest.raises(MessageLogError, match=text):
         MessageLog(path, **options)
     MessageLog(path).close()  # the lock is free again
 
 
-def test_what_a_log_is_called(tmp_path):
+def test_topic_and_partition_come_from_the_directory_name(tmp_path):
     with pytest.raises(MessageLogError, match="'log' is not that of a topic and a partition"):
         MessageLog(tmp_path / "log")
     with MessageLog(tmp_path / "log", topic="orders", partition=7) as log:
@@ -382,23 +386,23 @@ def test_what_a_log_is_called(tmp_path):
         assert (log.topic, log.partition) == ("orders", 7)
 
 
-def test_directories_that_are_no_log(tmp_path):
-    with pytest.raises(MessageLogError, match=r"is no message log: it has no log\.json"):
+def test_directories_without_a_log_are_rejected(tmp_path):
+    with pytest.raises(MessageLogError, match=r"is not a message log: it has no log\.json"):
         MessageLog(tmp_path, readonly=True)
     (tmp_path / "kafka-0").mkdir()
     (tmp_path / "kafka-0" / "00000000000000000000.log").write_bytes(b"of somebody else")
-    with pytest.raises(MessageLogError, match="is no message log"):
+    with pytest.raises(MessageLogError, match="is not a message log"):
         MessageLog(tmp_path / "kafka-0")
     MessageLog(tmp_path / "bad-0").close()
     good = json.loads((tmp_path / "bad-0" / "log.json").read_text())
     for content in ("", "[1]", "{", json.dumps({**good, "layout": "typo"}), json.dumps({**good, "partition": "0"})):
         (tmp_path / "bad-0" / "log.json").write_text(content)
-        with pytest.raises(MessageLogError, match=r"log\.json does not say what log this is"):
+        with pytest.raises(MessageLogError, match=r"log\.json does not describe a log"):
             MessageLog(tmp_path / "bad-0")
 
 
 @pytest.mark.parametrize("name", ["layout", "sync", "timestamps", "damaged_tail", "on_loss"])
-def test_misspelt_options(path, name):
+def test_unknown_options_are_rejected(path, name):
     with pytest.raises(ValueError, match="unknown"):
         MessageLog(path, **{name: "typo"})
     assert not path.exists()

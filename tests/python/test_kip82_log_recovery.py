@@ -1,4 +1,4 @@
-"""``MessageLog`` after a crash, and with bytes that changed: nothing that was acknowledged goes, and nothing goes unsaid."""
+"""``MessageLog`` after a crash, and with changed bytes: no acknowledged message is lost, and damage is reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from letterhead.errors import TornTailWarning
 from letterhead.kip82 import Damage, DamagedLogError, MessageLog
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS
 from letterhead.kip82.properties import Properties
-from log_samples import LAYOUTS, cells, frame, logs, sample, samples
+from log_samples import LAYOUTS, encoded, frame, logs, sample, samples
 from strategies import few
 
 COUNT = 6
@@ -41,7 +41,7 @@ def layout(request) -> str:
 
 
 def written(path: Path, given: list[lh.Message], layout: str = "typed") -> Path:
-    """Write a log, and give its only file."""
+    """Write a log, and return its only file."""
     with MessageLog(path, layout) as log:
         log.append(given)
     return path / "00000000000000000000.log"
@@ -55,9 +55,9 @@ def offsets(path: Path) -> list[int]:
 # Torn tails --------------------------------------------------------------------------------------------------------
 
 
-def test_cut_at_every_byte_of_the_last_two_messages(path, layout):
+def test_torn_tail_is_cut_at_every_byte(path, layout):
     file = written(path, samples(COUNT, layout), layout)
-    parts = cells(samples(COUNT, layout), layout)
+    parts = encoded(samples(COUNT, layout), layout)
     data = b"".join(parts)
     ends = [sum(map(len, parts[:count])) for count in range(COUNT + 1)]
     for cut in range(ends[COUNT - 2], ends[COUNT] + 1):
@@ -66,7 +66,7 @@ def test_cut_at_every_byte_of_the_last_two_messages(path, layout):
         torn = cut - ends[whole]
         assert offsets(path) == list(range(whole))
         assert file.read_bytes() == data[:cut]  # who only reads cuts nothing
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             with MessageLog(path) as log:
                 assert [message.offset for message in log.scan()] == list(range(whole))
@@ -75,10 +75,10 @@ def test_cut_at_every_byte_of_the_last_two_messages(path, layout):
                     assert log.torn_tail == Damage(
                         str(file), ends[whole], cut, whole, log.torn_tail.reason, "truncated"
                     )
-                    assert [each.category for each in said] == [TornTailWarning]
-                    assert f"bytes {ends[whole]} to {cut}: offset {whole}: the " in str(said[0].message)
+                    assert [each.category for each in caught] == [TornTailWarning]
+                    assert f"bytes {ends[whole]} to {cut}: offset {whole}: the " in str(caught[0].message)
                 else:
-                    assert (log.torn_tail, said) == (None, [])
+                    assert (log.torn_tail, caught) == (None, [])
                 assert file.read_bytes() == data[: ends[whole]]
                 log.append([sample(whole, layout)])
         assert file.read_bytes() == data[: ends[min(whole + 1, COUNT)]] or whole == COUNT
@@ -86,8 +86,8 @@ def test_cut_at_every_byte_of_the_last_two_messages(path, layout):
 
 
 @pytest.mark.parametrize("zeros", [1, 11, 12, 13, 500, 5000])
-def test_a_file_that_grew_by_zeros_is_torn(path, zeros):
-    """What some file systems leave when the power goes: the new length, and none of the bytes."""
+def test_zeros_at_the_end_are_a_torn_tail(path, zeros):
+    """After a power failure, some file systems have the new length and none of the bytes."""
     file = written(path, samples(COUNT))
     data = file.read_bytes()
     file.write_bytes(data + bytes(zeros))
@@ -117,12 +117,12 @@ def test_valid_messages_of_any_magic_and_codec_are_never_cut(layout, data):
         (path / "log.json").write_text(json.dumps(asdict(Properties(layout, "orders", 0))))
         file = path / "00000000000000000000.log"
         file.write_bytes(whole[:cut])
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             with MessageLog(path, damaged_tail="cut", sync="flush") as log:
                 assert file.read_bytes() == kept
                 assert (log.next_offset, bool(log.torn_tail)) == (end, cut > len(kept))
-                assert [each.category for each in said] == [TornTailWarning] * (cut > len(kept))
+                assert [each.category for each in caught] == [TornTailWarning] * (cut > len(kept))
                 assert list(log.scan()) == list(lh.messages(kept, SETS[layout]))
                 for start in range(end + 1):
                     assert [message.offset for message in log.scan(start)] == list(range(start, end))
@@ -133,7 +133,7 @@ def test_valid_messages_of_any_magic_and_codec_are_never_cut(layout, data):
 
 
 @pytest.mark.parametrize(("magic", "size"), [(0, 14), (1, 22)])
-def test_the_shortest_messages_are_messages(path, magic, size):
+def test_shortest_messages_are_accepted(path, magic, size):
     data = frame(0, 1, magic=magic, key=None, value=None)
     assert len(data) == 12 + size
     MessageLog(path).close()
@@ -155,8 +155,8 @@ def unreadable(request) -> bytes:
 
 
 @pytest.mark.parametrize("torn", [b"", frame(2, 1)[:-1], frame(2, 3, codec="gzip")[:-1]], ids=["whole", "one", "set"])
-def test_a_message_whose_checksum_holds_is_never_cut(path, unreadable, torn):
-    """It cannot be read here: in another codec, another layout, or larger than the limits. It is no damage of the file."""
+def test_message_with_a_valid_checksum_is_never_cut(path, unreadable, torn):
+    """It cannot be decoded here (another codec, another layout, above the limits), but is not damaged."""
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
     file.write_bytes(frame(0, 1) + unreadable + torn)
@@ -173,22 +173,22 @@ def test_a_message_whose_checksum_holds_is_never_cut(path, unreadable, torn):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_a_message_whose_checksum_holds_is_not_cut_for_its_offset(path, codec):
-    """The checksum does not cover offsets: a bit of one changed, and the messages themselves are valid."""
+def test_message_with_a_valid_checksum_and_a_wrong_offset_is_not_cut(path, codec):
+    """The checksum does not cover the offset, of which one bit changed."""
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
     file.write_bytes(frame(0, 1) + frame(1 << 20, 1, codec=codec) + frame(2, 1))
     (path / "log.json").write_text(json.dumps(asdict(Properties("typed", "orders", 0, 1 << 30))))  # there may be gaps
     data = file.read_bytes()
     for options in ({}, {"damaged_tail": "cut"}):
-        with pytest.raises(DamagedLogError, match="nothing is cut, as there is a message whose checksum holds"):
+        with pytest.raises(DamagedLogError, match="nothing is cut, as it contains a message with a valid checksum"):
             MessageLog(path, **options)
     assert file.read_bytes() == data
     assert not list(path.glob("*.damaged-*"))
 
 
-def test_messages_behind_a_damaged_set_are_found(path):
-    """A frame does not state how many messages a set has, and a few bytes can hold many."""
+def test_messages_after_a_damaged_set_are_found(path):
+    """A frame does not contain the number of messages in a set, and a few bytes can contain many."""
     first, lost, last = frame(0, 1), frame(1, 2000, codec="gzip", value=b"v", key=None), frame(2001, 3, codec="lz4")
     MessageLog(path).close()
     file = path / "00000000000000000000.log"
@@ -239,19 +239,19 @@ with MessageLog(path, sync=sync, segment_bytes=8 << 20) as log:
 
 
 def killed(path: Path, sync: str, seed: int) -> int:
-    """Append in another process, kill it at some moment, and give the offset up to which it was told of success."""
+    """Append in another process, kill it, and return the offset up to which appends were acknowledged."""
     moment = random.Random(seed)
     command = [sys.executable, "-W", "ignore", "-c", WRITER, str(path), sync, str(seed)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, bufsize=0) as process:
-        said = process.stdout.readline()
-        assert said == b"open\n"
+        output = process.stdout.readline()
+        assert output == b"open\n"
         for _ in range(moment.randrange(6)):
-            said = process.stdout.readline()
+            output = process.stdout.readline()
         time.sleep(moment.random() * 0.004)
         process.send_signal(signal.SIGKILL)
         rest = process.stdout.read()
         assert process.wait(30) == -signal.SIGKILL
-    lines = [line for line in (said + rest).split(b"\n")[:-1] if line.isdigit()]
+    lines = [line for line in (output + rest).split(b"\n")[:-1] if line.isdigit()]
     return int(lines[-1]) if lines else 0
 
 
@@ -280,13 +280,13 @@ def check_after_kills(path: Path, sync: str, kills: int) -> int:
 
 
 @pytest.mark.parametrize("sync", ["append", "flush"])
-def test_killed_while_it_appends(path, sync):
+def test_kill_during_append_loses_no_acknowledged_message(path, sync):
     check_after_kills(path, sync, 4)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("sync", ["append", "flush"])
-def test_killed_a_hundred_times_while_it_appends(path, sync):
+def test_a_hundred_kills_during_append_lose_no_acknowledged_message(path, sync):
     torn = check_after_kills(path, sync, 100)
     print(f"{torn} of 100 kills left a torn tail")
 
@@ -307,13 +307,13 @@ def flips(file: Path, start: int, end: int):
 
 
 def alike(layout: str = "typed") -> list[lh.Message]:
-    """Make messages of the same length, so that a size that changed can say where another message ends."""
+    """Make messages of the same length, so that a changed size can point to the end of another message."""
     return [sample(0, layout, value=b"%d" % number * 9, headers=[]) for number in range(COUNT)]
 
 
-def test_any_bit_of_a_message_in_the_middle(path, layout):
+def test_any_changed_bit_of_a_message_in_the_middle_is_reported(path, layout):
     file = written(path, alike(layout), layout)
-    size = len(cells(alike(layout), layout)[0])
+    size = len(encoded(alike(layout), layout)[0])
     at = 2
     for position, bit in flips(file, at * size, (at + 1) * size):
         before = file.read_bytes()
@@ -338,9 +338,9 @@ def test_any_bit_of_a_message_in_the_middle(path, layout):
         assert [message.value for message in read] == [b"%d" % number * 9 for number in (0, 1, 3, 4, 5)]
 
 
-def test_any_bit_of_the_last_message_is_never_cut_in_silence(path):
+def test_changed_bits_of_the_last_message_are_not_cut_silently(path):
     file = written(path, alike())
-    size = len(cells(alike())[0])
+    size = len(encoded(alike())[0])
     last = COUNT - 1
     for place in flips(file, last * size, COUNT * size):
         before = file.read_bytes()
@@ -356,7 +356,7 @@ def test_any_bit_of_the_last_message_is_never_cut_in_silence(path):
             assert [message.offset for message in log.scan(on_damage=found.append)] == list(range(last))
 
 
-def test_a_damaged_end_is_moved_away_when_asked(path):
+def test_damaged_tail_cut_moves_the_damaged_end_to_a_file(path):
     file = written(path, alike())
     data = file.read_bytes()
     size = len(data) // COUNT
@@ -370,8 +370,8 @@ def test_a_damaged_end_is_moved_away_when_asked(path):
     assert file.read_bytes() == data[:-size]
 
 
-def test_reading_goes_on_behind_what_is_lost(path):
-    """A hole of many bytes, larger than a message, in a file of several reads."""
+def test_reading_continues_after_damage(path):
+    """A damaged range that is larger than a message, in a file of several chunks."""
     given = [{"key": b"%d" % number, "value": bytes(1000), "timestamp": 0} for number in range(4000)]
     with MessageLog(path) as log:
         log.append(given)
@@ -393,16 +393,16 @@ def test_reading_goes_on_behind_what_is_lost(path):
         assert len(list(log.scan(3990))) == 10
 
 
-def test_a_message_inside_a_value_is_not_taken_for_one(path):
-    """A damaged message whose value is itself a set: what is in there was never appended to this log."""
-    inner = b"".join(cells([lh.Message(key=b"inner", value=b"x") for _ in range(3)]))
+def test_message_inside_a_damaged_value_is_not_read(path):
+    """A damaged message whose value is a message set: these messages were never appended to this log."""
+    inner = b"".join(encoded([lh.Message(key=b"inner", value=b"x") for _ in range(3)]))
     inner_from_2 = inner[len(inner) // 3 * 2 :]
     for value in (inner, inner_from_2):
         for at in (1, 2):
             directory = path.with_name(f"{path.name}{at}{len(value)}-0")
             file = written(directory, [sample(0), *[sample(0, value=value) for _ in range(2)]])
             data = bytearray(file.read_bytes())
-            sizes = [len(cell) for cell in cells([sample(0), *[sample(0, value=value) for _ in range(2)]])]
+            sizes = [len(cell) for cell in encoded([sample(0), *[sample(0, value=value) for _ in range(2)]])]
             data[sum(sizes[:at]) + 30] ^= 1  # in the key
             file.write_bytes(data)
             with MessageLog(directory, readonly=True) as log:
@@ -412,13 +412,13 @@ def test_a_message_inside_a_value_is_not_taken_for_one(path):
             assert [(each.position, each.end) for each in found] == [(sum(sizes[:at]), sum(sizes[: at + 1]))]
 
 
-def test_messages_that_are_missing_between_files(path):
+def test_messages_missing_between_files_are_reported(path):
     with MessageLog(path, segment_bytes=100) as log:
         for message in samples(COUNT):
             log.append([message])
         files = [segment.path for segment in log._store.segments]
     last_of_first = files[0].read_bytes()
-    cut = len(cells(samples(1))[0])
+    cut = len(encoded(samples(1))[0])
     files[0].write_bytes(last_of_first[:-1])
     with MessageLog(path) as log:
         (damage,) = log.verify()
@@ -433,8 +433,8 @@ def test_messages_that_are_missing_between_files(path):
         MessageLog(path)
 
 
-def test_a_size_off_the_disk_is_not_allocated(path):
-    """Sizes of 2 GiB, in every place where one stands."""
+def test_sizes_from_the_file_are_not_allocated(path):
+    """Sizes of 2 GiB in every size field."""
     import tracemalloc
 
     file = written(path, alike())
@@ -454,7 +454,7 @@ def test_a_size_off_the_disk_is_not_allocated(path):
             assert most < 4 << 20
 
 
-def test_random_bytes_are_never_more_than_damage(path):
+def test_random_changes_are_reported_as_damage(path):
     noise = random.Random(82)
     file = written(path, alike())
     data = file.read_bytes()
@@ -469,23 +469,23 @@ def test_random_bytes_are_never_more_than_damage(path):
             read = list(log.scan(on_damage=found.append))
             for message in read:
                 cell = lh.encode(message._replace(crc=None), MESSAGES["typed"])
-                assert cell in bytes(changed), "what is read stands there"
+                assert cell in bytes(changed), "messages are read only where they are"
             assert [message.offset for message in read] == sorted({message.offset for message in read})
             spans = [(each.position, each.end) for each in found]
             assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
-            told = sum(end - start for start, end in spans)
+            reported = sum(end - start for start, end in spans)
             if log.torn_tail is not None:
-                told += log.torn_tail.end - log.torn_tail.position
-            assert told + sum(len(lh.encode(message._replace(crc=None), MESSAGES["typed"])) for message in read) == len(
-                changed
-            ), "every byte is a message or told"
+                reported += log.torn_tail.end - log.torn_tail.position
+            assert reported + sum(
+                len(lh.encode(message._replace(crc=None), MESSAGES["typed"])) for message in read
+            ) == len(changed), "every byte is a message or reported"
 
 
-def test_a_crash_is_what_a_crash_leaves(path):
-    """The same bytes, once as a part of an append and once with its size changed."""
+def test_only_an_incomplete_message_counts_as_torn(path):
+    """The same bytes as a part of an append, and with a changed size."""
     file = written(path, [sample(0), sample(1, value=os.urandom(50))])
     data = file.read_bytes()
-    first = len(cells([sample(0)])[0])
+    first = len(encoded([sample(0)])[0])
     file.write_bytes(data[:-1])
     with MessageLog(path, readonly=True) as log:
         assert log.torn_tail == Damage(

@@ -27,13 +27,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def kafka_sets(vectors: Path) -> dict[str, bytes]:
-    """Give the sets of magic 0 and 1 that Kafka wrote, by their names."""
+    """Return message sets of magic 0 and 1 that Kafka wrote, by name."""
     lines = read_lines(vectors, "record_batches")
     return {line["id"]: bytes.fromhex(line["hex"]) for line in lines if line["id"][:2] in ("v0", "v1")}
 
 
 def written_by_kafka(path: Path, segments: dict[int, bytes]) -> Path:
-    """Lay a directory out as Kafka 0.10 does, with index files of some bytes."""
+    """Write a directory as Kafka 0.10 does, with index files."""
     path.mkdir()
     for base, data in segments.items():
         (path / f"{base:020}.log").write_bytes(data)
@@ -91,7 +91,7 @@ def test_offsets_may_be_missing_in_a_log_of_kafka(path, vectors):
         assert log.verify() == []
 
 
-def test_a_torn_tail_of_a_log_of_kafka_is_cut(path):
+def test_torn_tail_of_a_log_of_kafka_is_cut(path):
     whole = frame(0, 3, magic=1, codec="gzip") + frame(3, 2, magic=0)
     for torn in (frame(5, 1, magic=0), frame(9, 4, magic=1, codec="snappy")):
         for cut in (1, 11, 13, 17, 19, len(torn) - 1):
@@ -102,7 +102,7 @@ def test_a_torn_tail_of_a_log_of_kafka_is_cut(path):
             assert on_disk(directory)[FIRST] == whole
 
 
-def test_record_batches_of_later_releases_are_refused_and_not_cut(path):
+def test_record_batches_are_rejected_and_not_cut(path):
     batches = lh.batch([{"offset": 5, "value": b"v"}, {"offset": 6}], codec="gzip")
     for before in (b"", frame(0, 5, magic=1)):
         for after in (b"", batches[:-1]):
@@ -114,23 +114,23 @@ def test_record_batches_of_later_releases_are_refused_and_not_cut(path):
             assert on_disk(directory) == state
 
 
-def test_files_that_hold_no_message_are_refused_and_not_cut(path):
+def test_files_without_a_message_are_rejected_and_not_cut(path):
     written_by_kafka(path, {0: b"of somebody else, and much longer than any frame"})
     before = on_disk(path)
     for options in ({}, {"damaged_tail": "cut"}, {"readonly": True}):
-        with pytest.raises(MessageLogError, match="is no message log"):
+        with pytest.raises(MessageLogError, match="is not a message log"):
             MessageLog(path, **options)
     assert on_disk(path) == before
 
 
-def test_a_replacement_that_kafka_did_not_finish_is_refused(path):
+def test_unfinished_replacement_of_kafka_is_rejected(path):
     written_by_kafka(path, {0: frame(0, 1, magic=1)})
     (path / f"{FIRST}.swap").write_bytes(frame(0, 1, magic=1))
     with pytest.raises(MessageLogError, match="Kafka was stopped while it replaced a file"):
         MessageLog(path)
 
 
-def test_index_files_go_when_their_segment_changes(path):
+def test_index_files_are_deleted_when_their_segment_changes(path):
     segments = {0: frame(0, 3, magic=1), 3: frame(3, 1, magic=1)}
     written_by_kafka(path, segments)
     with MessageLog(path) as log:
@@ -147,7 +147,7 @@ def test_index_files_go_when_their_segment_changes(path):
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_log_writes_its_message_format_version(path, layout, version, codec):
+def test_log_writes_its_message_format_version(path, layout, version, codec):
     given = samples(9, layout)
     with MessageLog(path, layout, message_format_version=version, codec=codec, on_loss="drop") as log:
         assert log.append(given[:4]) == range(4)
@@ -172,7 +172,7 @@ def test_a_log_writes_its_message_format_version(path, layout, version, codec):
 
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 @pytest.mark.parametrize("version", [0, 1])
-def test_an_older_log_is_read_by_a_client_of_its_time(path, version, codec):
+def test_kafka_python_reads_an_older_log(path, version, codec):
     """kafka-python has readers of its own for magic 0 and 1."""
     given = [{"key": b"k%d" % n, "value": b"v" * n, "timestamp": 1000 + n} for n in range(5)]
     with MessageLog(path, message_format_version=version, codec=codec) as log:
@@ -190,7 +190,7 @@ def test_an_older_log_is_read_by_a_client_of_its_time(path, version, codec):
     assert [record.timestamp for record in read] == [1000 + n if version else None for n in range(5)]
 
 
-def test_the_version_is_kept_until_another_one_is_given(path):
+def test_message_format_version_is_kept_until_changed(path):
     written_by_kafka(path, {0: frame(0, 1, magic=0)})
     with MessageLog(path, message_format_version=1) as log:
         log.append([{}])
@@ -206,7 +206,7 @@ def test_the_version_is_kept_until_another_one_is_given(path):
 
 @pytest.mark.parametrize("version", [3, -1, True, "0.10.0", 1.0])
 def test_unknown_versions_are_rejected(path, version):
-    with pytest.raises(ValueError, match="there is no message_format_version"):
+    with pytest.raises(ValueError, match="unknown message_format_version"):
         MessageLog(path, message_format_version=version)
     assert not path.exists()
 
@@ -256,8 +256,8 @@ def test_append_time_is_written_by_the_versions_that_have_it(path, monkeypatch):
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_version_is_served_what_it_can_read(path, layout, version):
-    """Messages are converted down where they must be, and sets stay sets; older ones go out as they are stored."""
+def test_fetch_converts_messages_for_every_version(path, layout, version):
+    """Newer messages are converted down and sets stay sets; older messages are returned as stored."""
     parts = [frame(4 * n, 4, layout, magic=n % 3, codec=CODECS[n // 3]) for n in range(12)]
     written_by_kafka(path, {0: b"".join(parts)})
     with MessageLog(
@@ -285,8 +285,8 @@ def test_every_version_is_served_what_it_can_read(path, layout, version):
     assert codecs == [0] * 12 + [1] * 3 + [2] * 3 + [3] * 3
 
 
-def test_a_fetch_from_inside_a_set_gives_the_whole_set(path):
-    """As Kafka does: a client leaves out what it did not ask for."""
+def test_fetch_from_inside_a_set_returns_the_whole_set(path):
+    """As Kafka does: a client skips the messages before its offset."""
     with MessageLog(path, codec="gzip") as log:
         log.append(samples(5))
         log.append(samples(5, start=5))
@@ -315,7 +315,7 @@ def test_requests_carry_compressed_sets(path):
             ]
 
 
-def test_a_set_holds_no_more_than_max_message_bytes(path):
+def test_set_has_at_most_max_message_bytes(path):
     with MessageLog(path, codec="lz4", max_message_bytes=1000) as log:
         log.append([{"value": bytes(300), "timestamp": 1}] * 7)
         assert [message.offset for message in log.scan()] == list(range(7))
@@ -334,7 +334,7 @@ def test_a_set_holds_no_more_than_max_message_bytes(path):
 
 @pytest.mark.parametrize("magic", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_set_that_loses_messages_is_compressed_again(path, layout, magic):
+def test_set_that_loses_messages_is_compressed_again(path, layout, magic):
     whole = frame(0, 3, layout, magic=magic, codec="gzip", key=b"a", value=b"old")
     kept = frame(3, 2, layout, magic=magic, codec="snappy")
     partly = lh.batch(

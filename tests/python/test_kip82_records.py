@@ -1,4 +1,4 @@
-"""Records of the three layouts: their headers, their bytes, and what old clients and new ones see of each other."""
+"""Records of the three layouts: headers, bytes, and older and newer clients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ every_layout = pytest.mark.parametrize("layout", LAYOUTS)
 every_flagged_layout = pytest.mark.parametrize("layout", ["typed", "int"])
 
 KEY: dict[Layout, Any] = {"typed": "tenant", "int": 5, "wrapper": 5}
-"""A key in the form of each layout."""
+"""A key for each layout."""
 
 
 def message(
@@ -49,7 +49,7 @@ def message(
     timestamp: int = 7,
     magic: int = 2,
 ) -> bytes:
-    """Write a message at offset 3 as the drafts draw it; without headers it is what Kafka wrote before them."""
+    """Encode a message at offset 3 as the drafts specify it; without headers, as Kafka wrote it before."""
 
     def sized(data: bytes | None) -> bytes:
         return struct.pack(">i", -1 if data is None else len(data)) + (data or b"")
@@ -69,13 +69,13 @@ def read_one(data: bytes, layout: Layout, **options: Any) -> ConsumerRecord:
 
 
 @every_flagged_layout
-def test_headers_stand_behind_the_key_and_bit_4_says_so(layout: Layout) -> None:
+def test_headers_follow_the_key_and_set_bit_4(layout: Layout) -> None:
     record = ProducerRecord("t", b"k", b"v", timestamp=7, headers={KEY[layout]: b"acme"}, layout=layout)
     assert record.to_bytes(3) == message(0x10, record.get_headers().as_bytes(), b"v")
 
 
 @every_flagged_layout
-def test_a_message_without_headers_is_as_long_as_before_and_has_no_flag(layout: Layout) -> None:
+def test_message_without_headers_has_its_old_size_and_no_flag(layout: Layout) -> None:
     record = ProducerRecord("t", b"k", b"v", timestamp=7, layout=layout)
     before = message(0, None, b"v", magic=1)
     assert record.to_bytes(3) == message(0, None, b"v")
@@ -87,14 +87,14 @@ def test_a_message_without_headers_is_as_long_as_before_and_has_no_flag(layout: 
 
 @every_flagged_layout
 @pytest.mark.parametrize("count", [1, 2, 10])
-def test_headers_cost_four_bytes_and_their_block(layout: Layout, count: int) -> None:
+def test_headers_take_four_bytes_and_their_encoding(layout: Layout, count: int) -> None:
     bare = ProducerRecord("t", b"k", b"v", layout=layout)
     pairs = [(KEY[layout], b"x" * n) for n in range(count)]
     record = ProducerRecord("t", b"k", b"v", headers=pairs, layout=layout)
     assert len(record.to_bytes()) == len(bare.to_bytes()) + 4 + len(record.get_headers().as_bytes())
 
 
-def test_in_the_wrapper_layout_the_value_is_a_wrapper_and_bit_4_is_the_tombstone() -> None:
+def test_layout_wrapper_has_a_wrapper_as_value_and_bit_4_as_tombstone() -> None:
     wrapper = MessageWrapper({5: b"acme"}, b"v")
     record = ProducerRecord("t", b"k", wrapper, timestamp=7, layout="wrapper")
     assert record.to_bytes(3) == message(0, None, wrapper.to_bytes())
@@ -104,7 +104,7 @@ def test_in_the_wrapper_layout_the_value_is_a_wrapper_and_bit_4_is_the_tombstone
     assert read_one(delete.to_bytes(), "wrapper").value == b"v"
 
 
-def test_a_delete_in_the_wrapper_layout_carries_headers() -> None:
+def test_delete_in_the_layout_wrapper_has_headers() -> None:
     record = ProducerRecord("t", b"k", headers={5: b"acme"}, layout="wrapper")
     read = read_one(record.to_bytes(), "wrapper")
     assert (read.tombstone, read.value, read.get_header(5)) == (True, None, b"acme")
@@ -113,11 +113,11 @@ def test_a_delete_in_the_wrapper_layout_carries_headers() -> None:
 
 
 @every_flagged_layout
-def test_a_delete_in_the_other_layouts_is_a_null_value_with_headers(layout: Layout) -> None:
+def test_delete_in_the_other_layouts_is_a_null_value_with_headers(layout: Layout) -> None:
     record = ProducerRecord("t", b"k", headers={KEY[layout]: b"acme"}, layout=layout)
     read = read_one(record.to_bytes(), layout)
     assert (read.tombstone, read.value, read.get_header(KEY[layout])) == (True, None, b"acme")
-    with pytest.raises(EncodeError, match="is a message without a value: it has no mark of its own") as caught:
+    with pytest.raises(EncodeError, match="is a message without a value: leave out tombstone=") as caught:
         ProducerRecord("t", b"k", b"v", layout=layout, tombstone=True)
     assert (caught.value.format, caught.value.code) == (MESSAGES[layout], "field_not_carried")
 
@@ -127,7 +127,7 @@ def test_a_delete_in_the_other_layouts_is_a_null_value_with_headers(layout: Layo
 
 @every_layout
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_new_consumer_gets_what_an_old_producer_wrote_with_empty_headers(layout: Layout, magic: int) -> None:
+def test_older_messages_have_empty_headers(layout: Layout, magic: int) -> None:
     old = lh.Message(offset=3, key=b"k", value=b"v", timestamp=7 if magic else None, magic=magic)
     read = read_one(lh.encode(old, MESSAGES[layout]) or b"", layout)
     assert (read.key, read.value, read.offset, len(read.get_headers())) == (b"k", b"v", 3, 0)
@@ -135,19 +135,19 @@ def test_a_new_consumer_gets_what_an_old_producer_wrote_with_empty_headers(layou
     assert read.get_header(KEY[layout]) is None
 
 
-def test_an_old_format_takes_no_headers_in_silence() -> None:
+def test_older_format_rejects_headers() -> None:
     record = ProducerRecord("t", b"k", b"v", headers={"tenant": "acme"})
     with pytest.raises(ConversionError, match="magic 1 has no headers"):
         lh.encode(lh.Message(**record.to_message()._asdict(), magic=1), "kip82-message")
 
 
 @every_layout
-def test_a_null_value_without_headers_is_read_with_empty_headers(layout: Layout) -> None:
+def test_null_value_without_headers_is_read_with_empty_headers(layout: Layout) -> None:
     read = read_one(ProducerRecord("t", b"k", layout=layout).to_bytes(), layout)
     assert (read.value, read.tombstone, len(read.get_headers())) == (None, True, 0)
 
 
-def test_a_null_value_without_a_wrapper_deletes_with_and_without_the_mark() -> None:
+def test_null_value_without_a_wrapper_is_a_delete() -> None:
     for attributes in (0, 0x10):
         assert read_one(message(attributes, None, None), "wrapper").tombstone is True
 
@@ -156,7 +156,7 @@ def test_a_null_value_without_a_wrapper_deletes_with_and_without_the_mark() -> N
 
 
 @every_layout
-def test_a_producer_sets_headers_and_a_consumer_sees_them(layout: Layout) -> None:
+def test_consumer_reads_the_headers_of_the_producer(layout: Layout) -> None:
     key = KEY[layout]
     record = ProducerRecord("t", b"k", b"v", layout=layout)
     record.set_header(key, b"one")
@@ -168,10 +168,10 @@ def test_a_producer_sets_headers_and_a_consumer_sees_them(layout: Layout) -> Non
 
 
 @every_layout
-def test_a_consumed_record_is_immutable(layout: Layout) -> None:
+def test_consumed_record_is_immutable(layout: Layout) -> None:
     key = KEY[layout]
     read = read_one(ProducerRecord("t", b"k", b"v", headers={key: b"a"}, layout=layout).to_bytes(), layout)
-    with pytest.raises(TypeError, match=r"immutable: with_header\(\.\.\.\) gives another one"):
+    with pytest.raises(TypeError, match=r"immutable: use with_header\(\.\.\.\)"):
         read.set_header(key, b"b")
     with pytest.raises(TypeError, match="immutable"):
         read.get_headers().put(key, b"b")  # type: ignore[arg-type]
@@ -183,13 +183,13 @@ def test_a_consumed_record_is_immutable(layout: Layout) -> None:
         other.get_headers().remove(key)  # type: ignore[arg-type]
 
 
-def test_a_repeated_header_is_read_whole_and_asking_by_key_takes_the_last() -> None:
+def test_get_header_returns_the_last_value_of_a_repeated_key() -> None:
     record = ProducerRecord("t", headers=[(5, b"a"), (6, b""), (5, b"b")], layout="int")
     read = read_one(record.to_bytes(), "int")
     assert (read.get_header(5), read.get_headers().get_all(5)) == (b"b", [b"a", b"b"])
 
 
-def test_a_null_header_and_an_absent_one_can_be_told_apart() -> None:
+def test_null_header_differs_from_a_missing_one() -> None:
     record = ProducerRecord("t", headers={5: None}, layout="int")
     assert (record.get_header(5), 5 in record.headers, record.get_header(6), 6 in record.headers) == (
         None,
@@ -200,7 +200,7 @@ def test_a_null_header_and_an_absent_one_can_be_told_apart() -> None:
 
 
 @pytest.mark.parametrize(("layout", "key"), [("typed", 5), ("int", "tenant"), ("wrapper", "tenant")])
-def test_keys_are_of_the_layouts_form(layout: Layout, key: Any) -> None:
+def test_keys_of_another_layout_are_rejected(layout: Layout, key: Any) -> None:
     record = ProducerRecord("t", layout=layout)
     for use in (
         lambda: record.set_header(key, b"x"),
@@ -216,7 +216,7 @@ def test_keys_are_of_the_layouts_form(layout: Layout, key: Any) -> None:
         )
 
 
-def test_a_writer_of_a_record_keeps_to_its_range() -> None:
+def test_keys_outside_the_range_of_the_writer_are_rejected() -> None:
     record = ProducerRecord("t", headers=IntHeaders(writes=RESERVED["in-house"]), layout="int")
     record.set_header(1_000_000_001, b"ours")
     with pytest.raises(EncodeError, match="key 7 is outside the range of its writer"):
@@ -225,7 +225,7 @@ def test_a_writer_of_a_record_keeps_to_its_range() -> None:
 
 
 @every_layout
-def test_records_honour_serializers_by_key(layout: Layout) -> None:
+def test_serializers_apply_to_headers_of_records(layout: Layout) -> None:
     key = KEY[layout]
     long = {key: HeaderSerializer.of("long")}
     record = ProducerRecord("t", layout=layout).with_serializers(long)
@@ -236,7 +236,7 @@ def test_records_honour_serializers_by_key(layout: Layout) -> None:
     assert read_one(data, layout).get_header(key) == (82 if layout == "typed" else struct.pack(">q", 82))
 
 
-def test_a_record_takes_a_block_and_does_not_read_it_before_it_is_asked() -> None:
+def test_record_parses_encoded_headers_on_first_access() -> None:
     block = Headers({"tenant": "acme"}).as_bytes()
     record = ConsumerRecord("t", headers=block)
     again = record.replace(value=b"v").with_serializers({})
@@ -247,7 +247,7 @@ def test_a_record_takes_a_block_and_does_not_read_it_before_it_is_asked() -> Non
     assert again.get_headers().parsed
 
 
-def test_headers_in_order_are_written_in_order_and_a_consumer_can_stop() -> None:
+def test_headers_in_order_are_written_in_order_and_can_be_read_partially() -> None:
     headers = IntHeaders({70_000: b"b", 1: b"a"}).sorted()
     record = ProducerRecord("t", b"k", b"v", headers=headers, layout="int")
     read = read_one(record.to_bytes(), "int").get_headers()
@@ -266,7 +266,7 @@ SERIALIZERS: dict[str, Any] = {"key_serializer": TEXT, "value_serializer": AS_JS
 
 
 @every_layout
-def test_keys_and_values_go_through_their_serializers(layout: Layout) -> None:
+def test_serializers_convert_keys_and_values(layout: Layout) -> None:
     record = ProducerRecord("t", "ké", {"qty": 42}, layout=layout, **SERIALIZERS)
     assert (record.key, record.value, record.tombstone) == ("ké", {"qty": 42}, False)
     assert (record.serialized_key(), record.serialized_value()) == ("ké".encode(), b'{"qty": 42}')
@@ -281,7 +281,7 @@ def test_keys_and_values_go_through_their_serializers(layout: Layout) -> None:
 
 
 @every_layout
-def test_null_does_not_go_through_serializers(layout: Layout) -> None:
+def test_null_is_not_passed_to_serializers(layout: Layout) -> None:
     record = ProducerRecord("t", layout=layout, **SERIALIZERS)
     assert (record.serialized_key(), record.serialized_value(), record.tombstone) == (None, None, True)
     read = read_one(record.to_bytes(), layout, **SERIALIZERS)
@@ -291,7 +291,7 @@ def test_null_does_not_go_through_serializers(layout: Layout) -> None:
     assert (none.value, none.tombstone) == (None, False)
 
 
-def test_a_value_that_cannot_be_deserialized_fails_on_access_and_later_records_are_read() -> None:
+def test_value_that_cannot_be_deserialized_fails_on_access_only() -> None:
     sent = [ProducerRecord("t", b"k", value, headers={"h": "x"}) for value in (b"{", b"1")]
     bad, good = ConsumerRecord.read(b"".join(each.to_bytes() for each in sent), topic="t", value_serializer=AS_JSON)
     with pytest.raises(json.JSONDecodeError) as caught:
@@ -302,7 +302,7 @@ def test_a_value_that_cannot_be_deserialized_fails_on_access_and_later_records_a
     assert good.value == 1
 
 
-def test_a_record_is_forwarded_with_the_bytes_that_it_came_with() -> None:
+def test_forward_does_not_deserialize() -> None:
     [read] = ConsumerRecord.read(ProducerRecord("t", b"k", b'{"qty":42}').to_bytes(), topic="t", **SERIALIZERS)
     assert read.value == {"qty": 42}
     on = read.forward("u")
@@ -312,7 +312,7 @@ def test_a_record_is_forwarded_with_the_bytes_that_it_came_with() -> None:
     assert read.replace(topic="u", value=None).tombstone is True
 
 
-def test_a_wrapper_takes_a_serializer_and_gives_it_to_its_record() -> None:
+def test_record_takes_the_serializer_of_its_wrapper() -> None:
     wrapper = MessageWrapper({5: b"acme"}, {"qty": 42}, serializer=AS_JSON)
     assert wrapper.to_bytes() == MessageWrapper({5: b"acme"}, b'{"qty": 42}').to_bytes()
     assert MessageWrapper.from_bytes(wrapper.to_bytes(), serializer=AS_JSON) == wrapper
@@ -326,7 +326,7 @@ def test_help_describes_the_classes_of_records() -> None:
     assert hasattr(ConsumerRecord, "value")
 
 
-def test_a_serializer_must_return_bytes() -> None:
+def test_serializer_must_return_bytes() -> None:
     record = ProducerRecord("t", 3, value_serializer=AS_JSON, key_serializer=Serializer(str, int))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="the key serializer must return bytes, not str"):
         record.to_bytes()
@@ -347,7 +347,7 @@ BAD: dict[Layout, bytes] = {
 
 
 def message_with(layout: Layout, block: bytes, value: bytes = b"v") -> bytes:
-    """Write a message at offset 3 with these bytes as its headers."""
+    """Encode a message at offset 3 with these bytes as its headers."""
     if layout == "wrapper":
         wrapper = b"\0" + struct.pack(">i", len(block)) + block + struct.pack(">i", len(value)) + value
         return message(0, None, wrapper)
@@ -366,7 +366,7 @@ def test_headers_are_parsed_on_first_access(layout: Layout) -> None:
 
 
 @every_layout
-def test_an_unreadable_header_takes_neither_the_value_nor_later_records_with_it(layout: Layout) -> None:
+def test_damaged_headers_leave_the_value_and_later_records_readable(layout: Layout) -> None:
     good = ProducerRecord("t", b"k", b"w", headers={KEY[layout]: b"x"}, layout=layout).to_bytes(4)
     bad, last = ConsumerRecord.read(message_with(layout, BAD[layout]) + good, topic="t", layout=layout)
     assert (bad.key, bad.value, bad.offset, bad.tombstone) == (b"k", b"v", 3, False)
@@ -383,7 +383,7 @@ def test_an_unreadable_header_takes_neither_the_value_nor_later_records_with_it(
 
 
 @every_layout
-def test_unreadable_headers_are_read_as_none_with_errors_null(layout: Layout) -> None:
+def test_errors_null_reads_damaged_headers_as_none(layout: Layout) -> None:
     read = read_one(message_with(layout, BAD[layout]), layout, errors="null")
     assert (read.value, read.get_header(KEY[layout]), len(read.get_headers())) == (b"v", None, 0)
     error = read.get_headers().error
@@ -397,7 +397,7 @@ def test_unreadable_headers_are_read_as_none_with_errors_null(layout: Layout) ->
 
 
 @every_flagged_layout
-def test_an_unreadable_header_in_a_compressed_set_leaves_the_others_readable(layout: Layout) -> None:
+def test_damaged_headers_in_a_compressed_set_leave_the_others_readable(layout: Layout) -> None:
     inner = message_with(layout, BAD[layout]) + ProducerRecord("t", b"k", b"w", layout=layout).to_bytes(4)
     read = list(ConsumerRecord.read(message(1, None, gzip.compress(inner)), topic="t", layout=layout))
     assert [record.value for record in read] == [b"v", b"w"]
@@ -406,7 +406,7 @@ def test_an_unreadable_header_in_a_compressed_set_leaves_the_others_readable(lay
 
 @every_layout
 @given(data=st.data())
-def test_lazy_headers_are_those_of_the_reference(layout: Layout, data: st.DataObject) -> None:
+def test_lazy_headers_agree_with_the_reference(layout: Layout, data: st.DataObject) -> None:
     cut = data.draw(st.binary(max_size=24) | st.just(BAD[layout]))
     read = read_one(message_with(layout, cut or BAD[layout]), layout)
     try:
@@ -426,24 +426,24 @@ def test_lazy_headers_are_those_of_the_reference(layout: Layout, data: st.DataOb
     [
         (lambda: ProducerRecord("t", "k"), "the key must be bytes or None, not str"),  # type: ignore[arg-type]
         (lambda: ProducerRecord("t", b"k", 42), "the value must be bytes or None, not int"),
-        (lambda: ProducerRecord("t", value=MessageWrapper({}, b"v")), "goes into layout='wrapper', not 'typed'"),
+        (lambda: ProducerRecord("t", value=MessageWrapper({}, b"v")), "needs layout='wrapper', not 'typed'"),
         (
             lambda: ProducerRecord("t", value=MessageWrapper({}, b"v"), headers={5: b""}, layout="wrapper"),
-            "a MessageWrapper brings its headers",
+            "a MessageWrapper has headers of its own",
         ),
     ],
 )
-def test_a_field_of_the_wrong_type_is_a_type_error(make: Any, text: str) -> None:
+def test_field_of_a_wrong_type_is_a_type_error(make: Any, text: str) -> None:
     with pytest.raises(TypeError, match=text):
         make()
 
 
-def test_a_layout_that_is_not_there_is_said_to_be() -> None:
+def test_unknown_layout_is_rejected() -> None:
     with pytest.raises(ValueError, match="unknown layout 'wraper': did you mean 'wrapper'"):
         ProducerRecord("t", layout="wraper")  # type: ignore[arg-type]
 
 
-def test_the_wrapper_of_a_record_has_its_headers_and_its_value() -> None:
+def test_wrapper_of_a_record_has_its_headers_and_its_value() -> None:
     headers = IntHeaders({5: b"a"})
     record = ProducerRecord("t", b"k", MessageWrapper(headers, b"v"), layout="wrapper")
     record.set_header(6, b"b")
@@ -453,7 +453,7 @@ def test_the_wrapper_of_a_record_has_its_headers_and_its_value() -> None:
 
 
 @every_layout
-def test_a_record_can_be_forwarded_as_it_is(layout: Layout) -> None:
+def test_forward_keeps_everything_but_the_topic(layout: Layout) -> None:
     sent = ProducerRecord("a", b"k", b"v", timestamp=7, headers={KEY[layout]: b"x"}, layout=layout)
     read = read_one(sent.to_bytes(3), layout)
     on = read.forward("b")
@@ -463,7 +463,7 @@ def test_a_record_can_be_forwarded_as_it_is(layout: Layout) -> None:
 
 
 @every_layout
-def test_whether_a_record_deletes_follows_its_value_unless_it_is_marked(layout: Layout) -> None:
+def test_tombstone_follows_the_value_unless_it_is_marked(layout: Layout) -> None:
     record = ProducerRecord("t", b"k", layout=layout)
     assert record.replace(value=b"v").tombstone is (layout == "wrapper")
     assert record.replace(value=b"v", tombstone=False).tombstone is False
@@ -476,7 +476,7 @@ def test_records_are_equal_by_their_fields_and_can_be_pickled() -> None:
 
 
 @every_layout
-def test_a_damaged_message_names_format_byte_and_reason_after_those_before_it(layout: Layout) -> None:
+def test_damaged_message_raises_after_the_records_before_it(layout: Layout) -> None:
     good = ProducerRecord("t", b"k", b"v", headers={KEY[layout]: b"x"}, layout=layout).to_bytes()
     bad = bytearray(good)
     bad[-1] ^= 1

@@ -1,4 +1,4 @@
-"""Produce and fetch: their bytes, held against kafka-python's, and what a log makes of each version."""
+"""Produce and fetch: bytes compared with kafka-python, and the answers of a log in each version."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from letterhead.kip82 import (
 )
 from letterhead.kip82.layouts import MESSAGES, SETS
 from letterhead.kip82.versions import MAGIC, VERSIONS, layout_of
-from log_samples import LAYOUTS, cells, sample, samples
+from log_samples import LAYOUTS, encoded, sample, samples
 
 VALUE_TYPES = (ProduceRequest, ProduceResponse, FetchRequest, FetchResponse)
 
@@ -46,7 +46,7 @@ def log_of(tmp_path, layout: str, **options) -> MessageLog:
 
 
 def fetched(log: MessageLog, version: int, offset: int = 0, **options) -> FetchResponse:
-    """Ask through the bytes of a request, and answer through those of a response."""
+    """Fetch through the bytes of a request and of a response."""
     request = FetchRequest.decode(FetchRequest.of("orders", 0, offset, version=version, **options).encode(), version)
     return FetchResponse.decode(log.fetch(request).encode(), version)
 
@@ -59,7 +59,7 @@ def produced(log: MessageLog, request: ProduceRequest) -> ProduceResponse:
 
 
 def without_lost(response: ProduceResponse) -> ProduceResponse:
-    """Give a response without what its version has no field for."""
+    """Return a response without the fields that its version does not have."""
     if response.version >= 2:
         return response
     topics = tuple(
@@ -91,7 +91,7 @@ def topics_of(type) -> st.SearchStrategy:
 
 
 def theirs(made) -> bytes:
-    """Write the same with kafka-python, which has the real versions 0 to 2; those of the drafts have the fields of 2."""
+    """Encode the same with kafka-python, which has versions 0 to 2; versions of the drafts have the fields of 2."""
     version = min(made.version, 2)
     module = (
         kafka.protocol.old.produce if isinstance(made, ProduceRequest | ProduceResponse) else kafka.protocol.old.fetch
@@ -109,7 +109,7 @@ def theirs(made) -> bytes:
 
 @given(data=st.data(), version=st.sampled_from(VERSIONS))
 @pytest.mark.parametrize("type", VALUE_TYPES)
-def test_bytes_are_those_of_kafka(type, version, data):
+def test_bodies_agree_with_kafka_python(type, version, data):
     made = type(version=version, topics=data.draw(topics_of(type)))
     written = made.encode()
     assert written == theirs(made)
@@ -118,7 +118,7 @@ def test_bytes_are_those_of_kafka(type, version, data):
     assert read.encode() == written
 
 
-def test_error_codes_are_those_of_kafka():
+def test_error_codes_agree_with_kafka_python():
     names = {code: kafka.errors.kafka_errors[code].message for code in ErrorCode if code}
     # kafka-python alone calls this one otherwise.
     assert names.pop(ErrorCode.MESSAGE_TOO_LARGE) == "MESSAGE_SIZE_TOO_LARGE"
@@ -126,7 +126,7 @@ def test_error_codes_are_those_of_kafka():
     assert len(names) == len(ErrorCode) - 2
 
 
-def test_bytes_written_out():
+def test_bodies_have_the_documented_bytes():
     request = ProduceRequest(version=2, topics=(Topic("or", (SentPartition(7, b"set"),)),), acks=1, timeout_ms=30)
     assert request.encode().hex(" ", 2) == bytes.fromhex(
         "0001 0000001e 00000001 0002 6f72 00000001 00000007 00000003 736574"
@@ -139,7 +139,7 @@ def test_bytes_written_out():
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("type", VALUE_TYPES)
-def test_cut_anywhere_it_is_refused(type, version):
+def test_truncated_body_is_rejected_at_every_byte(type, version):
     of, fields = PARTS[type]
     numbers = itertools.count(1)
     parts = tuple(of(*(b"abc" if "binary" in repr(field) else next(numbers) for field in fields)) for _ in range(2))
@@ -168,7 +168,7 @@ def test_cut_anywhere_it_is_refused(type, version):
         ),
     ],
 )
-def test_lengths_and_counts_are_not_believed(data, code, text):
+def test_invalid_lengths_and_counts_are_rejected(data, code, text):
     with pytest.raises(lh.DecodeError, match=text) as raised:
         ProduceRequest.decode(bytes.fromhex(data), 4)
     assert raised.value.code == code
@@ -176,7 +176,7 @@ def test_lengths_and_counts_are_not_believed(data, code, text):
 
 @given(data=st.binary(max_size=200), version=st.sampled_from(VERSIONS))
 @pytest.mark.parametrize("type", VALUE_TYPES)
-def test_any_bytes_are_read_or_refused(type, data, version):
+def test_any_bytes_are_decoded_or_rejected(type, data, version):
     try:
         read = type.decode(data, version)
     except lh.DecodeError:
@@ -184,21 +184,19 @@ def test_any_bytes_are_read_or_refused(type, data, version):
     assert read.encode() == data
 
 
-def test_what_does_not_fit_is_refused_when_written():
+def test_values_that_do_not_fit_are_rejected_when_encoded():
     with pytest.raises(lh.EncodeError, match="produce request 4: partition 2147483648 does not fit 32 bits"):
         ProduceRequest(version=4, topics=(Topic("t", (SentPartition(1 << 31, b""),)),)).encode()
     with pytest.raises(lh.EncodeError, match="the length of topic 40000 does not fit 16 bits"):
         ProduceRequest(version=4, topics=(Topic("t" * 40_000, ()),)).encode()
-    with pytest.raises(TypeError, match="partitions must be of SentPartition, not AskedPartition"):
+    with pytest.raises(TypeError, match="partitions must be SentPartition, not AskedPartition"):
         ProduceRequest(version=4, topics=(Topic("t", (AskedPartition(1, 2),)),)).encode()
     with pytest.raises(TypeError, match="message_set must be bytes, not str"):
         ProduceRequest(version=4, topics=(Topic("t", (SentPartition(1, "set"),)),)).encode()
     for version in (5, -1):
-        with pytest.raises(
-            ValueError, match=f"there is no version {version}: requests have the versions 0, 1, 2, 3, 4"
-        ):
+        with pytest.raises(ValueError, match=f"unknown version {version}: requests have the versions 0, 1, 2, 3, 4"):
             FetchRequest.of("t", 0, 0, version=version)
-        with pytest.raises(ValueError, match="there is no version"):
+        with pytest.raises(ValueError, match="unknown version"):
             FetchRequest.decode(b"", version)
 
 
@@ -206,7 +204,7 @@ def test_what_does_not_fit_is_refused_when_written():
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_version_of_a_log_gives_what_was_appended_byte_for_byte(tmp_path, layout):
+def test_version_of_the_layout_returns_the_appended_bytes(tmp_path, layout):
     version = 3 if layout == "int" else 4
     given = samples(12, layout)
     with log_of(tmp_path, layout) as log:
@@ -214,13 +212,13 @@ def test_the_version_of_a_log_gives_what_was_appended_byte_for_byte(tmp_path, la
         assert produced(log, request).topics == (Topic("orders", (ProducedPartition(0, 0, 0, -1),)),)
         response = fetched(log, version)
         ((_, part),) = response.partitions()
-        assert part == FetchedPartition(0, 0, 12, b"".join(cells(given, layout)))
+        assert part == FetchedPartition(0, 0, 12, b"".join(encoded(given, layout)))
         assert list(response.messages(layout)) == list(log.scan())
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_an_old_consumer_reads_everything_and_sees_no_headers(tmp_path, layout, version):
+def test_older_consumer_reads_everything_without_headers(tmp_path, layout, version):
     given = samples(30, layout)
     with log_of(tmp_path, layout) as log:
         log.append(given)
@@ -235,7 +233,7 @@ def test_an_old_consumer_reads_everything_and_sees_no_headers(tmp_path, layout, 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_new_consumer_reads_an_old_producer_with_empty_headers(tmp_path, layout, version):
+def test_new_consumer_reads_older_messages_with_empty_headers(tmp_path, layout, version):
     given = [{"key": b"k%d" % n, "value": None if n % 3 == 2 else b"v%d" % n, "timestamp": n} for n in range(9)]
     if version < 2:
         given = [{**fields, "timestamp": None} for fields in given]
@@ -252,7 +250,7 @@ def test_a_new_consumer_reads_an_old_producer_with_empty_headers(tmp_path, layou
         assert message.timestamp == (before["timestamp"] if version == 2 else -1)
 
 
-def test_a_message_of_an_old_producer_comes_back_to_an_old_consumer_as_it_was(log):
+def test_message_of_an_older_producer_is_returned_unchanged_to_an_older_consumer(log):
     given = [{"key": b"k", "value": b"v", "timestamp": 5}, {"key": b"k", "value": None, "timestamp": 6}]
     request = ProduceRequest.of("orders", 0, given, version=2)
     produced(log, request)
@@ -268,7 +266,7 @@ def compressed_sets() -> list[dict]:
 
 
 @pytest.mark.parametrize("case", compressed_sets(), ids=lambda case: case["id"].partition("/")[2])
-def test_a_compressed_set_is_opened(log, case):
+def test_compressed_set_is_opened(log, case):
     (magic,) = {message["magic"] for message in case["messages"]}
     part = answer(log, 4 if magic == 2 else 2, bytes.fromhex(case["bytes"]))
     assert (part.error_code, part.offset) == (0, 0)
@@ -282,7 +280,7 @@ def test_a_compressed_set_is_opened(log, case):
     assert len(list(lh.messages(data, "kip82-messages"))) == len(read)
 
 
-def test_between_the_layouts(tmp_path):
+def test_requests_of_another_layout_are_converted(tmp_path):
     headers = [("12", lh.Binary(b"x")), ("note", lh.Binary(b"y"))]
     with log_of(tmp_path, "typed") as log:
         log.append([{"key": b"k", "value": b"v", "headers": headers}, {"key": b"k", "headers": headers[:1]}])
@@ -305,7 +303,7 @@ def test_between_the_layouts(tmp_path):
         assert [message.headers for message in log.scan(2)] == [lh.Headers([("5", lh.Binary(b"z"))])]
 
 
-def test_types_that_make_no_sense_are_refused_before_a_request_meets_them(tmp_path):
+def test_unsuitable_types_are_rejected_on_opening(tmp_path):
     with pytest.raises(ValueError, match="kip82-message has types"):
         log_of(tmp_path, "typed", types_in="be")
     with pytest.raises(ValueError, match="types"):
@@ -313,8 +311,8 @@ def test_types_that_make_no_sense_are_refused_before_a_request_meets_them(tmp_pa
     log_of(tmp_path, "typed", types_in="binary", types_out="text").close()
 
 
-def test_integer_keys_go_into_the_wrapper_and_back(tmp_path):
-    """The two layouts have the same block; a delete is said with a bit in the one and with a null value in the other."""
+def test_integer_keys_convert_to_the_wrapper_and_back(tmp_path):
+    """Both layouts have the same headers format; a delete is a bit in one, and a null value in the other."""
     given = [
         {"key": b"a", "value": b"v", "headers": [(5, b"x")], "timestamp": 1},
         {"key": b"b", "value": None, "headers": [(5, b"x")], "timestamp": 1},
@@ -342,8 +340,8 @@ def answer(log: MessageLog, version: int, message_set: bytes, topic: str = "orde
     return part
 
 
-def test_what_cannot_be_appended(log):
-    good = cells(samples(3))
+def test_produce_reports_why_nothing_was_appended(log):
+    good = encoded(samples(3))
     bad = good[0] + good[1][:-1] + b"?"
     log._max_message_bytes = 500
     large = lh.encode({"offset": 0, "key": b"k", "value": bytes(500)}, MESSAGES["typed"])
@@ -365,8 +363,8 @@ def test_what_cannot_be_appended(log):
     assert answer(log, 4, b"".join(good)).offset == 0
 
 
-def test_one_partition_of_a_request_does_not_stop_another(log):
-    (good,) = cells(samples(1))
+def test_error_of_one_partition_does_not_affect_another(log):
+    (good,) = encoded(samples(1))
     parts = (SentPartition(1, good), SentPartition(0, good), SentPartition(0, b"?"), SentPartition(0, good))
     response = produced(log, ProduceRequest(version=4, topics=(Topic("x", ()), Topic("orders", parts))))
     codes = [(part.error_code, part.offset) for _, part in response.partitions()]
@@ -379,9 +377,9 @@ def test_one_partition_of_a_request_does_not_stop_another(log):
     )
 
 
-def test_where_a_fetch_begins_and_ends(log):
+def test_fetch_respects_offset_and_max_bytes(log):
     log.append(samples(10))
-    parts = cells(samples(10))
+    parts = encoded(samples(10))
     for offset in range(11):
         for max_bytes in (0, 1, len(parts[0]), 200, 1 << 20):
             ((_, part),) = fetched(log, 4, offset, max_bytes=max_bytes).partitions()
@@ -399,10 +397,10 @@ def test_where_a_fetch_begins_and_ends(log):
     assert (part.error_code, part.reason) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this log is orders-0")
 
 
-def test_damage_is_fetched_as_an_error_after_what_stands_before_it(log):
+def test_fetch_returns_the_messages_before_damage_and_then_the_error(log):
     log.append(samples(3))
     file = log.path / "00000000000000000000.log"
-    parts = cells(samples(3))
+    parts = encoded(samples(3))
     data = bytearray(file.read_bytes())
     data[len(parts[0]) + 30] ^= 1
     file.write_bytes(data)
@@ -412,7 +410,7 @@ def test_damage_is_fetched_as_an_error_after_what_stands_before_it(log):
     assert [message.offset for message in fetched(log, 4, 2).messages()] == [2]
 
 
-def test_the_time_of_an_append_is_in_the_response(tmp_path, monkeypatch):
+def test_response_has_the_append_time(tmp_path, monkeypatch):
     monkeypatch.setattr("time.time_ns", lambda: 42_000_000_000)
     with log_of(tmp_path, "typed", timestamps="append") as log:
         request = ProduceRequest.of("orders", 0, [sample(0)], version=4)
@@ -422,7 +420,7 @@ def test_the_time_of_an_append_is_in_the_response(tmp_path, monkeypatch):
         assert (message.timestamp, message.attributes) == (42_000, 8)
 
 
-def test_acks_of_minus_one_are_on_disk(tmp_path, monkeypatch):
+def test_acks_minus_one_flushes_to_disk(tmp_path, monkeypatch):
     import os
 
     synced = []
@@ -438,7 +436,7 @@ def test_acks_of_minus_one_are_on_disk(tmp_path, monkeypatch):
 @pytest.mark.parametrize("version", [0, 1, 2])
 @pytest.mark.parametrize("headers", [{"a": b"x"}, {"a": lh.Int32(3)}, {5: b"x"}, [("a", None)]])
 @pytest.mark.parametrize(("layout", "other"), [("typed", 4), ("int", 3), ("wrapper", 4)])
-def test_headers_in_a_version_without_them_name_the_version_that_carries_them(version, headers, layout, other):
+def test_headers_in_an_older_version_are_rejected_with_the_version_that_has_them(version, headers, layout, other):
     sent = [{"key": b"k"}, {"key": b"k", "headers": headers}]
     with pytest.raises(lh.ConversionError) as caught:
         ProduceRequest.of("orders", 0, sent, version=version, layout=layout)
@@ -451,14 +449,14 @@ def test_headers_in_a_version_without_them_name_the_version_that_carries_them(ve
 
 
 @pytest.mark.parametrize("headers", [None, {}, []])
-def test_a_version_without_headers_takes_messages_that_have_none(headers):
+def test_older_version_accepts_messages_without_headers(headers):
     sent = [{"key": b"k", "value": b"v", "headers": headers}]
     ((_, part),) = ProduceRequest.of("orders", 0, sent, version=2).partitions()
     [message] = part.messages(2)
     assert (message.magic, message.key, message.value, message.headers) == (1, b"k", b"v", None)
 
 
-def test_headers_for_a_version_without_them_are_not_dropped_in_silence():
+def test_headers_in_an_older_version_are_not_dropped():
     with pytest.raises(lh.ConversionError, match="message 0 has headers, and version 2 writes message format 1"):
         ProduceRequest.of("orders", 0, [sample(0)], version=2)
     ((_, part),) = ProduceRequest.of("orders", 0, [sample(0)], version=4).partitions()

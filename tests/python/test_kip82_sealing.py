@@ -1,4 +1,4 @@
-"""The interceptor of ``examples/kip82_sealing.py``: payloads are encrypted and signed, headers stay readable."""
+"""The interceptor of ``examples/kip82_sealing.py``: payloads are encrypted and signed, headers are not encrypted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def opened(*records: ConsumerRecord, key: Any = SIGNER) -> list[ConsumerRecord]:
     return ConsumerInterceptors([example.Unseal(bytes(32), key.public_key(), ["tenant"])]).on_consume(records)
 
 
-def test_a_sealed_payload_is_unreadable_on_the_way_and_its_headers_are_not() -> None:
+def test_sealed_payload_is_encrypted_and_its_headers_are_not() -> None:
     record = sealed()
     assert b"hat" not in record.value
     assert record.get_header("tenant") == "acme"
@@ -40,7 +40,7 @@ def test_a_sealed_payload_is_unreadable_on_the_way_and_its_headers_are_not() -> 
     assert sealed().value != record.value, "every record has a nonce of its own"
 
 
-def test_a_sealed_delete_stays_null() -> None:
+def test_sealed_delete_stays_null() -> None:
     assert (sealed(None).value, sealed(None).tombstone) == (None, True)
     [received] = opened(sealed(None))
     assert (received.value, received.tombstone, received.get_headers().keys()) == (None, True, ["tenant"])
@@ -57,7 +57,7 @@ def test_a_sealed_delete_stays_null() -> None:
         lambda record: record.replace(headers=sealed().get_headers(), value=sealed(b"a coat").value),
     ],
 )
-def test_a_changed_payload_or_covered_header_is_rejected(change: Any) -> None:
+def test_changed_payload_or_covered_header_is_rejected(change: Any) -> None:
     with pytest.raises(ValueError, match="the seal of the record at offset 0 of orders, partition 0 does not match"):
         opened(change(sealed()))
 

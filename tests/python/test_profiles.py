@@ -1,4 +1,4 @@
-"""Conventions: against the programs that write them, or against headers that those programs wrote."""
+"""Conventions: compared with the programs that write them, or with headers that those programs wrote."""
 
 import datetime
 import doctest
@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def recorded(name):
-    """Give what a real program wrote: one list of headers a message."""
+    """Return recorded headers of a real program, one list per message."""
     lines = map(json.loads, (ROOT / "tests/samples/conventions.jsonl").read_text().splitlines())
     return [
         [(key, None if value is None else bytes.fromhex(value)) for key, value in line["headers"]]
@@ -44,7 +44,7 @@ def recorded(name):
 
 
 def select(headers, name):
-    """Read one message by a profile in both ways, which agree."""
+    """Read one message by a profile, as a message and as a column, which must agree."""
     block = lh.encode(headers, "kafka")
     row = lha.select(pa.array([block]), "kafka", lh.profile(name)).to_pylist()[0]
     single = lh.select(block, "kafka", lh.profile(name))
@@ -57,7 +57,7 @@ def select(headers, name):
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_every_profile_is_columns_that_select_takes(name):
+def test_select_accepts_the_columns_of_every_profile(name):
     columns = lh.profile(name)
     assert normalise(columns)
     assert len({wanted.key for wanted in columns.values()}) == len(columns)
@@ -67,17 +67,17 @@ def test_every_profile_is_columns_that_select_takes(name):
         assert row == dict.fromkeys(columns)
 
 
-def test_a_profile_is_the_callers_own():
+def test_changing_a_returned_profile_does_not_change_the_next_one():
     lh.profile("otel").clear()
     assert list(lh.profile("otel")) == ["traceparent", "tracestate", "baggage"]
 
 
-def test_a_misspelt_profile_is_named():
+def test_unknown_profile_is_rejected_with_a_suggestion():
     with pytest.raises(ValueError, match="unknown profile 'otle': did you mean 'otel'"):
         lh.profile("otle")
 
 
-def test_what_opentelemetry_writes():
+def test_profile_reads_headers_of_opentelemetry():
     context = trace.SpanContext(
         0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331, is_remote=False, trace_flags=trace.TraceFlags(1),
         trace_state=trace.TraceState([("congo", "t61rcWkgMzE"), ("rojo", "00f067aa0ba902b7")]),
@@ -104,18 +104,18 @@ TRACEPARENTS = [
     (f"00-{TRACE}-{SPAN}-03", None),
     (f"cc-{TRACE}-{SPAN}-01-what-the-future-holds", None),
     (f"00-{TRACE}-{SPAN}-01-more", (55, "version 00 ends after the flags")),
-    (f"cc-{TRACE}-{SPAN}-01more", (0, "the text does not spell version-traceid-parentid-flags")),
-    (f"ff-{TRACE}-{SPAN}-01", (0, "ff is no version")),
-    (f"00-{'0' * 32}-{SPAN}-01", (3, "the trace id is all zeroes")),
-    (f"00-{TRACE}-{'0' * 16}-01", (36, "the parent id is all zeroes")),
-    (f"00-{TRACE.upper()}-{SPAN}-01", (0, "the text does not spell version-traceid-parentid-flags")),
-    (f"00-{TRACE}-{SPAN}-01\n", (0, "the text does not spell version-traceid-parentid-flags")),
-    ("", (0, "the text does not spell version-traceid-parentid-flags")),
+    (f"cc-{TRACE}-{SPAN}-01more", (0, "the text is not of the form version-traceid-parentid-flags")),
+    (f"ff-{TRACE}-{SPAN}-01", (0, "version ff is invalid")),
+    (f"00-{'0' * 32}-{SPAN}-01", (3, "the trace id has only zeros")),
+    (f"00-{TRACE}-{'0' * 16}-01", (36, "the parent id has only zeros")),
+    (f"00-{TRACE.upper()}-{SPAN}-01", (0, "the text is not of the form version-traceid-parentid-flags")),
+    (f"00-{TRACE}-{SPAN}-01\n", (0, "the text is not of the form version-traceid-parentid-flags")),
+    ("", (0, "the text is not of the form version-traceid-parentid-flags")),
 ]
 
 
 @pytest.mark.parametrize(("text", "wrong"), TRACEPARENTS)
-def test_traceparents_are_read_as_opentelemetry_reads_them(text, wrong):
+def test_traceparent_agrees_with_opentelemetry(text, wrong):
     context = TraceContextTextMapPropagator().extract({"traceparent": text})
     known = trace.get_current_span(context).get_span_context()
     row = lha.traceparent(pa.array([None, text]), errors="column").to_pylist()[1]
@@ -135,13 +135,13 @@ def test_traceparents_are_read_as_opentelemetry_reads_them(text, wrong):
         lha.traceparent(pa.array([None, text]))
 
 
-def test_a_traceparent_that_is_not_utf8_is_bad():
+def test_traceparent_that_is_not_utf8_is_rejected():
     cells = pa.array([b"\xff", f"01-{TRACE}-{SPAN}-01-".encode() + b"\xff", None])
     assert lha.traceparent(cells, errors="null").to_pylist()[0] is None
     assert lha.traceparent(cells[2:]).to_pylist() == [None]
 
 
-def test_what_cloudevents_writes():
+def test_profile_reads_headers_of_cloudevents():
     moment = datetime.datetime(2026, 1, 31, 9, 0, 0, 123456, datetime.UTC)
     event = CloudEvent(
         {"id": "e-1", "source": "/orders", "type": "org.acme.order", "specversion": "1.0", "time": moment,
@@ -165,8 +165,8 @@ TIMES = [
     ("2026-01-31T09:00:00.5-00:30", 1769851800_500000000),
     ("1969-12-31T23:59:59.000000001Z", -999999999),
     ("2024-02-29T00:00:00.1234567899Z", 1709164800_123456789),
-    ("2026-02-29T00:00:00Z", "the calendar has no such day"),
-    ("2026-04-31T00:00:00Z", "the calendar has no such day"),
+    ("2026-02-29T00:00:00Z", "the date does not exist"),
+    ("2026-04-31T00:00:00Z", "the date does not exist"),
     ("9999-12-31T23:59:59Z", "the time does not fit 64 bits of ns"),
     ("0000-01-01T00:00:00Z", "the time does not fit 64 bits of ns"),
     ("2026-01-31", None),
@@ -180,20 +180,20 @@ TIMES = [
 
 
 @pytest.mark.parametrize(("text", "expected"), TIMES)
-def test_times(text, expected):
+def test_rfc3339_reads_a_time_or_reports_its_error(text, expected):
     row = lha.rfc3339(pa.array([None, text]), errors="column")
     value, error = row.field("value").cast(pa.int64())[1].as_py(), row.field("error")[1].as_py()
     if isinstance(expected, int):
         assert (value, error) == (expected, None)
         return
-    message = expected or "the text does not spell a time with its offset, as in 2026-01-31T09:00:00Z"
+    message = expected or "the text is not a time with an offset, such as 2026-01-31T09:00:00Z"
     assert (value, error[0]["message"]) == (None, message)
     assert row.field("error")[0].as_py() is None
 
 
 @pytest.mark.parametrize("field", [MessageField.KEY, MessageField.VALUE])
 @pytest.mark.parametrize("indexes", [None, [0], [1, 0, 3]])
-def test_what_confluent_writes_into_headers(field, indexes):
+def test_schema_id_reads_headers_of_confluents_serializer(field, indexes):
     guid = "89791762-2336-4186-9674-299b90a802e2"
     headers = []
     schema = SchemaId("PROTOBUF" if indexes else "AVRO", 42, guid, indexes)
@@ -209,11 +209,11 @@ def test_what_confluent_writes_into_headers(field, indexes):
 
 
 SCHEMA_IDS = [
-    ("", "truncated", 0, "no bytes where an id has at least five"),
+    ("", "truncated", 0, "the value is empty, and an id has at least 5 bytes"),
     ("02000000", "bad_magic", 0, "the magic byte is 2, neither 0 (an id) nor 1 (a guid)"),
-    ("0000002a", "truncated", 1, "4 bytes where the id takes 5"),
-    ("01" + "ab" * 15, "truncated", 1, "16 bytes where the id takes 17"),
-    ("000000002a0402", "truncated", 7, "2 message indexes announced and 1 there"),
+    ("0000002a", "truncated", 1, "the value has 4 bytes, and the id needs 5"),
+    ("01" + "ab" * 15, "truncated", 1, "the value has 16 bytes, and the id needs 17"),
+    ("000000002a0402", "truncated", 7, "the number of message indexes is 2, and 1 follow"),
     ("000000002a80", "truncated", 5, "the bytes end inside a message index"),
     ("000000002a808080808000", "varint_too_long", 5, "a message index goes on after its fifth byte"),
     ("000000002affffffff7f", "varint_lost_bits", 5, "a message index has more than 32 bits"),
@@ -223,18 +223,18 @@ SCHEMA_IDS = [
 
 
 @pytest.mark.parametrize(("cell", "code", "byte", "message"), SCHEMA_IDS)
-def test_bad_schema_ids_are_named(cell, code, byte, message):
+def test_errors_of_schema_ids_name_code_byte_and_reason(cell, code, byte, message):
     good = bytes.fromhex("000000000704020a")
     cells = pa.array([good[:5], bytes.fromhex(cell), None, good], pa.binary())
     row = lha.schema_id(cells, errors="column")
     values = row.field("value").to_pylist()
     assert [value and value["id"] for value in values] == [7, None, None, 7]
-    [fault] = row.field("error")[1].as_py()
-    assert (fault["code"], fault["byte_offset"], fault["message"]) == (code, byte, message)
+    [error] = row.field("error")[1].as_py()
+    assert (error["code"], error["byte_offset"], error["message"]) == (code, byte, message)
     assert row.field("error").null_count == 3
 
 
-def test_the_conventions_of_a_whole_topic():
+def test_conventions_of_a_whole_topic_are_parsed():
     headers = pq.read_table(ROOT / "tests/samples/orders-0.parquet")["headers"].combine_chunks()
     selected = lha.select(headers, "kafka", {**lh.profile("otel"), **lh.profile("schema-id")})
     traces = lha.traceparent(selected.field("traceparent"))
@@ -261,7 +261,7 @@ SEEDS = {
 
 @st.composite
 def nearly_right(draw, name):
-    """Give a value that is right but for a byte or two, or its end."""
+    """Return a valid value with up to two changed bytes, or without its end."""
     data = bytearray(draw(st.sampled_from(SEEDS[name])).encode("latin-1"))
     for _ in range(draw(st.integers(0, 2))):
         at = draw(st.integers(0, len(data) - 1))
@@ -272,17 +272,17 @@ def nearly_right(draw, name):
 @pytest.mark.parametrize("reader", [TraceparentReader(), Rfc3339Reader("ns"), Rfc3339Reader("us"), SchemaIdReader()],
                          ids=lambda reader: reader.name)  # fmt: skip
 @given(data=st.data())
-def test_a_column_is_bad_where_its_values_are(reader, data):
+def test_column_reader_marks_the_rows_that_find_error_rejects(reader, data):
     cells = data.draw(st.lists(st.none() | nearly_right(reader.name.replace("-", "_")), max_size=8))
-    faults = [cell is not None and reader.fault(cell) is not None for cell in cells]
+    invalid = [cell is not None and reader.find_error(cell) is not None for cell in cells]
     values, bad = reader.read(pa.array(cells, pa.binary()))
     values.validate(full=True)
-    assert bad.tolist() == faults
-    nulls = [cell is None or wrong for cell, wrong in zip(cells, faults, strict=True)]
+    assert bad.tolist() == invalid
+    nulls = [cell is None or wrong for cell, wrong in zip(cells, invalid, strict=True)]
     assert values.is_null().to_pylist() == nulls
 
 
-def test_what_kafka_streams_writes_to_its_dead_letter_queue():
+def test_profile_reads_the_dead_letter_queue_of_kafka_streams():
     with_message, without = (select(headers, "streams-dlq") for headers in recorded("streams-dlq"))
     assert with_message["exception_stacktrace"].startswith("java.lang.IllegalStateException: qty\n\tat ")
     del with_message["exception_stacktrace"]
@@ -293,7 +293,7 @@ def test_what_kafka_streams_writes_to_its_dead_letter_queue():
     assert without["exception_message"] is None
 
 
-def test_the_names_are_those_in_kafka_streams_itself():
+def test_keys_of_the_profile_occur_in_the_class_of_kafka_streams():
     jars = list((ROOT / "target/jvm-tests/lib").glob("kafka-streams-4.*.jar"))
     if not jars:
         pytest.skip("`tools/test python` brings the jar of Kafka Streams")
@@ -303,7 +303,7 @@ def test_the_names_are_those_in_kafka_streams_itself():
         assert row.header.encode() in written
 
 
-def test_what_kafka_connect_writes_to_its_dead_letter_queue():
+def test_profile_reads_the_dead_letter_queue_of_kafka_connect():
     [headers] = recorded("connect-dlq")
     row = select(headers, "connect-dlq")
     assert row.pop("exception_stacktrace").startswith("java.lang.IllegalStateException: qty\n\tat ")
@@ -315,7 +315,7 @@ def test_what_kafka_connect_writes_to_its_dead_letter_queue():
     }  # fmt: skip
 
 
-def test_what_spring_writes_to_a_dead_letter_topic():
+def test_profile_reads_the_dead_letter_topic_of_spring():
     [of_value], [of_key] = recorded("spring-dlt"), recorded("spring-dlt-key")
     row = select(of_value, "spring-dlt")
     assert row.pop("exception_stacktrace").startswith("org.springframework.kafka.listener.ListenerExecutionFailed")
@@ -339,7 +339,7 @@ def test_what_spring_writes_to_a_dead_letter_topic():
     }  # fmt: skip
 
 
-def test_types_that_spring_writes():
+def test_profile_reads_the_types_of_spring():
     [headers] = recorded("spring-types")
     row = select(headers, "spring")
     assert row == {
@@ -349,7 +349,7 @@ def test_types_that_spring_writes():
     }  # fmt: skip
 
 
-def test_headers_of_spring_become_columns_by_the_types_beside_them():
+def test_spring_columns_have_the_types_of_the_json_header():
     [headers] = recorded("spring")
     block = lh.encode(headers, "kafka")
     types = lh.select(block, "kafka", lh.profile("spring"))["json_header_types"]
@@ -359,14 +359,14 @@ def test_headers_of_spring_become_columns_by_the_types_beside_them():
     }  # fmt: skip
 
 
-def test_what_is_no_map_of_types_is_refused():
+def test_spring_columns_rejects_json_that_is_not_a_map_of_types():
     with pytest.raises(ValueError, match="spring_json_header_types is not JSON"):
         lh.spring_columns("")
     with pytest.raises(ValueError, match="must be a JSON object of header to Java class"):
         lh.spring_columns('["java.lang.Long"]')
 
 
-def test_what_debezium_writes_through_connects_converter():
+def test_profile_reads_headers_of_debezium_through_connects_converter():
     [headers] = recorded("debezium")
     assert select(headers, "debezium") == {
         "connector_logical_name": "inventory", "connector_name": "postgresql", "task_id": "0", "run_id": None, "op": "u",
@@ -376,7 +376,7 @@ def test_what_debezium_writes_through_connects_converter():
     assert select(headers, "debezium-outbox") == {"event_id": event_id, "event_type": None}
 
 
-def test_properties_of_iot_hub_are_amqp():
+def test_profile_reads_amqp_properties_of_iot_hub():
     headers = [
         ("iothub-connection-device-id", bytes.fromhex("a10764657669636531")),
         ("iothub-enqueuedtime", bytes.fromhex("830000018bcfe5687b")),
@@ -388,7 +388,7 @@ def test_properties_of_iot_hub_are_amqp():
     assert set(read.values()) == {None}
 
 
-def test_the_page_about_profiles_runs():
+def test_examples_of_the_page_about_profiles_run():
     done = doctest.testfile(str(ROOT / "docs/profiles.md"), module_relative=False)
     assert done.failed == 0
     assert done.attempted > 15

@@ -211,7 +211,7 @@ def _read_bytes(name: str, order: str, data: bytes) -> Scalar:
 
 
 def _read_amqp(name: str, data: bytes, dialect: str) -> Scalar | None:
-    fault = amqp.fault(data, name)
+    fault = amqp.find_error(data, name)
     if fault is not None:
         assert fault.byte_offset is not None
         raise Misfit(fault.code, fault.message, fault.byte_offset)

@@ -103,8 +103,8 @@ def test_other_values_are_taken_apart(spark):
     assert row.us == 1_700_000_000_123_456
 
 
-def test_what_cannot_be_asked_for_is_refused_before_a_job_runs(spark):
-    with pytest.raises(ValueError, match="unknown type 'int'"):
-        lhs.amqp("cell", "int")
+def test_unknown_types_and_options_are_rejected_before_a_job_runs(spark):
+    with pytest.raises(ValueError, match="unknown type 'int128'"):
+        lhs.amqp("cell", "int128")
     with pytest.raises(ValueError, match="unknown errors value 'drop'"):
         lhs.schema_id("cell", errors="drop")

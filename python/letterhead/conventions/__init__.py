@@ -1,38 +1,24 @@
 """Conventions for headers: CloudEvents, OpenTelemetry, schema ids, Spring, Debezium, AMQP, dead letter queues.
 
-:func:`profile` returns a convention as the columns that ``select`` takes. Values with parts of their own are read by
-:mod:`letterhead.conventions.amqp` and, in columns, by the functions of :mod:`letterhead.arrow`.
+:func:`profile` returns the columns of a convention for ``select``. Values that contain several fields are parsed by
+:mod:`letterhead.conventions.amqp` and, in columns, by functions of :mod:`letterhead.arrow`.
 """
 
 from __future__ import annotations
 
 from letterhead.conventions import amqp
-from letterhead.conventions.cloudevents import CLOUDEVENTS
-from letterhead.conventions.dead_letter_queues import CONNECT_DLQ, STREAMS_DLQ
-from letterhead.conventions.debezium import DEBEZIUM, DEBEZIUM_OUTBOX
-from letterhead.conventions.eventhubs import EVENTHUBS
-from letterhead.conventions.opentelemetry import OTEL
-from letterhead.conventions.profile import Profile, Row
-from letterhead.conventions.schema_ids import SCHEMA_ID
-from letterhead.conventions.spring import SPRING, SPRING_DLT, spring_columns
+from letterhead.conventions.profiles import PROFILES, Profile, Row
+from letterhead.conventions.spring import spring_columns
 from letterhead.errors import check_name
 from letterhead.fields import Field
 
 __all__ = ["PROFILES", "Profile", "Row", "amqp", "profile", "spring_columns"]
 
-PROFILES: dict[str, Profile] = {
-    made.name: made
-    for made in (
-        OTEL, CLOUDEVENTS, SCHEMA_ID, STREAMS_DLQ, CONNECT_DLQ, SPRING, SPRING_DLT, DEBEZIUM, DEBEZIUM_OUTBOX, EVENTHUBS
-    )
-}  # fmt: skip
-"""Every convention, by name."""
-
 
 def profile(name: str) -> dict[str, Field]:
     """Return the columns of a convention.
 
-    No column is required: a message without the header has null in it. The dict is a copy; add, drop and rename columns
+    No column is required: it is null for a message without the header. The dict is a copy; add, drop and rename columns
     as needed.
 
     Parameters
@@ -45,11 +31,6 @@ def profile(name: str) -> dict[str, Field]:
     -------
     dict of str to Field
         Output column to key and type, for ``select``, ``select_headers`` and ``messages``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such convention.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub leave them in the values of Kafka headers.
+"""AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into the values of Kafka headers.
 
-A value is a byte that says its type and how it is written, then its bytes, big-endian. The same type can be written in
-several ways: a ``long`` of 7 is ``55 07`` or ``81 00 00 00 00 00 00 00 07``::
+A value is a code for its type and encoding, followed by its bytes, big-endian. A type can have several encodings: a
+``long`` of 7 is ``55 07`` or ``81 00 00 00 00 00 00 00 07``::
 
     +------+-----------------------+        +------+--------+---------+        +------+
     | code | 1, 2, 4, 8, 16 bytes  |        | code | length | payload |        | code |
     +------+-----------------------+        +------+--------+---------+        +------+
       long, uuid, timestamp, …                a1: 1 byte, b1: 4 bytes            true, uint 0, …
 
-What is read is what a header can be read as elsewhere in this package. Described types, lists, maps, arrays and the
-decimal types are refused by their names.
+Only the types that header values have elsewhere in this package are read. Described types, lists, maps, arrays and
+decimals are rejected with the name of their type.
 
 Source: OASIS, AMQP Version 1.0, Part 1: Types, section 1.6.
 """
@@ -22,25 +22,17 @@ from typing import NamedTuple
 from letterhead.errors import DecodeError, Fault, counted
 from letterhead.types import ValueType, type_name
 
-__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "fault"]
+__all__ = ["CONSTRUCTORS", "READ_AS", "Constructor", "Primitive", "checked_type", "decode", "find_error"]
 
 FORMAT = "amqp"
-"""What errors name as the format."""
+"""The format in errors."""
 
 
 class Constructor(NamedTuple):
-    """One way to write a primitive.
+    """An encoding of a type of AMQP.
 
-    Attributes
-    ----------
-    type : str
-        AMQP's name of the type.
-    layout : str
-        How :mod:`struct` reads the bytes after the code; empty where there are none, or where a length comes first.
-    length : int
-        Bytes of the length that comes first: 1, 4, or 0 where the size is fixed.
-    value : bool, int or None
-        The value, where the code alone is one.
+    Either ``layout`` is the :mod:`struct` format of the bytes after the code, or ``length`` is the size of the length
+    that follows it (1 or 4 bytes), or the code implies the ``value``.
     """
 
     type: str
@@ -50,14 +42,9 @@ class Constructor(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Bytes after the code; of a payload with a length, those of the length."""
-        return self.length or _WIDTHS[self.layout]
+        """Number of bytes after the code, without a payload after a length."""
+        return self.length or struct.calcsize(self.layout)
 
-
-_WIDTHS = {
-    layout: struct.calcsize(layout)
-    for layout in ("", ">B", ">b", ">H", ">h", ">I", ">i", ">f", ">Q", ">q", ">d", ">16s")
-}
 
 CONSTRUCTORS: dict[int, Constructor] = {
     0x40: Constructor("null"),
@@ -90,13 +77,13 @@ CONSTRUCTORS: dict[int, Constructor] = {
     0xA3: Constructor("symbol", length=1),
     0xB3: Constructor("symbol", length=4),
 }
-"""Every code that is read."""
+"""The supported codes."""
 
 REFUSED: dict[int, str] = {
-    0x00: "described", 0x74: "decimal32", 0x84: "decimal64", 0x94: "decimal128", 0x45: "list", 0xC0: "list",
+    0x00: "described type", 0x74: "decimal32", 0x84: "decimal64", 0x94: "decimal128", 0x45: "list", 0xC0: "list",
     0xD0: "list", 0xC1: "map", 0xD1: "map", 0xE0: "array", 0xF0: "array",
 }  # fmt: skip
-"""The codes that AMQP has and that are no value of a column."""
+"""Codes of AMQP that are rejected, because they are not a single value."""
 
 READ_AS: dict[str, tuple[str, ...]] = {
     "bool": ("boolean",),
@@ -116,7 +103,7 @@ READ_AS: dict[str, tuple[str, ...]] = {
     "string": ("string", "symbol"),
     "binary": ("binary",),
 }
-"""What a column can be read as, and the AMQP types that are that."""
+"""The column types, and the AMQP types that each accepts."""
 
 
 class Primitive(NamedTuple):
@@ -128,7 +115,7 @@ class Primitive(NamedTuple):
         AMQP's name: ``null boolean ubyte ushort uint ulong byte short int long float double char timestamp uuid binary
         string symbol``.
     value : None, bool, int, float, str or bytes
-        A timestamp is a number of milliseconds since 1970, a uuid is text.
+        A timestamp is the number of milliseconds since 1970, a uuid is text.
     """
 
     type: str
@@ -136,25 +123,13 @@ class Primitive(NamedTuple):
 
 
 def decode(data: bytes) -> Primitive:
-    """Read one AMQP primitive.
-
-    For a column there is :func:`letterhead.arrow.amqp`.
-
-    Parameters
-    ----------
-    data : bytes-like
-        The value of a header.
-
-    Returns
-    -------
-    Primitive
-        Its type and value.
+    """Decode one AMQP primitive, the value of a header. For a column there is :func:`letterhead.arrow.amqp`.
 
     Raises
     ------
     DecodeError
-        If the bytes are no primitive: ``truncated``, ``trailing_bytes``, ``unknown_type`` (described and compound types,
-        decimals, codes that AMQP does not have), ``bad_bool``, ``value_not_utf8``, ``out_of_range``.
+        If the bytes are not a primitive: ``truncated``, ``trailing_bytes``, ``unknown_type`` (described and compound
+        types, decimals, codes that AMQP does not have), ``bad_bool``, ``value_not_utf8``, ``out_of_range``.
 
     Examples
     --------
@@ -168,44 +143,31 @@ def decode(data: bytes) -> Primitive:
     letterhead.errors.DecodeError: amqp: the value is a map, which is no single value (byte 0)
     """
     data = bytes(data)
-    found = fault(data)
-    if found is not None:
-        raise found.as_error(DecodeError, FORMAT)
+    error = find_error(data)
+    if error is not None:
+        raise error.as_error(DecodeError, FORMAT)
     made = CONSTRUCTORS[data[0]]
     return Primitive(made.type, _value(made, data))
 
 
 def checked_type(type: ValueType, *, sql: bool = False) -> str:
-    """Return our name of a type; raise an error for one that AMQP has no primitive for."""
+    """Return the canonical name of a type; raise if AMQP has no primitive for it."""
     name, colon, _ = type_name(type, sql=sql).partition(":")
     if colon and name in READ_AS:
-        raise ValueError(f"type {type!r}: AMQP says how its numbers are written, so {name!r} takes no suffix")
+        raise ValueError(f"type {type!r}: numbers of AMQP are big-endian, so {name!r} takes no suffix")
     if name not in READ_AS:
         raise ValueError(f"type {type!r}: AMQP has no {name}")
     return name
 
 
-def fault(data: bytes, type: str | None = None) -> Fault | None:
-    """Say what is wrong with the bytes of one value, if anything is.
-
-    Parameters
-    ----------
-    data : bytes
-        The value.
-    type : str, optional
-        What it is to be read as, one of :data:`READ_AS`; anything by default.
-
-    Returns
-    -------
-    Fault or None
-        What is wrong first; ``None`` where the value can be read.
-    """
+def find_error(data: bytes, type: str | None = None) -> Fault | None:
+    """Return the first error of one value, or None. With a type of :data:`READ_AS`, other types are errors, too."""
     if not data:
         return Fault("truncated", "no bytes where AMQP has at least the code of a type", byte_offset=0)
     code = data[0]
     made = CONSTRUCTORS.get(code)
     if made is None:
-        what = "is of code " + f"0x{code:02x}" + ", which AMQP does not have"
+        what = f"is of code 0x{code:02x}, which AMQP does not have"
         if code in REFUSED:
             what = f"is {_a(REFUSED[code])}, which is no single value"
         return Fault("unknown_type", f"the value {what}", byte_offset=0)
@@ -221,10 +183,10 @@ def fault(data: bytes, type: str | None = None) -> Fault | None:
         end += length
     if len(data) > end:
         return Fault("trailing_bytes", f"{counted(len(data) - end, 'byte')} after the {made.type}", byte_offset=end)
-    return _content_fault(made, data)
+    return _find_content_error(made, data)
 
 
-def _content_fault(made: Constructor, data: bytes) -> Fault | None:
+def _find_content_error(made: Constructor, data: bytes) -> Fault | None:
     if made.type == "boolean" and made.layout and data[1] > 1:
         return Fault("bad_bool", f"{data[1]} is not a boolean: 0 or 1", byte_offset=1)
     if made.type in ("string", "symbol"):
@@ -258,6 +220,4 @@ def _value(made: Constructor, data: bytes) -> bool | int | float | str | bytes |
 
 
 def _a(name: str) -> str:
-    if name == "described":
-        return "a described type"
     return f"{'an' if name[0] == 'a' else 'a'} {name}"

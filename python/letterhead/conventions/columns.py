@@ -1,8 +1,8 @@
-"""Functions that parse columns of convention values with a structure of their own: a column of values in, a typed column out.
+"""Functions that parse columns of convention values: a column of header values in, a typed column out.
 
-:func:`letterhead.arrow.select` gives the values of a header; where a convention puts several things into one value, or a
-type of its own before it, one of these functions takes them apart. They need pyarrow, and all but :func:`amqp` numpy;
-what comes back is pyarrow's.
+:func:`letterhead.arrow.select` returns the values of a header. If a convention puts several fields into one value, or a
+type before it, one of these functions parses that column. They return pyarrow arrays, and all but :func:`amqp` need
+numpy.
 """
 
 from __future__ import annotations
@@ -33,44 +33,44 @@ def amqp(column: ArrowStream, type: ValueType, *, errors: OnError = "raise") -> 
 def amqp(
     column: Column, type: ValueType, *, errors: OnError = "raise", _dialect: Literal["arrow", "spark"] = "arrow"
 ) -> Any:
-    """Read a column of AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub have them in headers.
+    """Decode a column of AMQP 1.0 primitives, which Azure Event Hubs and IoT Hub write into headers.
 
-    The code on the wire decides: a value of another type than the one asked for is an error, not a guess. How a type is
-    written does not matter: ``55 07`` and ``81 00 … 07`` are the same long. AMQP's null is null.
+    The type code of each value decides: a value of another type than the requested one is an error, but any encoding of
+    a type is accepted (``55 07`` and ``81 00 … 07`` are the same long). AMQP's null becomes null.
 
     Parameters
     ----------
     column : Arrow array or stream of binary or string
-        One value a cell. A null cell stays null. Values of headers need not be selected first: the type
-        ``"int64:amqp"`` of :func:`letterhead.arrow.select` reads them where they are.
+        The values; null stays null. To decode header values without selecting them first, use a type such as
+        ``"int64:amqp"`` in :func:`letterhead.arrow.select`.
     type : str, pyspark.sql.types.DataType or pyarrow.DataType
-        What the values are: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
+        The type of the values: ``bool`` (AMQP's boolean), ``int8`` … ``int64`` (byte, short, int, long), ``uint8`` …
         ``uint64`` (ubyte, ushort, uint, ulong), ``float32``, ``float64``, ``char``, ``timestamp_ms`` (timestamp),
-        ``uuid``, ``string`` (string and symbol), ``binary``. There is no suffix: AMQP is big-endian.
+        ``uuid``, ``string`` (string and symbol), ``binary``. AMQP is big-endian, so that no type takes a suffix.
     errors : {"raise", "null", "column"}, default "raise"
-        What becomes of a value that cannot be read: an error that names row, byte and reason; null; or null in a struct
-        ``value, error``, where ``error`` lists what is wrong as in :func:`letterhead.arrow.select`.
+        What to do with invalid values: raise an error with row, byte and reason; return null; or return a struct
+        ``value, error`` with null as the value, where ``error`` is that of :func:`letterhead.arrow.select`.
 
     Returns
     -------
     pyarrow.Array or pyarrow.ChunkedArray
-        The values. An array gives an array, a stream a chunked array.
+        The values: an array for an array, a chunked array for a stream.
 
     Raises
     ------
     DecodeError
-        If ``errors="raise"``. Its codes are those of :func:`letterhead.conventions.amqp.decode`, and ``wrong_type``.
+        If ``errors="raise"``, with the codes of :func:`letterhead.conventions.amqp.decode` and ``wrong_type``.
     TypeError, ValueError
-        If the column is not of bytes, or a name is misspelt.
+        If the column has another Arrow type, or a name is unknown.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> from letterhead import arrow as lha
-    >>> cells = pa.array([bytes.fromhex("5507"), bytes.fromhex("810000000000000008"), b"\\x40", None])
-    >>> lha.amqp(cells, "int64").to_pylist()
+    >>> values = pa.array([bytes.fromhex("5507"), bytes.fromhex("810000000000000008"), b"\\x40", None])
+    >>> lha.amqp(values, "int64").to_pylist()
     [7, 8, None, None]
-    >>> lha.amqp(cells, "timestamp_ms")
+    >>> lha.amqp(values, "timestamp_ms")
     Traceback (most recent call last):
     letterhead.errors.DecodeError: amqp: the value is long and timestamp_ms was asked for (byte 0, row 0)
     >>> lha.amqp(pa.array([b"\\xa1\\x02hi", b"plain"]), "string", errors="null").to_pylist()
@@ -87,24 +87,22 @@ def traceparent(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[An
 @overload
 def traceparent(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def traceparent(column: Column, *, errors: OnError = "raise") -> Any:
-    """Take W3C's ``traceparent`` apart, and check it as the specification says.
+    """Parse and validate a column of W3C ``traceparent`` values.
 
     Parameters
     ----------
-    column : Arrow array or stream of string or binary
-        One ``traceparent`` a cell. A null cell stays null.
-    errors : {"raise", "null", "column"}, default "raise"
+    column, errors
         As in :func:`amqp`.
 
     Returns
     -------
     pyarrow.Array or pyarrow.ChunkedArray of struct
-        ``version``, ``trace_id``, ``parent_id`` and ``flags`` as they are spelt, and ``sampled``.
+        The texts ``version``, ``trace_id``, ``parent_id`` and ``flags``, and the bool ``sampled``.
 
     Raises
     ------
     DecodeError
-        If ``errors="raise"``: ``bad_text`` for another form, version ff, ids of zeroes alone.
+        If ``errors="raise"``: ``bad_text`` for another form, version ff, or an id of only zeros.
 
     Examples
     --------
@@ -126,20 +124,18 @@ def schema_id(column: ArrowArray, *, errors: OnError = "raise") -> pa.Array[Any]
 @overload
 def schema_id(column: ArrowStream, *, errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
-    """Take apart what Confluent's serializers put into ``__key_schema_id`` and ``__value_schema_id``.
+    """Parse a column of Confluent's schema ids, from ``__key_schema_id`` or ``__value_schema_id``.
 
     Parameters
     ----------
-    column : Arrow array or stream of binary
-        One value a cell. A null cell stays null.
-    errors : {"raise", "null", "column"}, default "raise"
+    column, errors
         As in :func:`amqp`.
 
     Returns
     -------
     pyarrow.Array or pyarrow.ChunkedArray of struct
-        ``id: int32`` (after magic byte 0) or ``guid: string`` (after 1), the other being null, and
-        ``message_indexes: list<int32>``, the path to the message type where Protobuf's serializer wrote one.
+        ``id: int32`` (after magic byte 0) or ``guid: string`` (after 1), with null in the other, and
+        ``message_indexes: list<int32>``, the path to the message type if Protobuf's serializer wrote one.
 
     Raises
     ------
@@ -150,8 +146,8 @@ def schema_id(column: Column, *, errors: OnError = "raise") -> Any:
     --------
     >>> import pyarrow as pa
     >>> from letterhead import arrow as lha
-    >>> cells = pa.array([bytes.fromhex("000000002a"), bytes.fromhex("01 89791762 2336 4186 9674 299b90a802e2")])
-    >>> for row in lha.schema_id(cells).to_pylist():
+    >>> values = pa.array([bytes.fromhex("000000002a"), bytes.fromhex("01 89791762 2336 4186 9674 299b90a802e2")])
+    >>> for row in lha.schema_id(values).to_pylist():
     ...     print(row)
     {'id': 42, 'guid': None, 'message_indexes': None}
     {'id': None, 'guid': '89791762-2336-4186-9674-299b90a802e2', 'message_indexes': None}
@@ -168,26 +164,24 @@ def rfc3339(column: ArrowArray, *, unit: Unit = "ns", errors: OnError = "raise")
 @overload
 def rfc3339(column: ArrowStream, *, unit: Unit = "ns", errors: OnError = "raise") -> pa.ChunkedArray[Any]: ...
 def rfc3339(column: Column, *, unit: Literal["s", "ms", "us", "ns"] = "ns", errors: OnError = "raise") -> Any:
-    """Read times that are spelt out with their offset, as in ``ce_time`` of CloudEvents.
+    """Parse a column of RFC 3339 times, such as ``ce_time`` of CloudEvents.
 
     Parameters
     ----------
-    column : Arrow array or stream of string or binary
-        One time a cell. A null cell stays null.
-    unit : {"s", "ms", "us", "ns"}, default "ns"
-        Unit of the result. Digits of a second beyond it are left out; Spark's times are ``us``.
-    errors : {"raise", "null", "column"}, default "raise"
+    column, errors
         As in :func:`amqp`.
+    unit : {"s", "ms", "us", "ns"}, default "ns"
+        Unit of the result. More precise digits are truncated. Spark's timestamps are ``us``.
 
     Returns
     -------
     pyarrow.Array or pyarrow.ChunkedArray of timestamp
-        The moments, in UTC.
+        The times, in UTC.
 
     Raises
     ------
     DecodeError
-        If ``errors="raise"``: ``bad_text``, also for a leap second; ``out_of_range``, of nanoseconds before 1677 and
+        If ``errors="raise"``: ``bad_text``, also for a leap second; ``out_of_range``, for nanoseconds before 1677 and
         after 2262.
 
     Examples

@@ -1,8 +1,10 @@
-"""The drafts of KIP-82 as their authors meant them: clients, interceptors and a log that were never released.
+"""The API of the KIP-82 drafts: records, headers, interceptors, clients and a message log.
 
-The byte work is that of the formats ``kip82-typed``, ``kip82-int``, ``kip82-wrapper`` and the messages around them;
-here are the classes that the drafts name, in Python's spelling. A ``layout`` says which draft is meant: ``"typed"`` has
-text keys and values with types, ``"int"`` integer keys, ``"wrapper"`` integer keys inside the value of a message.
+Kafka never released these drafts. Their bytes are read and written by the formats ``kip82-typed``, ``kip82-int``,
+``kip82-wrapper`` and the message formats around them; the classes follow the drafts, spelled as Python spells names. A
+``layout`` selects the draft: ``"typed"`` has text keys and typed values, ``"int"`` integer keys, and ``"wrapper"``
+integer keys inside the value of a message. Start with :class:`ProducerRecord` and :class:`ConsumerRecord`, or
+:class:`MessageLog`.
 
 Examples
 --------
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead.errors import Damage, DamagedLogError, LogClosedError, LogLockedError, MessageLogError, RequestError
 from letterhead.kip82.audit import Audit, AuditEntry, AuditKeys
+from letterhead.kip82.compaction import DELETE_RETENTION_MS, delete_horizon, is_delete, latest_offsets, should_retain
 from letterhead.kip82.headers import Headers
 from letterhead.kip82.int_headers import IntHeaders
 from letterhead.kip82.interceptors import (
@@ -36,30 +39,24 @@ from letterhead.kip82.routing import Routing
 from letterhead.kip82.serializers import HeaderSerializer, Serialized, Serializer
 from letterhead.kip82.transactions import TransactionIds
 from letterhead.kip82.typed import Typed
+from letterhead.kip82.versions import convert_down, convert_up
 from letterhead.kip82.wrapper import MessageWrapper
 
 if TYPE_CHECKING:
-    from letterhead.kip82.clients import Consumer as Consumer
-    from letterhead.kip82.clients import Producer as Producer
-    from letterhead.kip82.compaction import DELETE_RETENTION_MS as DELETE_RETENTION_MS
-    from letterhead.kip82.compaction import delete_horizon as delete_horizon
-    from letterhead.kip82.compaction import is_delete as is_delete
-    from letterhead.kip82.compaction import latest_offsets as latest_offsets
-    from letterhead.kip82.compaction import should_retain as should_retain
-    from letterhead.kip82.fetch import AskedPartition as AskedPartition
-    from letterhead.kip82.fetch import FetchedPartition as FetchedPartition
-    from letterhead.kip82.fetch import FetchRequest as FetchRequest
-    from letterhead.kip82.fetch import FetchResponse as FetchResponse
-    from letterhead.kip82.log import Compacted as Compacted
-    from letterhead.kip82.log import MessageLog as MessageLog
-    from letterhead.kip82.produce import ProducedPartition as ProducedPartition
-    from letterhead.kip82.produce import ProduceRequest as ProduceRequest
-    from letterhead.kip82.produce import ProduceResponse as ProduceResponse
-    from letterhead.kip82.produce import SentPartition as SentPartition
-    from letterhead.kip82.requests import ErrorCode as ErrorCode
-    from letterhead.kip82.requests import Topic as Topic
-    from letterhead.kip82.versions import convert_down as convert_down
-    from letterhead.kip82.versions import convert_up as convert_up
+    from letterhead.kip82.clients import Consumer, Producer
+    from letterhead.kip82.log import Compacted, MessageLog
+    from letterhead.kip82.requests import (
+        AskedPartition,
+        ErrorCode,
+        FetchedPartition,
+        FetchRequest,
+        FetchResponse,
+        ProducedPartition,
+        ProduceRequest,
+        ProduceResponse,
+        SentPartition,
+        Topic,
+    )
 
 __all__ = [
     "DELETE_RETENTION_MS",
@@ -114,19 +111,12 @@ __all__ = [
     "should_retain",
 ]
 
-# The log and its requests, imported when first asked for: who only reads a header needs neither files nor locks.
+# Imported on first use: a program that only handles records needs neither the log nor its requests.
 _LAZY = {
-    name: module
-    for module, names in {
-        "clients": ("Consumer", "Producer"),
-        "compaction": ("DELETE_RETENTION_MS", "delete_horizon", "is_delete", "latest_offsets", "should_retain"),
-        "fetch": ("AskedPartition", "FetchRequest", "FetchResponse", "FetchedPartition"),
-        "log": ("Compacted", "MessageLog"),
-        "produce": ("ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition"),
-        "requests": ("ErrorCode", "Topic"),
-        "versions": ("convert_down", "convert_up"),
-    }.items()
-    for name in names
+    **dict.fromkeys(("Consumer", "Producer"), "clients"),
+    **dict.fromkeys(("Compacted", "MessageLog"), "log"),
+    **dict.fromkeys(("AskedPartition", "ErrorCode", "FetchRequest", "FetchResponse", "FetchedPartition"), "requests"),
+    **dict.fromkeys(("ProduceRequest", "ProduceResponse", "ProducedPartition", "SentPartition", "Topic"), "requests"),
 }
 
 

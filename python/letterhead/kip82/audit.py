@@ -1,4 +1,4 @@
-"""Who produced a message, which one it is, and where it came from first."""
+"""An interceptor that records in headers which client produced a message, its id, and the cluster of its origin."""
 
 from __future__ import annotations
 
@@ -16,13 +16,7 @@ __all__ = ["Audit", "AuditEntry", "AuditKeys"]
 
 
 class AuditKeys(NamedTuple):
-    """The headers of an audit: text keys, or numbers for the layouts that have those.
-
-    Attributes
-    ----------
-    client_id, message_id, origin_cluster : str or int
-        The keys.
-    """
+    """The keys of the audit headers: text, or numbers for layouts with integer keys."""
 
     client_id: str | int = "client-id"
     message_id: str | int = "message-id"
@@ -30,20 +24,18 @@ class AuditKeys(NamedTuple):
 
 
 class AuditEntry(NamedTuple):
-    """What is known of a record that was consumed.
+    """The audit headers of a consumed record. They are ``None`` if the record was not audited.
 
     Attributes
     ----------
-    topic : str
-        Where it was.
-    partition, offset : int
-        Where in it.
+    topic, partition, offset
+        Where the record is.
     client_id : str or None
-        The client that produced it there.
+        The client that produced the record to this topic.
     message_id : uuid.UUID or None
-        The message, the same in every cluster.
+        Id of the message, which is the same in every cluster.
     origin_cluster : str or None
-        The cluster into which it was first produced.
+        The cluster to which the message was first produced.
     """
 
     topic: str
@@ -55,23 +47,22 @@ class AuditEntry(NamedTuple):
 
 
 class Audit(ProducerInterceptor, ConsumerInterceptor):
-    """Says in headers who produced a record, and reports what is consumed.
+    """Add audit headers to produced records, and report those of consumed records.
 
-    The client is the last one that produced the record; its identity and its first cluster stay as they are when it
-    is produced again somewhere else.
+    If a record is produced again elsewhere, the client id is replaced; the message id and the origin stay.
 
     Parameters
     ----------
     client_id : str
-        This client.
+        Id of this client.
     cluster_id : str
-        The cluster that it produces into.
+        Id of the cluster that it produces to.
     report : callable, optional
-        Gets an :class:`AuditEntry` of every record that is consumed. One that nobody audited has ``None`` in it.
+        Called with an :class:`AuditEntry` for every consumed record.
     keys : AuditKeys, optional
-        The headers.
+        Keys of the headers.
     writes : KeyRange, optional
-        The range of its writer, where keys are numbers.
+        The key range of this interceptor, for integer keys.
 
     Examples
     --------
@@ -99,12 +90,11 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
         self._keys = keys or AuditKeys()
         self.writes = writes
         text = HeaderSerializer.of("string")
-        self.serializers: Mapping[str | int, HeaderSerializer] = dict(
-            zip(self._keys, (text, UUID_BYTES, text), strict=True)
-        )
+        serializers = zip(self._keys, (text, UUID_BYTES, text), strict=True)
+        self.serializers: Mapping[str | int, HeaderSerializer] = dict(serializers)
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Set the client; set the message and its first cluster, if they are not."""
+        """Set the client id; set the message id and the origin if they are missing."""
         record.set_header(self._keys.client_id, self._client_id)
         if self._keys.message_id not in record.headers:
             record.set_header(self._keys.message_id, uuid.uuid4())
@@ -113,7 +103,7 @@ class Audit(ProducerInterceptor, ConsumerInterceptor):
         return record
 
     def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
-        """Report the records, and give them as they are."""
+        """Report the records, and return them unchanged."""
         for record in records:
             if self._report is not None:
                 found = (record.get_header(key) for key in self._keys)

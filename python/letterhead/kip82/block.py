@@ -1,4 +1,4 @@
-"""What headers with text keys and headers with integer keys have in common."""
+"""The common part of headers with text keys and of headers with integer keys."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ GivenHeaders: TypeAlias = (
 HeaderErrors: TypeAlias = Literal["raise", "null"]
 """What accessing headers does if their bytes cannot be parsed."""
 
-_FROZEN = "these headers are immutable: copy() of them gives some that can be changed"
-
 
 class DraftHeaders(ABC, Generic[K]):
     """Headers of one message: bytes that are parsed on first access.
 
-    Once parsed, or made of something else than bytes, they hold a :class:`letterhead.Headers`. Keys repeat, order
-    matters, and null is not empty. Bytes that were not changed are written as they came.
+    After that, or if they were not made from bytes, they are stored as a :class:`letterhead.Headers`. Keys repeat,
+    order matters, and null differs from empty. Bytes of unchanged headers are written back as they were read.
     """
 
-    __slots__ = ("_block", "_error", "_errors", "_frozen", "_held", "_serializers")
+    __slots__ = ("_block", "_error", "_errors", "_frozen", "_serializers", "_stored")
     _format: ClassVar[str]
     _block: bytes | None
-    _held: core.Headers | None
+    _frozen: bool
+    _stored: core.Headers | None
 
     def __init__(
         self,
@@ -51,12 +50,14 @@ class DraftHeaders(ABC, Generic[K]):
         self._frozen = False
         self._serializers: dict[K, HeaderSerializer] = dict(serializers or {})
         if isinstance(headers, bytes | bytearray | memoryview):
-            self._block, self._held = bytes(headers), None
+            self._block, self._stored = bytes(headers), None
             return
-        self._block, self._held = None, core.Headers()
+        self._block, self._stored = None, core.Headers()
         if isinstance(headers, DraftHeaders | core.Headers):
-            # Values that were read, or are as they would be: no serializer has to see them.
-            self._adopt(headers._read() if isinstance(headers, DraftHeaders) else headers)
+            # Their values are serialized already.
+            for key, value in headers._read() if isinstance(headers, DraftHeaders) else headers:
+                with self._locate_errors(key):
+                    self._add(self._check_key(key), None if value is None else self._check_value(value))
         elif headers is not None:
             pairs: Iterable[tuple[Any, Any]] = headers.items() if isinstance(headers, Mapping) else headers
             for key, value in pairs:
@@ -64,12 +65,12 @@ class DraftHeaders(ABC, Generic[K]):
 
     @property
     def parsed(self) -> bool:
-        """Whether the headers have been read from their bytes, or were never bytes."""
-        return self._held is not None
+        """Whether the headers were parsed from their bytes, or were not made from bytes."""
+        return self._stored is not None
 
     @property
     def error(self) -> DecodeError | None:
-        """Why the bytes could not be parsed, or ``None``; parses them, and never raises."""
+        """The error of parsing the bytes, or ``None``. Parses them, and never raises."""
         try:
             self._read()
         except DecodeError as error:
@@ -78,7 +79,7 @@ class DraftHeaders(ABC, Generic[K]):
 
     @property
     def serializers(self) -> Mapping[K, HeaderSerializer]:
-        """The serializers of the keys that have one."""
+        """A copy of the serializers, by key."""
         return dict(self._serializers)
 
     def put(self, key: K, value: Any) -> None:
@@ -87,75 +88,43 @@ class DraftHeaders(ABC, Generic[K]):
         Parameters
         ----------
         key : str or int
-            The key, in the form of these headers.
+            The key, of the type of these headers.
         value : object
-            What the key's serializer takes, if it has one; ``None`` is null.
+            A value of the type that the class or the key's serializer accepts; ``None`` is null.
 
         Raises
         ------
         TypeError
-            If the key or the value is not of the right type, or these headers are immutable.
+            If the key or the value has a wrong type, or these headers are immutable.
         EncodeError
             If either does not fit.
         """
-        with self._placed(key):
-            self._add(self._checked(key), self._given(key, value))
+        self._check_mutable()
+        with self._locate_errors(key):
+            self._add(self._check_written_key(key), self._to_stored(key, value))
 
     def set(self, key: K, value: Any) -> None:
-        """Give a key one value, in place of all that it has.
-
-        Parameters
-        ----------
-        key : str or int
-            The key, in the form of these headers.
-        value : object
-            As :meth:`put` takes it.
-
-        Raises
-        ------
-        TypeError, EncodeError
-            As from :meth:`put`.
-        """
-        with self._placed(key):
-            checked, given = self._checked(key), self._given(key, value)
-            self._changing().remove(checked)
-            self._add(checked, given)
+        """Replace all values of a key by one. Parameters and errors are those of :meth:`put`."""
+        self._check_mutable()
+        with self._locate_errors(key):
+            checked, stored = self._check_written_key(key), self._to_stored(key, value)
+            self._change().remove(checked)
+            self._add(checked, stored)
 
     def get(self, key: K, default: Any = None) -> Any:
         """Return the last value of a key, or a default if no header has it.
 
-        Parameters
-        ----------
-        key : str or int
-            The key, in the form of these headers.
-        default : object, optional
-            Returned if no header has the key.
-
-        Returns
-        -------
-        object
-            The value; ``None`` is null.
-
         Raises
         ------
         DecodeError
-            If the bytes are not headers, or a value is not of the type that the key's serializer writes
-            (``wrong_type``).
-        EncodeError
-            If the key is not of the form of these headers (``key_not_carried``).
+            If the bytes cannot be parsed, or a value has another type than the key's serializer (``wrong_type``).
         """
-        values = self._all(key)
-        return self._taken(key, values[-1]) if values else default
+        values = self._values_of(key)
+        return self._from_stored(key, values[-1]) if values else default
 
     def get_all(self, key: K) -> list[Any]:
-        """Return all values of a key, in order; none if no header has it.
-
-        Raises
-        ------
-        DecodeError, EncodeError
-            As from :meth:`get`.
-        """
-        return [self._taken(key, value) for value in self._all(key)]
+        """Return all values of a key, in order. Errors are those of :meth:`get`."""
+        return [self._from_stored(key, value) for value in self._values_of(key)]
 
     def keys(self) -> list[K]:
         """Return the distinct keys, in the order in which they first occur."""
@@ -170,58 +139,36 @@ class DraftHeaders(ABC, Generic[K]):
         return [(key, value) for key, value in self]
 
     def remove(self, key: K) -> int:
-        """Remove every header with a key.
-
-        Parameters
-        ----------
-        key : str or int
-            The key.
-
-        Returns
-        -------
-        int
-            How many there were.
-
-        Raises
-        ------
-        TypeError
-            If these headers are immutable.
-        """
-        with self._placed(key):
-            return self._changing().remove(self._checked(key))
+        """Remove every header with a key, and return how many there were; ``TypeError`` if these are immutable."""
+        self._check_mutable()
+        with self._locate_errors(key):
+            return self._change().remove(self._check_written_key(key))
 
     def as_bytes(self) -> bytes:
-        """Give the headers as they are on the wire: the very bytes they were made of, if nothing was changed."""
+        """Return the encoded headers: the bytes that they were made from, unless changed."""
         return self._block if self._block is not None else encode(self._read(), self._format) or b""
 
     def to_headers(self) -> core.Headers:
-        """Give the headers as every other part of this package has them; a copy."""
+        """Return a copy as :class:`letterhead.Headers`."""
         return core.Headers(self._read())
 
     def copy(self, *, serializers: Mapping[K, HeaderSerializer] | None = None) -> Self:
-        """Make a copy that can be changed; it is not read yet if these are not.
+        """Return a mutable copy, which is parsed only if these headers are.
 
         Parameters
         ----------
         serializers : mapping of key to HeaderSerializer, optional
-            What the copy has instead of the same serializers.
-
-        Returns
-        -------
-        Headers or IntHeaders
-            The copy, of the same class.
+            Serializers of the copy; by default the same.
         """
         made = type(self).__new__(type(self))
-        made._block = self._block
-        made._held = None if self._held is None else core.Headers(self._held)
-        made._errors, made._error = self._errors, self._error
-        made._frozen = False
+        made._block, made._errors, made._error, made._frozen = self._block, self._errors, self._error, False
+        made._stored = None if self._stored is None else core.Headers(self._stored)
         made._serializers = dict(self._serializers if serializers is None else serializers)
-        made._take_from(self)
+        made._copy_options(self)
         return made
 
     def frozen(self) -> Self:
-        """Make a copy that refuses change; of headers that do so already, these."""
+        """Return an immutable copy, or these headers if they are immutable."""
         if self._frozen:
             return self
         made = self.copy()
@@ -229,13 +176,13 @@ class DraftHeaders(ABC, Generic[K]):
         return made
 
     def __iter__(self) -> Iterator[Any]:
-        return (core.Header(key, self._taken(key, value)) for key, value in self._pairs())
+        return (core.Header(key, self._from_stored(key, value)) for key, value in self._pairs())
 
     def __getitem__(self, key: K) -> Any:
-        values = self._all(key)
+        values = self._values_of(key)
         if not values:
             raise KeyError(key)
-        return self._taken(key, values[-1])
+        return self._from_stored(key, values[-1])
 
     def __contains__(self, key: object) -> bool:
         return key in self._read()
@@ -246,74 +193,71 @@ class DraftHeaders(ABC, Generic[K]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DraftHeaders) or self._format != other._format:
             return NotImplemented
-        # Equal bytes are equal headers, also where they cannot be parsed.
+        # Equal bytes are equal headers, even if they cannot be parsed.
         same_bytes = self._block is not None and self._block == other._block
         return same_bytes or self._read() == other._read()
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        if self._held is None:
-            return f"{type(self).__name__}(<{len(self._block or b'')} bytes, not read yet>)"
-        return f"{type(self).__name__}({[tuple(header) for header in self._held]!r})"
+        if self._stored is None:
+            return f"{type(self).__name__}(<{len(self._block or b'')} bytes, not parsed yet>)"
+        return f"{type(self).__name__}({[tuple(header) for header in self._stored]!r})"
 
     def _read(self) -> core.Headers:
-        if self._held is None:
+        if self._stored is None:
             try:
-                self._held = self._parse(self._block or b"")
+                self._stored = self._parse(self._block or b"")
             except DecodeError as error:
                 if self._errors == "raise":
                     raise
-                self._held, self._error = core.Headers(), error
-        return self._held
-
-    def _all(self, key: K) -> list[core.HeaderValue]:
-        """Give all values of a key as they are held."""
-        return self._read().get_all(self._of_form(key))
-
-    def _pairs(self) -> Iterator[tuple[K, core.HeaderValue]]:
-        held: Iterator[Any] = iter(self._read())  # their keys are of the form of these headers
-        return held
+                self._stored, self._error = core.Headers(), error
+        return self._stored
 
     def _parse(self, block: bytes) -> core.Headers:
         read = decode(block, self._format)
-        assert isinstance(read, core.Headers), "a block gives headers"
+        assert isinstance(read, core.Headers), "a headers format decodes to headers"
         return read
 
-    def _adopt(self, headers: core.Headers) -> None:
-        """Hold headers that are there already, if they can be some of this layout."""
-        for key, value in headers:
-            with self._placed(key):
-                self._read().add(self._of_form(key), None if value is None else self._held_as(value))
+    def _values_of(self, key: K) -> list[core.HeaderValue]:
+        return self._read().get_all(self._check_key(key))
 
-    def _changing(self) -> core.Headers:
-        """Give the headers to be changed; the bytes that they were read from are out of date then."""
+    def _pairs(self) -> Iterator[tuple[K, core.HeaderValue]]:
+        pairs: Iterator[Any] = iter(self._read())  # their keys have the type of these headers
+        return pairs
+
+    def _check_mutable(self) -> None:
         if self._frozen:
-            raise TypeError(_FROZEN)
-        held = self._read()
+            raise TypeError("these headers are immutable: change a copy(), and make a record with it")
+
+    def _change(self) -> core.Headers:
+        """Return the headers to be changed, which makes their bytes obsolete."""
+        stored = self._read()
         self._block = None
-        return held
+        return stored
 
     def _add(self, key: K, value: core.HeaderValue) -> None:
-        self._changing().add(key, value)
+        self._change().add(key, value)
 
-    def _given(self, key: K, value: Any) -> core.HeaderValue:
-        if self._frozen:
-            raise TypeError(_FROZEN)
-        return None if value is None else self._to_held(key, value)
-
-    def _taken(self, key: K, value: core.HeaderValue) -> Any:
+    def _to_stored(self, key: K, value: Any) -> core.HeaderValue:
         if value is None:
             return None
+        serializer = self._serializers.get(key)
+        return self._check_value(value) if serializer is None else self._serialize(serializer, key, value)
+
+    def _from_stored(self, key: K, value: Any) -> Any:
+        if value is None:
+            return None
+        serializer = self._serializers.get(key)
         try:
-            return self._from_held(key, value)
+            return self._plain(value) if serializer is None else self._deserialize(serializer, key, value)
         except Exception as error:
             error.add_note(f"in a header with the key {key!r}")
             raise
 
     @contextmanager
-    def _placed(self, key: object) -> Iterator[None]:
-        """Say of an error in which format and which header it is."""
+    def _locate_errors(self, key: object) -> Iterator[None]:
+        """Add the format and the header to errors without a format."""
         try:
             yield
         except HeaderError as error:
@@ -322,25 +266,29 @@ class DraftHeaders(ABC, Generic[K]):
             where = {"format": self._format, "header": len(self._read()), "key": str(key)}
             raise type(error)(error.message, code=error.code, **where) from None  # type: ignore[arg-type]
 
-    def _checked(self, key: Any) -> K:
-        """Refuse a key that may not be put here."""
-        return self._of_form(key)
+    def _check_written_key(self, key: Any) -> K:
+        """Return a key that may be changed, or raise."""
+        return self._check_key(key)
 
-    def _take_from(self, other: Self) -> None:
-        """Take what only headers of this layout have from those that these are a copy of."""
-
-    @abstractmethod
-    def _of_form(self, key: Any) -> K:
-        """Refuse a key that no headers of this layout have."""
+    def _copy_options(self, other: Self) -> None:
+        """Copy the attributes that only a subclass has."""
 
     @abstractmethod
-    def _held_as(self, value: Any) -> core.HeaderValue:
-        """Refuse a value that no headers of this layout have; it is not null."""
+    def _check_key(self, key: Any) -> K:
+        """Return a key of the type of these headers, or raise."""
 
     @abstractmethod
-    def _to_held(self, key: K, value: Any) -> core.HeaderValue:
-        """Make what is held of a value that is not null."""
+    def _check_value(self, value: Any) -> core.HeaderValue:
+        """Return a value that is not null as it is stored, or raise."""
 
-    @abstractmethod
-    def _from_held(self, key: K, value: Any) -> Any:
-        """Make what a user gets of a value that is not null."""
+    def _plain(self, value: Any) -> Any:
+        """Return the Python object of a stored value that is not null."""
+        return value
+
+    def _serialize(self, serializer: HeaderSerializer, key: K, value: Any) -> core.HeaderValue:
+        """Return the stored value of an object."""
+        return serializer.to_bytes(key, value)
+
+    def _deserialize(self, serializer: HeaderSerializer, key: K, value: Any) -> Any:
+        """Return the object of a stored value."""
+        return serializer.deserialize(value)

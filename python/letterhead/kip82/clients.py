@@ -1,7 +1,7 @@
 """A producer and a consumer, which send and fetch records through interceptors.
 
-They use produce and fetch requests, and leave the transport to a callable: the methods of a log in the same program, or a
-function that sends the bytes elsewhere.
+They make produce and fetch requests and pass them to a callable: a method of a log in the same program, or a function
+that sends the bytes to a server.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, Generic
 from letterhead._context_managers import Closing
 from letterhead.errors import DecodeError, check_name
 from letterhead.kip82.block import HeaderErrors
-from letterhead.kip82.fetch import FetchRequest, FetchResponse
 from letterhead.kip82.interceptors import (
     ConsumerInterceptor,
     ConsumerInterceptors,
@@ -21,26 +20,41 @@ from letterhead.kip82.interceptors import (
     ProducerInterceptors,
 )
 from letterhead.kip82.layouts import CODECS, Codec, Layout, check_layout
-from letterhead.kip82.produce import ProduceRequest, ProduceResponse
 from letterhead.kip82.records import ConsumerRecord, ProducerRecord, RecordMetadata, TopicPartition
+from letterhead.kip82.requests import FetchRequest, FetchResponse, ProduceRequest, ProduceResponse
 from letterhead.kip82.serializers import HeaderSerializer, K, Serializer, V
 
 __all__ = ["Consumer", "Producer"]
 
 
-class Producer(Closing):
-    """Sends records through interceptors.
+class _Client(Closing):
+    _interceptors: ProducerInterceptors | ConsumerInterceptors
+    _closed = False
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"the {type(self).__name__.lower()} is closed: make another one")
+
+    def close(self) -> None:
+        """Close the interceptors. A second call does nothing. A consumer does not commit."""
+        if not self._closed:
+            self._closed = True
+            self._interceptors.close()
+
+
+class Producer(_Client):
+    """Send records through interceptors.
 
     Parameters
     ----------
     produce : callable
         Answers a :class:`ProduceRequest` with a :class:`ProduceResponse`, as :meth:`MessageLog.produce` does.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
-        They see every record before it is serialized, and learn where it was written or why it was not.
+        Called for every record before it is serialized, and with the result.
     acks : int, default -1
-        When the answer comes, see :class:`ProduceRequest`.
+        As in :class:`ProduceRequest`.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
-        How each message is compressed in its request.
+        Compression of each message.
 
     Examples
     --------
@@ -56,6 +70,8 @@ class Producer(Closing):
     >>> log.close()
     """
 
+    _interceptors: ProducerInterceptors
+
     def __init__(
         self,
         produce: Callable[[ProduceRequest], ProduceResponse],
@@ -69,34 +85,22 @@ class Producer(Closing):
         self._interceptors = ProducerInterceptors.of(interceptors)
         self._acks = acks
         self._codec: Codec = codec
-        self._closed = False
 
     def send(self, record: ProducerRecord[Any, Any]) -> RecordMetadata:
         """Send a record, and wait for the answer.
 
-        Parameters
-        ----------
-        record : ProducerRecord
-            The record. Its partition is 0 and its timestamp the present, unless it or an interceptor says otherwise.
-
-        Returns
-        -------
-        RecordMetadata
-            Where it was written.
+        After the interceptors, a missing partition becomes 0, and a missing timestamp the current time.
 
         Raises
         ------
         RequestError
             If the answer is an error.
         EncodeError
-            If the record cannot be written.
+            If the record cannot be encoded.
         Exception
-            What an interceptor raised that is required, and what ``produce`` raised.
-        ValueError
-            If the producer is closed.
+            Any exception of a required interceptor, or of ``produce``.
         """
-        if self._closed:
-            raise ValueError("the producer is closed: make another one to send")
+        self._check_open()
         [metadata] = self._interceptors.around([record], lambda sent: [self._send(each) for each in sent])
         return metadata
 
@@ -117,15 +121,9 @@ class Producer(Closing):
         timestamp = record.timestamp if written.timestamp == -1 else written.timestamp
         return RecordMetadata(record.topic, partition, written.offset, timestamp)
 
-    def close(self) -> None:
-        """Close the interceptors. A second call does nothing."""
-        if not self._closed:
-            self._closed = True
-            self._interceptors.close()
 
-
-class Consumer(Closing, Generic[K, V]):
-    """Fetches the records of a partition through interceptors.
+class Consumer(_Client, Generic[K, V]):
+    """Fetch the records of a partition through interceptors.
 
     Parameters
     ----------
@@ -138,21 +136,20 @@ class Consumer(Closing, Generic[K, V]):
     layout : {"typed", "int", "wrapper"}, default "typed"
         Layout of the records.
     interceptors : ConsumerInterceptors or iterable of ConsumerInterceptor, optional
-        They see the records before the program does, and learn what was committed.
+        Called for records before the program gets them, and for commits.
     offsets : mutable mapping of TopicPartition to int, optional
-        Where :meth:`commit` keeps the offset of the next record; reading begins with what it has. By default a new dict,
-        and reading begins with 0.
+        Where :meth:`commit` stores the offset of the next record. Reading begins with the stored offset, or with 0.
     serializers, key_serializer, value_serializer, errors
-        As :meth:`ConsumerRecord.read` takes them.
+        As in :meth:`ConsumerRecord.read`.
     max_bytes : int, default 1 MiB
-        How many bytes a :meth:`poll` asks for.
+        How many bytes a :meth:`poll` requests.
 
     Attributes
     ----------
     position : int
-        The offset of the next record to be fetched. Set it to read on from elsewhere.
+        Offset of the next record to be fetched. Set it to continue elsewhere.
     offsets : mutable mapping of TopicPartition to int
-        What was committed.
+        The committed offsets.
 
     Examples
     --------
@@ -169,6 +166,8 @@ class Consumer(Closing, Generic[K, V]):
     {TopicPartition(topic='orders', partition=0): 1}
     >>> log.close()
     """
+
+    _interceptors: ConsumerInterceptors
 
     def __init__(
         self,
@@ -189,56 +188,41 @@ class Consumer(Closing, Generic[K, V]):
         check_name("errors", errors, ("raise", "null"))
         self._fetch = fetch
         self._partition = TopicPartition(topic, partition)
-        self._layout: Layout = layout
         self._interceptors = ConsumerInterceptors.of(interceptors)
-        self._serializers = serializers
-        self._key_serializer = key_serializer
-        self._value_serializer = value_serializer
-        self._errors: HeaderErrors = errors
         self._max_bytes = max_bytes
-        self._closed = False
+        self._options: dict[str, Any] = {
+            "layout": layout,
+            "serializers": serializers,
+            "key_serializer": key_serializer,
+            "value_serializer": value_serializer,
+            "errors": errors,
+        }
         self.offsets: MutableMapping[TopicPartition, int] = {} if offsets is None else offsets
         self.position = self.offsets.get(self._partition, 0)
 
     def poll(self) -> list[ConsumerRecord[K, V]]:
         """Fetch the next records.
 
-        Returns
-        -------
-        list of ConsumerRecord
-            What the interceptors returned for them. Empty if there are no records yet; interceptors are not called then.
+        Returns the records that the interceptors returned. If there are no new records, no interceptor is called.
 
         Raises
         ------
         RequestError
             If the answer is an error.
         DecodeError
-            If the next message is damaged. The messages before it were returned.
+            If the next message is damaged. An earlier poll returned the messages before it.
         Exception
-            What an interceptor raised that is required, and what ``fetch`` raised. The position stays.
-        ValueError
-            If the consumer is closed.
+            Any exception of a required interceptor, or of ``fetch``. The position does not change.
         """
         self._check_open()
         topic, partition = self._partition
-        request = FetchRequest.of(
-            topic, partition, self.position, version=_version(self._layout), max_bytes=self._max_bytes
-        )
-        response = self._fetch(request)
-        [(_, fetched)] = response.partitions()
+        version = _version(self._options["layout"])
+        request = FetchRequest.of(topic, partition, self.position, version=version, max_bytes=self._max_bytes)
+        [(_, fetched)] = self._fetch(request).partitions()
         fetched.raise_for_error(topic)
         records: list[ConsumerRecord[K, V]] = []
         try:
-            for record in ConsumerRecord.read(
-                fetched.message_set,
-                topic=topic,
-                partition=partition,
-                layout=self._layout,
-                serializers=self._serializers,
-                key_serializer=self._key_serializer,
-                value_serializer=self._value_serializer,
-                errors=self._errors,
-            ):
+            for record in ConsumerRecord.read(fetched.message_set, topic=topic, partition=partition, **self._options):
                 # A compressed set is fetched as a whole, and may begin before the position.
                 if record.offset >= self.position:
                     records.append(record)
@@ -252,26 +236,10 @@ class Consumer(Closing, Generic[K, V]):
         return seen
 
     def commit(self) -> None:
-        """Commit the position, and tell the interceptors.
-
-        Raises
-        ------
-        ValueError
-            If the consumer is closed.
-        """
+        """Store the position in ``offsets``, and call the interceptors. Raises ``ValueError`` if closed."""
         self._check_open()
         self.offsets[self._partition] = self.position
         self._interceptors.on_commit({self._partition: self.position})
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError("the consumer is closed: make another one to read on")
-
-    def close(self) -> None:
-        """Close the interceptors. A second call does nothing, and nothing is committed."""
-        if not self._closed:
-            self._closed = True
-            self._interceptors.close()
 
 
 def _version(layout: Layout) -> int:

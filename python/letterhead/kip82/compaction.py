@@ -1,11 +1,11 @@
-"""What compaction keeps: the rule, and nothing of files.
+"""The rule of compaction: which messages of a log are kept. It knows nothing of files.
 
-A log that is compacted keeps, for every key, the message with the highest offset. A *delete* (tombstone) goes too, once it
-has been there for its retention: before that, a reader who is behind would never learn of it. In the typed and the integer
-layout a delete is a null value, which may have headers. In the wrapper layout a value that carries headers is never null,
-so attribute bit 4 says that a message is a delete; a null value without a wrapper still is one.
+A compacted log keeps the message with the highest offset of every key. A *delete* (tombstone) is removed as well, after
+a retention time in which slow readers can see it. In the layouts ``typed`` and ``int`` a delete is a null value, which
+may have headers. In the layout ``wrapper`` a value that carries headers is never null, so attribute bit 4 marks a
+delete; a null value without a wrapper is one, too.
 
-The same rule as expressions of Spark is :func:`letterhead.spark.compact`.
+:func:`letterhead.spark.compact` applies the same rule in Spark.
 """
 
 from __future__ import annotations
@@ -22,21 +22,13 @@ __all__ = ["DELETE_RETENTION_MS", "Keyless", "delete_horizon", "is_delete", "lat
 Keyless: TypeAlias = Literal["keep", "drop"]
 
 DELETE_RETENTION_MS = 86_400_000
-"""A day, as ``delete.retention.ms`` of Kafka is when nothing else is said."""
+"""One day, Kafka's default for ``delete.retention.ms``."""
 
 
 def is_delete(message: Message) -> bool:
-    """Say whether a message deletes its key.
+    """Return whether a message with the fields of ``kip82-message*`` deletes its key.
 
-    Parameters
-    ----------
-    message : Message
-        A message as ``kip82-message*`` has it.
-
-    Returns
-    -------
-    bool
-        Whether its value is null; in the wrapper layout whether bit 4 is set or it has no wrapper at all.
+    It does if its value is null; in the layout ``wrapper``, if bit 4 is set or it has no wrapper.
 
     Examples
     --------
@@ -49,17 +41,7 @@ def is_delete(message: Message) -> bool:
 
 
 def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
-    """Give the highest offset of every key.
-
-    Parameters
-    ----------
-    messages : iterable of Message
-        Messages of one partition, in any order.
-
-    Returns
-    -------
-    dict of bytes to int
-        An entry for each key that is not null.
+    """Return the highest offset of every key that is not null, for messages of one partition in any order.
 
     Examples
     --------
@@ -75,54 +57,34 @@ def latest_offsets(messages: Iterable[Message]) -> dict[bytes, int]:
 
 
 def delete_horizon(now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS) -> int:
-    """Give the time up to which deletes have been there long enough.
+    """Return the time up to which deletes have outlived their retention, in milliseconds since 1970.
 
-    Parameters
-    ----------
-    now : int, optional
-        Milliseconds since 1970; by default the time it is.
-    delete_retention_ms : int, default 86,400,000
-        How long a delete is kept.
-
-    Returns
-    -------
-    int
-        Milliseconds since 1970.
-
-    Raises
-    ------
-    ValueError
-        If the retention is negative.
+    ``now`` is the current time by default. A negative retention raises ``ValueError``.
     """
     if delete_retention_ms < 0:
-        raise ValueError(f"delete_retention_ms is {delete_retention_ms}: a delete is kept for no time, 0, or for some")
+        raise ValueError(f"delete_retention_ms is {delete_retention_ms}: it must be 0 or more")
     return (time.time_ns() // 1_000_000 if now is None else now) - delete_retention_ms
 
 
 def should_retain(message: Message, latest: Mapping[bytes, int], horizon: int, *, keyless: Keyless = "keep") -> bool:
-    """Say whether compaction keeps a message.
+    """Return whether compaction keeps a message.
 
     Parameters
     ----------
     message : Message
-        A message as ``kip82-message*`` has it.
+        A message with the fields of ``kip82-message*``.
     latest : mapping of bytes to int
-        The highest offset of every key, as :func:`latest_offsets` gives it.
+        The highest offset of every key, from :func:`latest_offsets`.
     horizon : int
-        Deletes of this time or an earlier one go, as :func:`delete_horizon` gives it. A delete without a time (null, or
-        -1) stays: how old it is cannot be known.
+        Deletes with this timestamp or an earlier one are removed, see :func:`delete_horizon`. A delete without a
+        timestamp (null, or -1) is kept, as its age is unknown.
     keyless : {"keep", "drop"}, default "keep"
-        What becomes of messages without a key, which nothing ever replaces. Kafka's own cleaner drops them.
-
-    Returns
-    -------
-    bool
-        Whether it stays.
+        What to do with messages without a key, which no later message replaces. Kafka's cleaner drops them.
 
     Notes
     -----
-    ``shouldRetainMessage`` of Kafka 0.10's ``LogCleaner``, with bit 4 as the draft asks for. There a delete's time is that
-    of its segment file; here it is its own.
+    The rule is ``shouldRetainMessage`` of ``LogCleaner`` in Kafka 0.10, with bit 4 as the draft specifies it. Kafka
+    takes the time of a delete from its segment file; here it is the timestamp of the message.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all, and a lock that holds as long as its process lives."""
+"""Atomic replacement of files, and a lock that the operating system releases with its process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Lock", "replace_file", "sync_directory"]
 
 
 class Lock:
-    """An exclusive lock on a file, which stays when the lock is released and names the process that had it last."""
+    """An exclusive lock on a file. The file stays after a release, and contains the id of the last process."""
 
     def __init__(self, path: Path) -> None:
         import fcntl  # not on Windows, where the rest of the package works
@@ -31,19 +31,19 @@ class Lock:
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let it go. A second call does nothing."""
+        """Release the lock. A second call does nothing."""
         import fcntl
 
         if self._descriptor >= 0:
             if self._process == os.getpid():
-                # A child that was forked has the descriptor, too: closing it here alone would not let go.
+                # A forked child has the descriptor, too: closing it here alone would not release the lock.
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = -1
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file so that after a crash it is the old one or the new one."""
+    """Write a file so that after a crash it has the old or the new content."""
     temporary = path.with_name(path.name + ".new")
     with temporary.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -54,7 +54,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the disk have the names of the files in a directory."""
+    """Flush the file names of a directory to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

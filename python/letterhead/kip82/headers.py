@@ -1,4 +1,4 @@
-"""Headers with text keys and typed values: the first draft's ``Headers``."""
+"""Headers with text keys and typed values: ``Headers`` of the first draft."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from letterhead.errors import DecodeError, EncodeError
 from letterhead.headers import HeaderValue
 from letterhead.kip82.block import DraftHeaders
 from letterhead.kip82.layouts import BLOCKS
+from letterhead.kip82.serializers import HeaderSerializer
 from letterhead.kip82.typed import TYPES, Typed
 from letterhead.values import Value
 
@@ -18,32 +19,40 @@ _Given = TypeVar("_Given")
 
 
 def _putter(type: str, of: type[_Given]) -> Callable[[Headers, str, _Given], None]:
-    """Make the method that adds a value of a type of the draft."""
+    """Make the method that adds a value of one of the draft's types."""
 
     def put(self: Headers, key: str, value: _Given) -> None:
         self.put_typed(key, type, value)
 
-    put.__doc__ = f"Add a value of the type ``{type}``, a Python {of.__name__}."
+    put.__doc__ = f"Add a value of the type ``{type}``, from a Python {of.__name__}."
     return put
 
 
 class Headers(DraftHeaders[str]):
     """Headers with text keys and typed values, parsed on first access.
 
+    A value is a :class:`Typed`, a :class:`letterhead.Value`, bool, str, bytes, or ``None`` for null. Numbers need a
+    type: ``Typed("long", 4)`` or :meth:`put_long`. A key with a serializer takes its objects, or a value with a type.
+
     Parameters
     ----------
     headers : bytes-like, mapping or pairs, optional
-        The headers as they are on the wire (format ``kip82-typed``), or keys and values as :meth:`put` takes them.
+        Encoded headers (format ``kip82-typed``), or keys and values.
     serializers : mapping of str to HeaderSerializer, optional
-        For the keys whose values are to be other objects than those of the draft's types.
+        Serializers by key, for values that are other objects.
     errors : {"raise", "null"}, default "raise"
-        What the first access does if the bytes are not headers: raise, or read them as no headers. ``error`` tells
-        why.
+        What the first access does if the bytes cannot be parsed: raise, or read them as no headers. ``error`` then has
+        the reason.
 
     Raises
     ------
+    TypeError
+        If a key or a value has a wrong type.
+    EncodeError
+        If a key has no UTF-8 form (``key_not_utf8``), the draft does not have a type (``unknown_type``), or a value
+        does not fit its type.
     DecodeError
-        On every access, if the bytes are not headers and ``errors="raise"``.
+        On every access, if the bytes cannot be parsed and ``errors="raise"``.
 
     Examples
     --------
@@ -77,63 +86,16 @@ class Headers(DraftHeaders[str]):
     put_bytes = _putter("byte[]", bytes)
 
     def put_typed(self, key: str, type: str, value: Any) -> None:
-        """Add a value of a type, whatever serializer the key has.
+        """Add a value of one of the draft's types, even if the key has a serializer.
 
-        Parameters
-        ----------
-        key : str
-            The key.
-        type : str
-            The type, by the draft's name.
-        value : bool, int, float, str or bytes
-            What the type takes.
-
-        Raises
-        ------
-        TypeError
-            If the value is not of the Python type that goes with the type, or these headers are immutable.
-        EncodeError
-            If the value does not fit its type.
-        ValueError
-            If there is no such type.
+        Raises the errors of :class:`Typed`, and ``TypeError`` if these headers are immutable.
         """
-        with self._placed(key):
+        with self._locate_errors(key):
             typed = Typed(type, value)
         self.put(key, typed)
 
-    def put(self, key: str, value: Any) -> None:
-        """Add a header at the end; headers with the same key stay.
-
-        Parameters
-        ----------
-        key : str
-            The key.
-        value : Typed, Value, bool, str, bytes or None
-            The value; ``None`` is null. Of numbers the type has to be said: ``Typed("long", 4)``, or
-            :meth:`put_long`. Where the key has a serializer, what that takes, or a value with its type.
-
-        Raises
-        ------
-        TypeError
-            If the key or the value is none of these, or these headers are immutable.
-        EncodeError
-            If the key has no UTF-8 form (``key_not_utf8``), the draft has no such type (``unknown_type``), or the value
-            does not fit.
-        """
-        super().put(key, value)
-
     def get_typed(self, key: str) -> list[Typed | None]:
-        """Give all values of a key with their types.
-
-        Parameters
-        ----------
-        key : str
-            The key.
-
-        Returns
-        -------
-        list of Typed or None
-            The values in order, not deserialized; ``None`` is null.
+        """Return all values of a key with their types, not deserialized; ``None`` is null.
 
         Examples
         --------
@@ -141,28 +103,23 @@ class Headers(DraftHeaders[str]):
         >>> Headers({"ok": True, "note": None}).get_typed("ok")
         [Typed('boolean', True)]
         """
-        return [Typed.from_value(value) if isinstance(value, Value) else None for value in self._all(key)]
+        return [Typed.from_value(value) if isinstance(value, Value) else None for value in self._values_of(key)]
 
-    def _of_form(self, key: Any) -> str:
+    def _check_key(self, key: Any) -> str:
         if not isinstance(key, str):
             if isinstance(key, int):
-                message = f"the key {key} is a number, and those of this layout are text"
+                message = f"the key {key} is a number, and this layout has text keys"
                 raise EncodeError(message, format=self._format, code="key_not_carried", key=str(key))
             raise TypeError(f"a key must be str, not {type(key).__name__}")
         try:
             key.encode()
         except UnicodeEncodeError:
-            message = "a key with half of a surrogate pair has no UTF-8 form"
-            raise EncodeError(message, format=None, code="key_not_utf8") from None
+            raise EncodeError(
+                "a key with a lone surrogate has no UTF-8 form", format=None, code="key_not_utf8"
+            ) from None
         return key
 
-    def _to_held(self, key: str, value: Any) -> HeaderValue:
-        serializer = self._serializers.get(key)
-        if serializer is not None and not isinstance(value, Typed | Value):
-            return Value.from_bits(TYPES[serializer.type], serializer.to_bytes(key, value))
-        return self._held_as(value)
-
-    def _held_as(self, value: Any) -> HeaderValue:
+    def _check_value(self, value: Any) -> HeaderValue:
         if isinstance(value, Typed):
             return value.to_value()
         if isinstance(value, Value):
@@ -173,15 +130,20 @@ class Headers(DraftHeaders[str]):
             return Value("string", value)
         if isinstance(value, bytes | bytearray | memoryview):
             return Value("binary", value)
-        hint = f" (say which type: Typed('long', {value!r}))" if isinstance(value, int | float) else ""
+        hint = f": numbers need a type, such as Typed('long', {value!r})" if isinstance(value, int | float) else ""
         raise TypeError(f"a value must be Typed, Value, bool, str, bytes or None, not {type(value).__name__}{hint}")
 
-    def _from_held(self, key: str, value: Any) -> Any:
-        serializer = self._serializers.get(key)
-        if serializer is None:
-            return value.value
+    def _plain(self, value: Any) -> Any:
+        return value.value
+
+    def _serialize(self, serializer: HeaderSerializer, key: str, value: Any) -> HeaderValue:
+        if isinstance(value, Typed | Value):
+            return self._check_value(value)
+        return Value.from_bits(TYPES[serializer.type], serializer.to_bytes(key, value))
+
+    def _deserialize(self, serializer: HeaderSerializer, key: str, value: Any) -> Any:
         type = Typed.from_value(value).type
         if type != serializer.type:
-            message = f"the value is of the type {type} and the serializer of its key takes {serializer.type}"
+            message = f"the value has the type {type}, and the serializer of its key reads {serializer.type}"
             raise DecodeError(message, format=self._format, code="wrong_type", key=key)
         return serializer.deserialize(value.bits)

@@ -1,7 +1,7 @@
 """Headers with integer keys: those of the second draft, and of the message wrapper.
 
-The draft leaves the order of headers free, and nothing in the bytes says that they are sorted. A reader that knows that
-a block is sorted passes ``in_order=True``.
+The draft does not specify an order, and the bytes do not show whether headers are sorted. A reader that knows that they
+are passes ``in_order=True``.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ _KEY_AND_LENGTH = struct.Struct(">ii")
 
 
 class IntHeaders(DraftHeaders[int]):
-    """Headers with integer keys and bytes for values, parsed on first access.
+    """Headers with integer keys and bytes as values, parsed on first access.
 
     Parameters
     ----------
     headers : bytes-like, mapping or pairs, optional
-        The headers as they are on the wire (format ``kip82-int``), or keys and values as :meth:`put` takes them: bytes,
-        or what the key's serializer takes, or ``None`` for null.
+        Encoded headers (format ``kip82-int``), or keys and values: bytes, an object if the key has a serializer, or
+        ``None`` for null.
     serializers : mapping of int to HeaderSerializer, optional
-        For the keys whose values are to be other objects than bytes.
+        Serializers by key, for values that are not bytes.
     writes : KeyRange, optional
-        The keys that may be put, set and removed; those that are there already stay. All, where it is not given.
+        The keys that may be put, set and removed; by default all. Existing headers with other keys stay.
     in_order : bool, default False
-        Keep the headers in ascending order of their keys. Bytes must be in that order already: :meth:`up_to` then stops
-        at the first key that is too high.
+        Keep the headers in ascending order of their keys. Encoded headers must be in that order already: :meth:`up_to`
+        then stops at the first higher key.
     errors : {"raise", "null"}, default "raise"
-        What the first access does if the bytes are not headers: raise, or read them as no headers. ``error`` tells
-        why.
+        What the first access does if the bytes cannot be parsed: raise, or read them as no headers. ``error`` then has
+        the reason.
 
     Raises
     ------
     DecodeError
-        On every access, if the bytes are not headers, or not in order with ``in_order=True`` (``not_in_order``), and
-        ``errors="raise"``.
+        On every access, if the bytes cannot be parsed, or are not in order with ``in_order=True`` (``not_in_order``),
+        and ``errors="raise"``.
 
     Examples
     --------
-    >>> from letterhead.kip82 import RESERVED, IntHeaders
-    >>> headers = IntHeaders({1_000_000_001: b"acme", 7: b"cluster-a"}, writes=RESERVED["in-house"])
+    >>> from letterhead.kip82 import IntHeaders, KeyRange
+    >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"}, writes=KeyRange(10, 99, "billing"))
     Traceback (most recent call last):
         ...
-    letterhead.errors.EncodeError: kip82-int: header 1: key 7 is outside the range of its writer, 1000000000 to 2147483647 (in-house)
-    >>> headers = IntHeaders({1_000_000_001: b"acme", 7: b"cluster-a"})
+    letterhead.errors.EncodeError: kip82-int: header 1: key 7 is outside the range of its writer, 10 to 99 (billing)
+    >>> headers = IntHeaders({10: b"acme", 7: b"cluster-a"})
     >>> headers.sorted().keys()
-    [7, 1000000001]
+    [7, 10]
     >>> block = headers.sorted().as_bytes()
-    >>> IntHeaders(block, in_order=True).up_to(RESERVED["broker"].high).items()
+    >>> IntHeaders(block, in_order=True).up_to(9).items()
     [(7, b'cluster-a')]
     """
 
@@ -81,21 +81,18 @@ class IntHeaders(DraftHeaders[int]):
 
     @property
     def in_order(self) -> bool:
-        """Whether the headers are in ascending order of their keys, and stay in it."""
+        """Whether the headers are kept in ascending order of their keys."""
         return self._in_order
 
     @property
     def writes(self) -> KeyRange | None:
-        """The keys that may be put, set and removed; ``None`` is all of them."""
+        """The keys that may be put, set and removed; ``None`` means all."""
         return self._writes
 
     def sorted(self) -> IntHeaders:
         """Return a copy in ascending order of keys, which stays in order when headers are added.
 
-        Returns
-        -------
-        IntHeaders
-            The copy. Headers with the same key keep their order.
+        Headers with the same key keep their order.
 
         Examples
         --------
@@ -104,32 +101,16 @@ class IntHeaders(DraftHeaders[int]):
         [(1, b'a'), (9, b'x')]
         """
         made = self.copy()
-        made._read()
+        made._change()
         made._in_order = True
         made._sort()
-        made._block = None
         return made
 
     def up_to(self, highest: int) -> IntHeaders:
-        """Return the headers with keys up to a highest one.
+        """Return the headers with keys up to a highest one, immutable.
 
         With ``in_order=True``, unparsed bytes are read up to the first higher key: the rest is neither parsed nor
         validated.
-
-        Parameters
-        ----------
-        highest : int
-            The highest key wanted, such as the last of a range.
-
-        Returns
-        -------
-        IntHeaders
-            The headers, immutable.
-
-        Raises
-        ------
-        DecodeError
-            If the bytes that are read are not headers.
 
         Examples
         --------
@@ -138,35 +119,23 @@ class IntHeaders(DraftHeaders[int]):
         >>> IntHeaders(block[:-1], in_order=True).up_to(10).items()
         [(1, b'a')]
         """
-        if self._held is None and self._in_order:
+        if self._stored is None and self._in_order:
             block = self._block or b""
             part = block[: _end_of(block, highest)]
             return IntHeaders(part, serializers=self._serializers, in_order=True, errors=self._errors).frozen()
         made = self.copy()
-        made._held = core.Headers([(key, value) for key, value in self._pairs() if key <= highest])
+        made._stored = core.Headers([(key, value) for key, value in self._pairs() if key <= highest])
         made._block = None
         return made.frozen()
 
     def writing(self, keys: KeyRange | None) -> IntHeaders:
-        """Make a copy in which other keys may be put, set and removed.
-
-        Parameters
-        ----------
-        keys : KeyRange or None
-            Which keys; ``None`` is all.
-
-        Returns
-        -------
-        IntHeaders
-            The copy.
-        """
+        """Return a copy in which other keys may be put, set and removed; ``None`` means all."""
         made = self.copy()
         made._writes = keys
         return made
 
-    def _take_from(self, other: Self) -> None:
-        self._writes = other._writes
-        self._in_order = other._in_order
+    def _copy_options(self, other: Self) -> None:
+        self._writes, self._in_order = other._writes, other._in_order
 
     def _parse(self, block: bytes) -> core.Headers:
         read = super()._parse(block)
@@ -181,50 +150,33 @@ class IntHeaders(DraftHeaders[int]):
 
     def _sort(self) -> None:
         pairs: list[tuple[int, Any]] = sorted(self._pairs(), key=itemgetter(0))
-        self._held = core.Headers(pairs)
+        self._stored = core.Headers(pairs)
 
-    def _adopt(self, headers: core.Headers) -> None:
-        super()._adopt(headers)
-        if self._in_order:
-            self._sort()
-
-    def _checked(self, key: Any) -> int:
-        self._of_form(key)
+    def _check_written_key(self, key: Any) -> int:
+        key = self._check_key(key)
         if self._writes is not None:
             self._writes.check(key, len(self._read()))
         return int(key)
 
-    def _of_form(self, key: Any) -> int:
+    def _check_key(self, key: Any) -> int:
         if isinstance(key, str):
-            message = "the key is text, and those of this layout are numbers"
+            message = "the key is text, and this layout has integer keys"
             raise EncodeError(message, format=self._format, code="key_not_carried", key=str(key))
         if isinstance(key, bool) or not isinstance(key, int):
             raise TypeError(f"a key must be int, not {type(key).__name__}")
         return key
 
-    def _to_held(self, key: int, value: Any) -> core.HeaderValue:
-        serializer = self._serializers.get(key)
-        if serializer is not None:
-            return serializer.to_bytes(key, value)
-        return self._held_as(value)
-
-    def _held_as(self, value: Any) -> core.HeaderValue:
+    def _check_value(self, value: Any) -> core.HeaderValue:
         if not isinstance(value, bytes | bytearray | memoryview):
-            given = type(value).__name__
-            raise TypeError(
-                f"a value must be bytes or None, not {given} (a serializer of the key can make bytes of it)"
-            )
+            hint = "pass serializers= for the keys of other objects"
+            raise TypeError(f"a value must be bytes or None, not {type(value).__name__}: {hint}")
         return bytes(value)
-
-    def _from_held(self, key: int, value: Any) -> Any:
-        serializer = self._serializers.get(key)
-        return value if serializer is None else serializer.deserialize(value)
 
 
 def _end_of(block: bytes, highest: int) -> int:
-    """Return where the headers with keys up to the highest end, in a block that is in order.
+    """Return where the headers with keys up to the highest end, in encoded headers that are in order.
 
-    Only keys and lengths are read. The headers before that place are parsed by the core, which reports their errors.
+    Only keys and lengths are read. The core parses the headers before that place, and reports their errors.
     """
     at = 0
     while at + _KEY_AND_LENGTH.size <= len(block):
@@ -237,14 +189,11 @@ def _end_of(block: bytes, highest: int) -> int:
 
 def _check_order(headers: core.Headers) -> None:
     """Raise if keys are not in ascending order."""
-    pairs: Iterator[tuple[Any, Any]] = iter(headers)  # parsed from integer keys: a number, and bytes or null
+    pairs: Iterator[tuple[Any, Any]] = iter(headers)  # of integer keys, and bytes or null
     at, before = 0, None
     for index, (key, value) in enumerate(pairs):
         if before is not None and key < before:
-            message = (
-                f"key {key} comes after key {before}, and in_order=True was passed: leave it out to read any order"
-            )
-            raise DecodeError(
-                message, format=BLOCKS["int"], code="not_in_order", byte_offset=at, header=index, key=str(key)
-            )
+            message = f"key {key} comes after key {before}: leave out in_order=True to read any order"
+            place: dict[str, Any] = {"byte_offset": at, "header": index, "key": str(key)}
+            raise DecodeError(message, format=BLOCKS["int"], code="not_in_order", **place)
         at, before = at + _KEY_AND_LENGTH.size + len(value or b""), key

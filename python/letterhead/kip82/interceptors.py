@@ -1,8 +1,8 @@
 """Interceptors, which see records between a program and its log, and chains of them, as in KIP-42.
 
-:class:`Producer`, :class:`Consumer` and :class:`MessageLog` call the chains. As in Kafka, an exception of an interceptor is
-logged, and the next one gets the record as it was before. There is one difference: an interceptor that is ``required``
-stops the record, because a payload that could not be encrypted must not be sent as it is.
+:class:`Producer`, :class:`Consumer` and :class:`MessageLog` call the chains. As in Kafka, an exception of an
+interceptor is logged, and the next one gets the record as it was before. There is one difference: an interceptor that
+is ``required`` stops the record, because a payload that could not be encrypted must not be sent in plain.
 """
 
 from __future__ import annotations
@@ -23,39 +23,28 @@ __all__ = ["ConsumerInterceptor", "ConsumerInterceptors", "ProducerInterceptor",
 OnError: TypeAlias = Literal["raise", "log"]
 
 _log = logging.getLogger("letterhead.kip82")
-_NONE: Mapping[Any, HeaderSerializer] = MappingProxyType({})
 
 
 class _Interceptor:
-    """What both types have.
-
-    Attributes
-    ----------
-    required : bool
-        Whether records must not pass this interceptor if it fails: its exceptions in ``on_send`` and ``on_consume`` are
-        always raised.
-    serializers : mapping of key to HeaderSerializer
-        For the keys that this interceptor writes and reads: the records of the chain have them.
-    """
-
     required: bool = False
-    serializers: Mapping[Any, HeaderSerializer] = _NONE
+    serializers: Mapping[Any, HeaderSerializer] = MappingProxyType({})
 
     def close(self) -> None:
-        """Release what this interceptor holds."""
+        """Release the resources of this interceptor."""
 
 
 class ProducerInterceptor(_Interceptor):
-    """Sees records before they are sent. Subclass it, and write what is needed.
+    """A base class for interceptors of records before they are sent. Override the methods that you need.
 
     Attributes
     ----------
     writes : KeyRange or None
-        The integer keys that this interceptor may put, set and remove; ``None`` is all. Its chain enforces it.
+        The integer keys that this interceptor may put, set and remove; ``None`` means all. The chain enforces it.
     serializers : mapping of key to HeaderSerializer
-        For the keys that this interceptor writes: the records of the chain have them.
+        Serializers for the headers of this interceptor. The chain adds them to its records.
     required : bool
-        Whether a record is not sent if this interceptor fails; false by default.
+        Whether an exception in ``on_send`` or ``on_consume`` is raised, so that the record is not passed on; default
+        false.
 
     Examples
     --------
@@ -75,72 +64,47 @@ class ProducerInterceptor(_Interceptor):
     writes: KeyRange | None = None
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Return the record to be sent: this one, with other headers, or another one.
+        """Return the record to be sent, before its key and value are serialized.
 
-        Called before the key and the value are serialized.
-
-        Parameters
-        ----------
-        record : ProducerRecord
-            What the interceptor before returned. Its headers are a copy for this interceptor.
-
-        Returns
-        -------
-        ProducerRecord
-            What the next interceptor gets.
+        The given record is that of the previous interceptor. Its headers are a copy, which may be changed.
         """
         return record
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
-        """Called when a record was written, or could not be sent.
+        """Handle the result of sending a record.
 
         Parameters
         ----------
         metadata : RecordMetadata or None
-            Where it was written. If it was not: its topic, its partition (-1 if it names none) and the offset -1.
+            Where the record was written. If it was not: its topic, its partition (-1 if unset) and the offset -1.
         error : Exception or None
             Why it was not written.
         """
 
 
 class ConsumerInterceptor(_Interceptor):
-    """Sees records after they were fetched. Subclass it, and write what is needed.
+    """A base class for interceptors of records after they were fetched. Override the methods that you need.
 
     Attributes
     ----------
-    serializers : mapping of key to HeaderSerializer
-        For the keys that this interceptor reads: the records of the chain have them.
-    required : bool
-        Whether records are not handed on if this interceptor fails; false by default.
+    serializers, required
+        As in :class:`ProducerInterceptor`.
     """
 
     def on_consume(self, records: Sequence[ConsumerRecord[Any, Any]]) -> Sequence[ConsumerRecord[Any, Any]]:
         """Return the records for the program: these, fewer, or others.
 
-        Parameters
-        ----------
-        records : sequence of ConsumerRecord
-            What the interceptor before returned. They are immutable; ``with_header``, ``without_headers`` and
-            ``replace`` return others.
-
-        Returns
-        -------
-        sequence of ConsumerRecord
-            What the next interceptor gets.
+        The given records are those of the previous interceptor. They are immutable; ``with_header``,
+        ``without_headers`` and ``replace`` return changed copies.
         """
         return records
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Called when offsets were committed.
-
-        Parameters
-        ----------
-        offsets : mapping of TopicPartition to int
-            The offset of the next record, by partition.
-        """
+        """Handle a commit of the offsets of the next records, by partition."""
 
 
 _I = TypeVar("_I", bound=_Interceptor)
+_R = TypeVar("_R")
 
 
 class _Chain(Generic[_I]):
@@ -156,7 +120,7 @@ class _Chain(Generic[_I]):
 
     @classmethod
     def of(cls, interceptors: Self | Iterable[_I]) -> Self:
-        """Return a chain as it is, or make one of interceptors."""
+        """Return a chain of interceptors, or the chain itself if it is one."""
         return interceptors if isinstance(interceptors, cls) else cls(cast("Iterable[_I]", interceptors))
 
     def __len__(self) -> int:
@@ -166,8 +130,20 @@ class _Chain(Generic[_I]):
         """Close all interceptors."""
         self._call_all("close", lambda each: each.close(), raises=self._raises)
 
+    def _apply(self, what: str, value: _R, call: Callable[[_I, _R], _R]) -> _R:
+        """Pass a value through the interceptors, without those that fail and are not required."""
+        for each in self._interceptors:
+            try:
+                value = call(each, value)
+            except Exception as error:
+                raises = self._raises or each.required
+                self._failed(each, what, error, raises=raises)
+                if raises:
+                    raise
+        return value
+
     def _call_all(self, what: str, call: Callable[[_I], None], *, raises: bool) -> None:
-        """Call every interceptor, also after one has failed; then raise what they raised, or only log it."""
+        """Call every interceptor, even after one failed; then raise their exceptions, or only log them."""
         errors = []
         for each in self._interceptors:
             try:
@@ -187,102 +163,67 @@ class _Chain(Generic[_I]):
 
 
 class ProducerInterceptors(_Chain[ProducerInterceptor]):
-    """Interceptors for producing, one after another.
+    """A chain of producer interceptors.
 
     Parameters
     ----------
     interceptors : iterable of ProducerInterceptor
         The interceptors, in the order in which they see a record.
     on_error : {"log", "raise"}, default "log"
-        What to do with an exception of an interceptor: log it under ``letterhead.kip82`` and go on with the record as it
-        was before that interceptor, as Kafka does; or raise it, so that the record is not sent. An interceptor that is
-        ``required`` always raises.
+        What to do with an exception of an interceptor. ``"log"`` logs it under ``letterhead.kip82`` and continues with
+        the record as it was before that interceptor, as Kafka does; ``"raise"`` raises it, so that the record is not
+        sent. Exceptions of ``required`` interceptors are always raised.
 
     Raises
     ------
     ValueError
-        If two have different serializers for the same key.
+        If two interceptors have different serializers for a key.
     """
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Return the record that is to be sent.
-
-        Parameters
-        ----------
-        record : ProducerRecord
-            The program's. It stays as it is.
-
-        Returns
-        -------
-        ProducerRecord
-            What the last interceptor returned.
+        """Pass a record through all interceptors, and return the result. The given record does not change.
 
         Raises
         ------
         Exception
-            What an interceptor raised, with a note that names it, if it is required or ``on_error="raise"``. Among
-            these is ``EncodeError`` if it changes a key outside its range (``limit_exceeded``).
+            Any exception of an interceptor that is required, or with ``on_error="raise"``; a note names the
+            interceptor. Changing a key outside its range is an ``EncodeError`` (``limit_exceeded``).
         """
-        whose = record.headers.writes if isinstance(record.headers, IntHeaders) else None
-        record = record.with_serializers(self._serializers)
-        for each in self._interceptors:
-            try:
-                made = each.on_send(_written_by(record, each.writes))
-                if not isinstance(made, ProducerRecord):
-                    raise TypeError(f"on_send must return a ProducerRecord, not {type(made).__name__}")
-                record = made
-            except Exception as error:
-                raises = self._raises or each.required
-                self._failed(each, "on_send", error, raises=raises)
-                if raises:
-                    raise
-        return _written_by(record, whose)
+        writes = record.headers.writes if isinstance(record.headers, IntHeaders) else None
+
+        def send(each: ProducerInterceptor, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
+            made = each.on_send(_writable(record, each.writes))
+            if not isinstance(made, ProducerRecord):
+                raise TypeError(f"on_send must return a ProducerRecord, not {type(made).__name__}")
+            return made
+
+        return _writable(self._apply("on_send", record.with_serializers(self._serializers), send), writes)
 
     def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None = None) -> None:
-        """Tell all interceptors that a record was written, or could not be sent.
-
-        Parameters
-        ----------
-        metadata : RecordMetadata or None
-            Where it was written. If it was not: its topic, its partition (-1 if it names none) and the offset -1.
-        error : Exception, optional
-            Why it was not written.
+        """Call all interceptors with the result of sending a record, see :class:`ProducerInterceptor`.
 
         Raises
         ------
         ExceptionGroup
-            What interceptors raised, after all of them were called, if ``on_error="raise"``. With an error of the record
-            they are logged: that error is what the program gets.
+            The exceptions of the interceptors, after all were called, if ``on_error="raise"``. If the record has an
+            error, they are logged: the program gets that error.
         """
-        self._call_all(
-            "on_acknowledgement",
-            lambda each: each.on_acknowledgement(metadata, error),
-            raises=self._raises and error is None,
-        )
+        raises = self._raises and error is None
+        self._call_all("on_acknowledgement", lambda each: each.on_acknowledgement(metadata, error), raises=raises)
 
     def around(
         self,
         records: Iterable[ProducerRecord[Any, Any]],
         write: Callable[[list[ProducerRecord[Any, Any]]], Sequence[RecordMetadata]],
     ) -> Sequence[RecordMetadata]:
-        """Write records, with ``on_send`` before and ``on_acknowledgement`` after, also if that failed.
+        """Write records, with ``on_send`` before and ``on_acknowledgement`` after, even if writing failed.
 
         Parameters
         ----------
         records : iterable of ProducerRecord
-            The program's.
+            The records of the program.
         write : callable
-            Writes what the interceptors returned, all of it or nothing, and returns where.
-
-        Returns
-        -------
-        sequence of RecordMetadata
-            What ``write`` returned.
-
-        Raises
-        ------
-        Exception
-            What ``on_send`` or ``write`` raised, after the interceptors were told.
+            Writes the records that the interceptors returned, all or none, and returns where they were written.
         """
         sent: list[ProducerRecord[Any, Any]] = []
         try:
@@ -301,71 +242,41 @@ class ProducerInterceptors(_Chain[ProducerInterceptor]):
 
 
 class ConsumerInterceptors(_Chain[ConsumerInterceptor]):
-    """Interceptors for consuming, one after another.
-
-    Parameters
-    ----------
-    interceptors : iterable of ConsumerInterceptor
-        The interceptors, in the order in which they see records.
-    on_error : {"log", "raise"}, default "log"
-        As in :class:`ProducerInterceptors`; with ``"log"``, records go on as they were before the one that failed.
-
-    Raises
-    ------
-    ValueError
-        If two have different serializers for the same key.
-    """
+    """A chain of consumer interceptors, with the parameters and errors of :class:`ProducerInterceptors`."""
 
     def on_consume(self, records: Iterable[ConsumerRecord[Any, Any]]) -> list[ConsumerRecord[Any, Any]]:
-        """Return the records for the program.
-
-        Parameters
-        ----------
-        records : iterable of ConsumerRecord
-            What was fetched.
-
-        Returns
-        -------
-        list of ConsumerRecord
-            What the last interceptor returned.
+        """Pass records through all interceptors, and return the result.
 
         Raises
         ------
         Exception
-            What an interceptor raised, with a note that names it, if it is required or ``on_error="raise"``.
+            Any exception of an interceptor that is required, or with ``on_error="raise"``; a note names the
+            interceptor.
         """
-        seen = [record.with_serializers(self._serializers) for record in records]
-        for each in self._interceptors:
-            try:
-                made = list(each.on_consume(list(seen)))  # a copy, as it may change the list and then fail
-                for record in made:
-                    if not isinstance(record, ConsumerRecord):
-                        raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")
-                seen = made
-            except Exception as error:
-                raises = self._raises or each.required
-                self._failed(each, "on_consume", error, raises=raises)
-                if raises:
-                    raise
-        return seen
+
+        def consume(
+            each: ConsumerInterceptor, records: list[ConsumerRecord[Any, Any]]
+        ) -> list[ConsumerRecord[Any, Any]]:
+            made = list(each.on_consume(list(records)))  # a copy, as it may change the list and then fail
+            for record in made:
+                if not isinstance(record, ConsumerRecord):
+                    raise TypeError(f"on_consume must return ConsumerRecords, not {type(record).__name__}")
+            return made
+
+        return self._apply("on_consume", [record.with_serializers(self._serializers) for record in records], consume)
 
     def on_commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Tell all interceptors that offsets were committed.
-
-        Parameters
-        ----------
-        offsets : mapping of TopicPartition to int
-            The offset of the next record, by partition.
+        """Call all interceptors with committed offsets.
 
         Raises
         ------
         ExceptionGroup
-            What interceptors raised, after all of them were called, if ``on_error="raise"``.
+            The exceptions of the interceptors, after all were called, if ``on_error="raise"``.
         """
         self._call_all("on_commit", lambda each: each.on_commit(offsets), raises=self._raises)
 
 
-def _written_by(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:
-    """Return a record with headers of its own, in which those keys may be changed."""
+def _writable(record: ProducerRecord[Any, Any], keys: KeyRange | None) -> ProducerRecord[Any, Any]:
+    """Return a record with a copy of its headers, in which keys of a range may be changed."""
     headers = record.headers
     return record.replace(headers=headers.writing(keys) if isinstance(headers, IntHeaders) else headers.copy())

@@ -1,4 +1,4 @@
-"""A log of draft messages on disk, within a program: appended to, read, compacted, asked by requests."""
+"""A message log of the drafts in a directory: append, read, compact, and answer produce and fetch requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from letterhead._context_managers import Closing
 from letterhead.errors import (
@@ -19,14 +19,23 @@ from letterhead.errors import (
     check_name,
     unknown_name,
 )
-from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, should_retain
-from letterhead.kip82.fetch import AskedPartition, FetchedPartition, FetchRequest, FetchResponse
+from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon, latest_offsets, should_retain
 from letterhead.kip82.interceptors import ProducerInterceptor, ProducerInterceptors
 from letterhead.kip82.layouts import CODECS, MESSAGES, Codec, Layout, check_layout
-from letterhead.kip82.produce import ProducedPartition, ProduceRequest, ProduceResponse, SentPartition
 from letterhead.kip82.properties import check_format_version
 from letterhead.kip82.records import ProducerRecord, RecordMetadata
-from letterhead.kip82.requests import ErrorCode, Topic
+from letterhead.kip82.requests import (
+    AskedPartition,
+    ErrorCode,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+    ProducedPartition,
+    ProduceRequest,
+    ProduceResponse,
+    SentPartition,
+    Topic,
+)
 from letterhead.kip82.segment import Stored
 from letterhead.kip82.store import Compacted, Store
 from letterhead.kip82.versions import (
@@ -34,11 +43,11 @@ from letterhead.kip82.versions import (
     LOG_APPEND_BIT,
     MAGIC,
     VERSIONS,
-    carry,
     convert_down,
     convert_up,
     layout_of,
     pack,
+    write_converted,
     write_message,
 )
 from letterhead.message import Message
@@ -46,79 +55,83 @@ from letterhead.results import Types
 
 __all__ = ["Compacted", "MessageLog"]
 
+_Given: TypeAlias = Message | Mapping[str, Any] | ProducerRecord[Any, Any]
+
+_FIELDS = dict.fromkeys(("crc", "magic", "attributes", "timestamp", "key", "headers", "value", "tombstone"))
+
 
 class MessageLog(Closing):
-    """A partition of a topic, in a directory.
+    """A partition of a topic, stored in a directory.
 
-    One object at a time may write to a log; any number may read it (``readonly=True``). Threads may share an object. It is
-    no server, has no thread, and answers requests from the program that it is in.
+    One object at a time may write to a log; any number may read it (``readonly=True``). Threads may share an object. A
+    log is no server and has no thread: it answers requests of the program that opened it.
 
-    A directory that Kafka 0.8 to 0.10 wrote is opened as it is, with its messages of magic 0 and 1 and its compressed sets.
-    Stop the broker first. Opening the log to write adds a ``log.json`` to the directory.
+    A directory of Kafka 0.8 to 0.10 can be opened, with its messages of magic 0 and 1 and its compressed sets. Stop the
+    broker first. Opening such a log for writing adds a ``log.json`` to the directory.
 
     Parameters
     ----------
     path : str or Path
-        The directory. Where it is not there, it is made.
+        The directory. It is created if it does not exist.
     layout : {"typed", "int", "wrapper"}, optional
-        Layout of the messages of magic 2. A log keeps the one that it was made with, by default ``"typed"``.
+        Layout of the messages of magic 2. A log keeps the layout that it was created with, by default ``"typed"``.
     topic : str, optional
-        Name of the topic, for requests: by default what the name of the directory begins with, ``orders-0``.
+        Name of the topic; by default the first part of a directory name such as ``orders-0``.
     partition : int, optional
-        Number of the partition: by default what the name of the directory ends with.
+        Number of the partition; by default the last part of the directory name.
     readonly : bool, default False
-        Only read: nothing is cut, locked or written. What is there when the log is opened is what is read.
+        Only read the messages that exist when the log is opened: nothing is truncated, locked or written.
     segment_bytes : int, default 64 MiB
-        A file that would become larger is left, and a new one begun.
+        A new file begins before one would become larger.
     max_message_bytes : int, default 1,000,012
-        Larger messages are refused, as Kafka's brokers do by default. Also the most content of a compressed set.
+        Upper limit for messages, as Kafka's brokers have by default, and for the content of a compressed set.
     message_format_version : {0, 1, 2}, optional
         Magic of the messages that are appended, like the topic setting ``message.format.version`` of Kafka 0.10: 0 for
-        Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, 2 for a
-        log that has none. Stored messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
+        Kafka 0.8 and 0.9 (no timestamps), 1 for Kafka 0.10, 2 for the drafts. By default the log's last value, and 2
+        for a new log. Stored messages are not rewritten. Versions 0 and 1 have no headers, see ``on_loss``.
     codec : {"none", "gzip", "snappy", "lz4"}, default "none"
-        How appended messages are compressed, like the topic setting ``compression.type``: the messages of an append or a
+        Compression of appended messages, like the topic setting ``compression.type``: the messages of an append or a
         produce request become one set.
     sync : {"append", "flush"}, default "append"
-        When the disk is made to have what was appended: before :meth:`append` returns, or at :meth:`flush`, at the end of
-        a file and on close. A program that is killed loses nothing that was appended either way; a computer that loses its
-        power may, with ``"flush"``.
+        When appended messages are flushed to disk: before :meth:`append` returns, or at :meth:`flush`, at the end of a
+        file and on close. Neither loses messages if the program is killed. With ``"flush"``, a power failure may.
     timestamps : {"create", "append"}, default "create"
-        Whose time a message has: its own, or that of the append, which attribute bit 3 then says.
+        Whether a message keeps its timestamp, or gets the time of the append, which attribute bit 3 then marks.
     damaged_tail : {"raise", "cut"}, default "raise"
-        What to do if the last file ends with bytes that are no message and are not what a crash leaves of an append.
-        ``"cut"`` moves them to a file ``….damaged-<position>`` beside it, unless there is a message among them whose
-        checksum holds.
+        What to do if the last file ends with bytes that are not a message, and that no interrupted append leaves.
+        ``"cut"`` moves them to a file ``….damaged-<position>`` beside it, unless they contain a message with a valid
+        checksum.
     on_loss : {"raise", "drop"}, default "raise"
-        What to do with headers that cannot be kept: where a request is of another layout than the log, and where the
-        log writes messages of magic 0 or 1, which have none.
+        What to do with headers that cannot be stored: if a request has another layout than the log, and if the log
+        writes messages of magic 0 or 1, which have none.
     types_in, types_out : {"be", "le", "text", "binary"} or mapping of key to type, optional
-        What becomes of types then, as in :func:`letterhead.convert`: of the headers that a produce request brings, and of
-        those that a fetch takes away.
+        Conversion of types between layouts, as in :func:`letterhead.convert`: for headers in produce requests, and for
+        headers in fetch responses.
     interceptors : ProducerInterceptors or iterable of ProducerInterceptor, optional
-        They see every message before :meth:`append` writes it, and learn where it was written or why it was not. Requests
-        come from a producer that has interceptors of its own.
+        Called for every message before :meth:`append` writes it, and with the result. Not called for requests: their
+        producer has interceptors of its own.
 
     Attributes
     ----------
     path : Path
         The directory.
     layout, topic, partition, message_format_version
-        As they are.
+        The values of the opened log.
     torn_tail : Damage or None
-        What was cut off at the end when the log was opened; reading only, what would be.
+        The interrupted append, or damaged end, that was cut off on opening. With ``readonly=True``, the interrupted
+        append that would be.
 
     Raises
     ------
     LogLockedError
-        If another object writes to it.
+        If another object writes to the log.
     DamagedLogError
-        If the last file ends in a way that no crash leaves, and ``damaged_tail="raise"`` or a message is there whose
-        checksum holds.
+        If the last file ends with bytes that no interrupted append leaves, and ``damaged_tail="raise"`` or they contain
+        a message with a valid checksum.
     MessageLogError
-        If the directory is no log, or has another layout, topic or partition.
+        If the directory is not a log, or has another layout, topic or partition.
     ValueError
-        If an option is misspelt, or ``types_in`` or ``types_out`` make no sense for the layout.
+        If an option does not exist, or does not suit the layout.
 
     Examples
     --------
@@ -167,8 +180,8 @@ class MessageLog(Closing):
         self._log_append_time = timestamps == "append"
         self._codec = CODECS.index(codec)
         self._interceptors = ProducerInterceptors.of(interceptors)
-        self._crossing_in: dict[str, Any] = {"on_loss": on_loss, "types": types_in}
-        self._crossing_out: dict[str, Any] = {"on_loss": on_loss, "types": types_out}
+        self._options_in: dict[str, Any] = {"on_loss": on_loss, "types": types_in}
+        self._options_out: dict[str, Any] = {"on_loss": on_loss, "types": types_out}
         self._store = Store(
             self.path,
             (layout, topic, partition, message_format_version),
@@ -183,22 +196,21 @@ class MessageLog(Closing):
         self.message_format_version = self._store.properties.message_format_version
         self.torn_tail = self._store.torn_tail
         try:
-            self._check_crossing()
+            self._check_types()
         except BaseException:
             self._store.release()
             raise
 
     def __repr__(self) -> str:
-        what = f"{self.layout}, next offset {self.next_offset}, {self._store.state()}"
-        return f"<MessageLog {self.path}: {what}>"
+        return f"<MessageLog {self.path}: {self.layout}, next offset {self.next_offset}, {self._store.state()}>"
 
     @property
     def next_offset(self) -> int:
-        """The offset that the next message gets."""
+        """The offset of the next message to be appended."""
         return self._store.next_offset
 
     def close(self) -> None:
-        """Sync what was written, release all files, and close the interceptors. A second call does nothing."""
+        """Flush to disk, release all files, and close the interceptors. A second call does nothing."""
         with self._store.guard:
             self._store.close()
             interceptors, self._interceptors = self._interceptors, ProducerInterceptors()
@@ -207,33 +219,34 @@ class MessageLog(Closing):
     # Writing ------------------------------------------------------------------------------------------------------
 
     def append(self, messages: Iterable[Message | Mapping[str, Any] | ProducerRecord[Any, Any]]) -> range:
-        """Append messages: all of them, or none.
+        """Append messages, all or none.
 
         Parameters
         ----------
         messages : iterable of Message, mapping or ProducerRecord
-            The fields of ``kip82-message*``: key, value, headers, timestamp (milliseconds; by default now), tombstone in the
-            wrapper layout. Offset and checksum are the log's. Messages of another magic than the log writes are
-            converted to it. Records must be of the log's topic and layout.
+            The fields of ``kip82-message*``: key, value, headers, timestamp (milliseconds since 1970; by default the
+            current time), and tombstone in the layout ``wrapper``. The log assigns offsets and checksums. Messages of
+            another magic than the log writes are converted. Records must have the log's topic and layout.
 
         Returns
         -------
         range
-            Their offsets. They are on disk, with ``sync="append"``.
+            Their offsets. With ``sync="append"`` they are on disk.
 
         Raises
         ------
         EncodeError, ConversionError
-            If a message cannot be written, or is too large (``too_large``); nothing is appended then.
+            If a message cannot be encoded, or is too large (``too_large``); nothing is appended.
         ValueError
-            If a field is misspelt, or a record is not for this log; nothing is appended then.
+            If a field is unknown, or a record is not for this log; nothing is appended.
         LogClosedError
             If the log is closed.
         OSError
-            If the disk does not take them; nothing is appended then, either.
+            If writing fails; nothing is appended.
         """
         if not self._interceptors:
-            return self._append(messages)
+            with self._store.guard:
+                return self._append(messages, _now())
         offsets = range(0)
 
         def write(records: list[ProducerRecord[Any, Any]]) -> list[RecordMetadata]:
@@ -249,17 +262,17 @@ class MessageLog(Closing):
         self._interceptors.around(map(self._record, messages), write)
         return offsets
 
-    def _record(self, given: Message | Mapping[str, Any] | ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Return a message that was handed in as the record that interceptors see."""
+    def _record(self, given: _Given) -> ProducerRecord[Any, Any]:
+        """Return a message to be appended as the record that interceptors see."""
         if isinstance(given, ProducerRecord):
             return given
-        fields = {"offset": 0, **dict.fromkeys(_FIELDS)}
-        for name, value in self._said(given).items():
+        fields = {"offset": 0, **_FIELDS}
+        for name, value in self._fields_of(given).items():
             if name not in fields:
                 raise unknown_name("field", name, fields)
             fields[name] = value
         if fields["magic"] == 0:
-            fields["timestamp"] = -1  # magic 0 has none, and the present is not it
+            fields["timestamp"] = -1  # magic 0 has no timestamp, and must not get the current time
         message = convert_up(Message(**fields), self.layout)
         return ProducerRecord(
             self.topic,
@@ -271,27 +284,20 @@ class MessageLog(Closing):
             tombstone=bool(message.tombstone) if self.layout == "wrapper" else None,
         )
 
-    def _append(
-        self, messages: Iterable[Message | Mapping[str, Any] | ProducerRecord[Any, Any]], now: int | None = None
-    ) -> range:
-        with self._store.guard:
-            self._store.check_open(writing=True)
-            now = now or _now()
-            cells = []
-            for number, given in enumerate(messages):
-                fields = {**dict.fromkeys(_FIELDS), **self._said(given), "offset": self._store.next_offset + number}
-                if fields["timestamp"] is None and fields["magic"] != 0:
-                    fields["timestamp"] = now
-                cells.append(self._cell(Message(**fields), self.layout, now))
-            return self._store.write(self._frames(cells))
+    def _append(self, messages: Iterable[_Given], now: int) -> range:
+        self._store.check_open(writing=True)
+        encoded = []
+        for offset, given in enumerate(messages, self._store.next_offset):
+            fields = {**_FIELDS, **self._fields_of(given), "offset": offset}
+            if fields["timestamp"] is None and fields["magic"] != 0:
+                fields["timestamp"] = now
+            encoded.append(self._encode(Message(**fields), self.layout, now))
+        return self._store.write(self._compress(encoded))
 
-    def _said(self, given: Message | Mapping[str, Any] | ProducerRecord[Any, Any]) -> Mapping[str, Any]:
-        """Give the fields of a message that was handed in."""
+    def _fields_of(self, given: _Given) -> Mapping[str, Any]:
         if isinstance(given, ProducerRecord):
-            if (given.topic, given.layout) != (self.topic, self.layout) or given.partition not in (
-                None,
-                self.partition,
-            ):
+            other_partition = given.partition not in (None, self.partition)
+            if other_partition or (given.topic, given.layout) != (self.topic, self.layout):
                 raise ValueError(
                     f"this log is {self.topic}-{self.partition} in the layout {self.layout}: a record is for topic "
                     f"{given.topic}, partition {given.partition}, in the layout {given.layout}"
@@ -300,38 +306,28 @@ class MessageLog(Closing):
         return given._asdict() if isinstance(given, Message) else given
 
     def flush(self) -> None:
-        """Make the disk have everything that was appended.
+        """Flush appended messages to disk.
 
-        Raises
-        ------
-        OSError
-            If it does not. The log is closed then: what is on disk is only known by opening it again.
+        If that raises ``OSError``, the log is closed: open it again to see which messages are on disk.
         """
         with self._store.guard:
             self._store.check_open(writing=True)
             self._store.flush()
 
     def produce(self, request: ProduceRequest) -> ProduceResponse:
-        """Append what a request carries; partition by partition, each as a whole or not at all.
+        """Append the messages of a request; for each partition all or none.
 
-        Messages are converted to the magic that the log writes: older ones get no headers. Compressed sets are opened, and
-        their messages written with the codec of the log.
+        Messages are converted to the magic that the log writes: older ones get no headers. Compressed sets are opened,
+        and their messages written with the codec of the log.
 
-        Parameters
-        ----------
-        request : ProduceRequest
-            A request of any version. With ``acks=-1`` the messages are on disk when this returns.
-
-        Returns
-        -------
-        ProduceResponse
-            Of the same version. What could not be appended has an error code, and a reason beside it:
-            :meth:`~ProduceResponse.raise_for_error` raises it.
+        The response has the version of the request. A partition to which nothing was appended has an error code and a
+        reason, which :meth:`ProduceResponse.raise_for_error` raises. With ``acks=-1``, the messages are on disk when
+        this returns.
 
         Raises
         ------
         LogClosedError, OSError
-            As :meth:`append` does.
+            As in :meth:`append`.
         """
         with self._store.guard:
             self._store.check_open(writing=True)
@@ -344,34 +340,32 @@ class MessageLog(Closing):
             return ProduceResponse(version=request.version, topics=topics)
 
     def _produce(self, request: ProduceRequest, topic: str, sent: SentPartition) -> ProducedPartition:
-        def refused(code: ErrorCode, reason: object) -> ProducedPartition:
+        def failed(code: ErrorCode, reason: object) -> ProducedPartition:
             return ProducedPartition(sent.partition, code, -1, reason=str(reason))
 
         if (topic, sent.partition) != (self.topic, self.partition):
-            return refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
-        now = _now()
-        came_in = layout_of(request.version, self.layout) or self.layout
+            return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
+        now, version = _now(), request.version
+        layout = layout_of(version, self.layout) or self.layout
         try:
-            cells = []
-            for number, message in enumerate(sent.messages(request.version, self.layout)):
-                if message.magic == 2 and MAGIC[request.version] < 2:
-                    reason = (
-                        f"message {number} is of magic {message.magic}, which version {request.version} does not have"
-                    )
-                    return refused(ErrorCode.CORRUPT_MESSAGE, reason)
-                cells.append(self._cell(message._replace(offset=self._store.next_offset + number), came_in, now))
+            encoded = []
+            for number, message in enumerate(sent.messages(version, self.layout)):
+                if message.magic == 2 and MAGIC[version] < 2:
+                    reason = f"message {number} is of magic {message.magic}, which version {version} does not have"
+                    return failed(ErrorCode.CORRUPT_MESSAGE, reason)
+                encoded.append(self._encode(message._replace(offset=self._store.next_offset + number), layout, now))
         except DecodeError as error:
-            return refused(ErrorCode.CORRUPT_MESSAGE, error)
+            return failed(ErrorCode.CORRUPT_MESSAGE, error)
         except (ConversionError, EncodeError) as error:
             large = error.code == "too_large"
-            return refused(ErrorCode.MESSAGE_TOO_LARGE if large else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, error)
-        offsets = self._store.write(self._frames(cells))
+            return failed(ErrorCode.MESSAGE_TOO_LARGE if large else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, error)
+        offsets = self._store.write(self._compress(encoded))
         return ProducedPartition(sent.partition, ErrorCode.NONE, offsets.start, now if self._log_append_time else -1)
 
-    def _cell(self, message: Message, layout: Layout, now: int) -> bytes:
-        """Write one message for the log, not compressed; a message of an older magic gets no headers."""
-        old = message.magic is not None and message.magic < 2
-        layout = self.layout if old else layout
+    def _encode(self, message: Message, layout: Layout, now: int) -> bytes:
+        """Encode a message of a layout for the log, uncompressed."""
+        if message.magic is not None and message.magic < 2:
+            layout = self.layout  # it has no headers, and suits every layout
         message = convert_up(message, layout)
         attributes = (message.attributes or 0) & ~LOG_APPEND_BIT
         if self._log_append_time:
@@ -379,22 +373,22 @@ class MessageLog(Closing):
         else:
             message = message._replace(attributes=attributes)
         if self.message_format_version == 2:
-            cell = carry(message, layout, self.layout, **self._crossing_in)
+            data = write_converted(message, layout, self.layout, **self._options_in)
         else:
-            cell = self._older_cell(message)
-        if len(cell) > self._max_message_bytes:
+            data = self._encode_older(message)
+        if len(data) > self._max_message_bytes:
             raise EncodeError(
-                f"the message has {len(cell)} bytes, and the log takes {self._max_message_bytes} (max_message_bytes)",
+                f"the message has {len(data)} bytes, and the log takes {self._max_message_bytes} (max_message_bytes)",
                 format=MESSAGES[self.layout],
                 code="too_large",
             )
-        return cell
+        return data
 
-    def _older_cell(self, message: Message) -> bytes:
-        """Write a message of magic 0 or 1, which have no headers, and no value in a delete."""
+    def _encode_older(self, message: Message) -> bytes:
+        """Encode a message in magic 0 or 1, which have neither headers nor a value in a delete."""
         magic = self.message_format_version
         older = convert_down(message, magic)
-        if self._crossing_in["on_loss"] == "raise" and (message.headers or older.value != message.value):
+        if self._options_in["on_loss"] == "raise" and (message.headers or older.value != message.value):
             lost = "headers" if message.headers else "value of a delete"
             raise ConversionError(
                 f"magic {magic} has no {lost}: open the log with message_format_version=2, or with on_loss='drop'",
@@ -403,33 +397,33 @@ class MessageLog(Closing):
             )
         return write_message(older, self.layout)
 
-    def _frames(self, cells: list[bytes]) -> list[bytes]:
-        """Compress messages into sets, if the log has a codec, none of more than ``max_message_bytes`` of content."""
+    def _compress(self, encoded: list[bytes]) -> list[bytes]:
+        """Compress messages into sets of at most ``max_message_bytes`` of content, if the log has a codec."""
         if not self._codec:
-            return cells
+            return encoded
         sets: list[list[bytes]] = []
         size = 0
-        for cell in cells:
-            size += len(cell)
+        for data in encoded:
+            size += len(data)
             if not sets or size > self._max_message_bytes:
                 sets.append([])
-                size = len(cell)
-            sets[-1].append(cell)
+                size = len(data)
+            sets[-1].append(data)
         attributes = self._codec | (LOG_APPEND_BIT if self._log_append_time else 0)
         return [pack(b"".join(each), self.layout, attributes) for each in sets]
 
     # Reading ------------------------------------------------------------------------------------------------------
 
     def scan(self, start: int = 0, *, on_damage: Callable[[Damage], object] | None = None) -> Iterator[Message]:
-        """Read messages, up to the last one there was when reading began.
+        """Read messages, up to the last one at the time when reading began.
 
         Parameters
         ----------
         start : int, default 0
-            Offset of the first message that is wanted. Where compaction took it, the next one is the first.
+            Offset of the first message. If compaction removed it, reading starts with the next one.
         on_damage : callable, optional
-            What is told of bytes that are no message, a :class:`Damage` each; then reading goes on with the next whole
-            message. ``found.append`` collects them. By default the first is raised.
+            Called with a :class:`Damage` for bytes that are not a message; reading then continues with the next whole
+            message. For example, ``found.append`` collects them. By default the first damage is raised.
 
         Yields
         ------
@@ -439,7 +433,7 @@ class MessageLog(Closing):
         Raises
         ------
         DamagedLogError
-            If bytes are no message and ``on_damage`` is not given, after the messages before them.
+            If bytes are not a message and there is no ``on_damage``, after the messages before them.
         LogClosedError
             If the log is closed.
         """
@@ -449,40 +443,21 @@ class MessageLog(Closing):
                     yield message
 
     def verify(self) -> list[Damage]:
-        """Read everything, and say what is damaged.
-
-        Returns
-        -------
-        list of Damage
-            Empty where the log is whole.
-        """
+        """Read everything, and return all damage."""
         found: list[Damage] = []
         for _ in self._store.read(0, found.append):
             pass
         return found
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Give messages as a request wants them.
+        """Return messages for a request.
 
-        Messages that the version cannot have are converted down, and their headers dropped; older ones are given as they
-        are stored. Sets hold whole messages, and one at least where there is one, whatever ``max_bytes`` is; nothing is
-        waited for. A compressed set is given as a whole, as Kafka does: it may begin before the offset that was asked for.
+        Messages that the version cannot carry are converted down, without their headers; older ones are returned as
+        stored. Sets contain whole messages, at least one if there is any, whatever ``max_bytes`` is; a log does not
+        wait. A compressed set is returned as a whole, as Kafka does: it may begin before the requested offset.
 
-        Parameters
-        ----------
-        request : FetchRequest
-            A request of any version.
-
-        Returns
-        -------
-        FetchResponse
-            Of the same version. What could not be given has an error code, and a reason beside it:
-            :meth:`FetchResponse.messages` raises it.
-
-        Raises
-        ------
-        LogClosedError
-            If the log is closed.
+        The response has the version of the request. A partition that cannot be read has an error code and a reason,
+        which :meth:`FetchResponse.messages` raises. Raises ``LogClosedError`` if the log is closed.
         """
         self._store.check_open()
         topics = tuple(
@@ -492,43 +467,41 @@ class MessageLog(Closing):
         return FetchResponse(version=request.version, topics=topics)
 
     def _fetch(self, version: int, topic: str, asked: AskedPartition) -> FetchedPartition:
-        def refused(code: ErrorCode, reason: object, end: int = -1) -> FetchedPartition:
+        def failed(code: ErrorCode, reason: object, end: int = -1) -> FetchedPartition:
             return FetchedPartition(asked.partition, code, end, b"", reason=str(reason))
 
         if (topic, asked.partition) != (self.topic, self.partition):
-            return refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
+            return failed(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"this log is {self.topic}-{self.partition}")
         end = self._store.next_offset
         if not 0 <= asked.offset <= end:
-            return refused(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {asked.offset} is not in 0 to {end}", end)
-        cells: list[bytes] = []
+            return failed(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {asked.offset} is not in 0 to {end}", end)
+        found: list[bytes] = []
         size = 0
         try:
             for stored in self._store.read(asked.offset, None):
-                cell = self._served(stored, version)
-                if cells and size + len(cell) > asked.max_bytes:
+                data = self._convert_for(version, stored)
+                if found and size + len(data) > asked.max_bytes:
                     break
-                cells.append(cell)
-                size += len(cell)
-                if size >= asked.max_bytes:
-                    break
+                found.append(data)
+                size += len(data)
         except (DamagedLogError, HeaderError) as error:
-            # What stands before it is given; asked for what comes next, there is nothing else to say.
-            if not cells:
+            # Messages before the error are returned: the next request, which begins with it, gets the error.
+            if not found:
                 damaged = isinstance(error, DamagedLogError)
                 code = ErrorCode.CORRUPT_MESSAGE if damaged else ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
-                return refused(code, error, end)
-        return FetchedPartition(asked.partition, ErrorCode.NONE, end, b"".join(cells))
+                return failed(code, error, end)
+        return FetchedPartition(asked.partition, ErrorCode.NONE, end, b"".join(found))
 
-    def _served(self, stored: Stored, version: int) -> bytes:
-        """Write a message or a compressed set of the log as a version has it."""
+    def _convert_for(self, version: int, stored: Stored) -> bytes:
+        """Return a stored message or compressed set in the format of a request's version."""
         target = layout_of(version, self.layout) or self.layout
         if stored.magic <= MAGIC[version] and (stored.magic < 2 or target == self.layout):
             return stored.data
         if MAGIC[version] < 2:
-            cells = [write_message(convert_down(each, MAGIC[version]), target) for each in stored.messages]
+            encoded = [write_message(convert_down(each, MAGIC[version]), target) for each in stored.messages]
         else:
-            cells = [carry(each, self.layout, target, **self._crossing_out) for each in stored.messages]
-        data = b"".join(cells)
+            encoded = [write_converted(each, self.layout, target, **self._options_out) for each in stored.messages]
+        data = b"".join(encoded)
         return pack(data, target, stored.attributes) if stored.attributes & CODEC_BITS else data
 
     # Compaction ---------------------------------------------------------------------------------------------------
@@ -536,54 +509,40 @@ class MessageLog(Closing):
     def compact(
         self, *, now: int | None = None, delete_retention_ms: int = DELETE_RETENTION_MS, keyless: Keyless = "keep"
     ) -> Compacted:
-        """Keep the last message of every key, and deletes for their time.
+        """Remove messages that a later one with the same key replaces, and deletes after their retention time.
 
-        Offsets stay, and what is kept stays byte for byte; a compressed set that loses messages is compressed again. Files
-        are replaced one by one, the oldest first: whatever
-        moment a crash comes at, no message is back that a later one replaced.
+        Offsets do not change, nor do the bytes of kept messages; a compressed set that loses messages is compressed
+        again. Files are replaced one by one, the oldest first, so that after a crash no replaced message reappears.
 
         Parameters
         ----------
-        now : int, optional
-            Milliseconds since 1970; by default the time it is.
-        delete_retention_ms : int, default 86,400,000
-            How long a delete is kept, by its timestamp.
+        now, delete_retention_ms
+            As in :func:`delete_horizon`; the time of a delete is its timestamp.
         keyless : {"keep", "drop"}, default "keep"
-            What becomes of messages without a key.
-
-        Returns
-        -------
-        Compacted
-            What was done.
+            What to do with messages without a key.
 
         Raises
         ------
         DamagedLogError
-            If the log is damaged; nothing was changed then.
+            If the log is damaged; nothing is changed.
         LogClosedError, OSError
-            As :meth:`append` does.
+            As in :meth:`append`.
         """
         horizon = delete_horizon(now, delete_retention_ms)
         check_name("keyless value", keyless, ("keep", "drop"))
         with self._store.guard:
             self._store.check_open(writing=True)
-            latest: dict[bytes, int] = {}
-            for message in self.scan():
-                if message.key is not None:
-                    latest[message.key] = message.offset
+            latest = latest_offsets(self.scan())
             return self._store.keep(lambda message: should_retain(message, latest, horizon, keyless=keyless))
 
-    def _check_crossing(self) -> None:
-        """Refuse types that make no sense between the layouts, before a request meets them."""
-        nothing = Message(**dict.fromkeys(("offset", *_FIELDS)))
+    def _check_types(self) -> None:
+        """Raise now, and not on the first request, if ``types_in`` or ``types_out`` do not suit the layouts."""
+        empty = Message(offset=None, **_FIELDS)
         for version in VERSIONS:
             other = layout_of(version, self.layout) or self.layout
             if other != self.layout:
-                carry(nothing, other, self.layout, **self._crossing_in)
-                carry(nothing, self.layout, other, **self._crossing_out)
-
-
-_FIELDS = ("crc", "magic", "attributes", "timestamp", "key", "headers", "value", "tombstone")
+                write_converted(empty, other, self.layout, **self._options_in)
+                write_converted(empty, self.layout, other, **self._options_out)
 
 
 def _now() -> int:

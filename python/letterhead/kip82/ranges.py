@@ -1,7 +1,7 @@
-"""Ranges of integer keys, and who may write in them.
+"""Ranges of integer keys, and who may write them.
 
-The drafts reserve four ranges and give no bounds. Those here are ours: the lowest numbers are a broker's, because a
-reader of sorted headers comes to them first.
+The drafts reserve four ranges without bounds. This package chooses the bounds: a broker has the lowest numbers, because
+a reader of sorted headers sees them first.
 """
 
 from __future__ import annotations
@@ -16,19 +16,7 @@ __all__ = ["RESERVED", "KeyRange", "KeyRanges"]
 
 @dataclass(frozen=True, order=True)
 class KeyRange:
-    """Keys from one number to another, and whose they are.
-
-    Parameters
-    ----------
-    low, high : int
-        The first and the last key.
-    name : str
-        Whose they are.
-
-    Raises
-    ------
-    ValueError
-        If the last key is less than the first.
+    """A range of integer keys from ``low`` to ``high``, both included, and the ``name`` of its owner.
 
     Examples
     --------
@@ -53,19 +41,14 @@ class KeyRange:
         return f"{self.low} to {self.high} ({self.name})"
 
     def check(self, key: int, header: int | None = None) -> None:
-        """Refuse a key outside this range.
+        """Raise ``EncodeError`` (``limit_exceeded``) for a key outside this range.
 
         Parameters
         ----------
         key : int
             The key.
         header : int, optional
-            Which header has it, for the error.
-
-        Raises
-        ------
-        EncodeError
-            If the key is outside (``limit_exceeded``).
+            Index of its header, for the error.
         """
         if key not in self:
             message = f"key {key} is outside the range of its writer, {self}"
@@ -73,17 +56,7 @@ class KeyRange:
 
 
 class KeyRanges:
-    """Ranges by their names, none of which overlap.
-
-    Parameters
-    ----------
-    ranges : iterable of KeyRange
-        The ranges, in any order.
-
-    Raises
-    ------
-    ValueError
-        If two have a key or a name in common.
+    """Key ranges by name. ``ValueError`` is raised for ranges that overlap or have the same name.
 
     Examples
     --------
@@ -100,42 +73,41 @@ class KeyRanges:
     1000000000
     """
 
-    __slots__ = ("_ranges",)
+    __slots__ = ("_by_name",)
 
     def __init__(self, ranges: Iterable[KeyRange]) -> None:
-        self._ranges = tuple(sorted(ranges))
-        for lower, upper in zip(self._ranges, self._ranges[1:], strict=False):
-            if upper.low <= lower.high:
-                raise ValueError(f"the ranges {lower} and {upper} overlap")
-        names = [each.name for each in self._ranges]
-        twice = next((name for name in names if names.count(name) > 1), None)
-        if twice is not None:
-            raise ValueError(f"two ranges are named {twice!r}")
+        self._by_name: dict[str, KeyRange] = {}
+        last: KeyRange | None = None
+        for each in sorted(ranges):
+            if last is not None and each.low <= last.high:
+                raise ValueError(f"the ranges {last} and {each} overlap")
+            if each.name in self._by_name:
+                raise ValueError(f"two ranges are named {each.name!r}")
+            self._by_name[each.name] = last = each
 
     def of(self, key: int) -> KeyRange | None:
-        """Give the range that a key is in, or ``None``."""
-        return next((each for each in self._ranges if key in each), None)
+        """Return the range that contains a key, or ``None``."""
+        return next((each for each in self if key in each), None)
 
     def __getitem__(self, name: str) -> KeyRange:
-        for each in self._ranges:
-            if each.name == name:
-                return each
-        raise unknown_name("range", name, [each.name for each in self._ranges])
+        if name not in self._by_name:
+            raise unknown_name("range", name, self._by_name)
+        return self._by_name[name]
 
     def __iter__(self) -> Iterator[KeyRange]:
-        return iter(self._ranges)
+        return iter(self._by_name.values())
 
     def __len__(self) -> int:
-        return len(self._ranges)
+        return len(self._by_name)
 
     def __eq__(self, other: object) -> bool:
-        return self._ranges == other._ranges if isinstance(other, KeyRanges) else NotImplemented
+        return self._by_name == other._by_name if isinstance(other, KeyRanges) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._ranges)
+        return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return f"KeyRanges({list(self._ranges)!r})"
+        return f"KeyRanges({list(self)!r})"
 
 
 RESERVED = KeyRanges([
@@ -144,4 +116,4 @@ RESERVED = KeyRanges([
     KeyRange(100_000, 999_999_999, "vendor"),
     KeyRange(1_000_000_000, (1 << 31) - 1, "in-house"),
 ])  # fmt: skip
-"""The four ranges that the drafts reserve, with bounds of ours: make other ``KeyRanges`` where others are agreed on."""
+"""The four ranges that the drafts reserve, with the bounds of this package; make ``KeyRanges`` for other bounds."""

@@ -1,4 +1,4 @@
-"""Records as clients have them: what is produced, and what was consumed."""
+"""Records of clients: to be produced, and consumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["AnyHeaders", "ConsumerRecord", "ProducerRecord", "RecordMetadata", "
 AnyHeaders: TypeAlias = Headers | IntHeaders
 
 _HEADERS: dict[Layout, type[AnyHeaders]] = {"typed": Headers, "int": IntHeaders, "wrapper": IntHeaders}
-"""What holds the headers of a layout."""
+"""The class of the headers of each layout."""
 
 
 class TopicPartition(NamedTuple):
@@ -35,19 +35,7 @@ class TopicPartition(NamedTuple):
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record was written.
-
-    Attributes
-    ----------
-    topic : str
-        The topic.
-    partition : int
-        The partition.
-    offset : int
-        The offset.
-    timestamp : int or None
-        Milliseconds since 1970.
-    """
+    """Where a record was written; the timestamp is in milliseconds since 1970."""
 
     topic: str
     partition: int
@@ -57,10 +45,10 @@ class RecordMetadata(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class _Record(Generic[K, V]):
-    """What both kinds of records have.
+    """The common part of both classes of records.
 
-    The value is the payload in every layout. In ``wrapper`` it is the value in the wrapper, so that code that handles
-    headers and values need not know the layout.
+    The value is the payload in every layout. In ``wrapper`` it is the value inside the wrapper, so that code for
+    headers and values does not depend on the layout.
     """
 
     topic: str
@@ -79,163 +67,109 @@ class _Record(Generic[K, V]):
         headers = self.headers
         if isinstance(value, MessageWrapper):
             if self.layout != "wrapper":
-                raise TypeError(f"a MessageWrapper goes into layout='wrapper', not {self.layout!r}")
+                raise TypeError(f"a MessageWrapper needs layout='wrapper', not {self.layout!r}")
             if headers is not None:
-                raise TypeError("a MessageWrapper brings its headers: give them to the wrapper")
+                raise TypeError("a MessageWrapper has headers of its own: pass them to the wrapper")
             if self.value_serializer is None:
-                self._hold("value_serializer", value.serializer)
+                self._set("value_serializer", value.serializer)
             value, headers = value.value, value.headers
-        of = _HEADERS[self.layout]
+        headers_class = _HEADERS[self.layout]
         if self.key_serializer is None:
-            self._hold("key", _bytes_or_none(self.__dict__["key"], "key"))
-        self._hold("value", value if self.value_serializer is not None else _bytes_or_none(value, "value"))
-        self._hold("headers", headers if isinstance(headers, of) else of(headers))
-        self._hold("tombstone", self._is_tombstone())
+            self._set("key", _bytes_or_none(self.__dict__["key"], "key"))
+        self._set("value", value if self.value_serializer is not None else _bytes_or_none(value, "value"))
+        self._set("headers", headers if isinstance(headers, headers_class) else headers_class(headers))
+        self._set("tombstone", self._is_tombstone())
 
-    def _hold(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # as the frozen dataclass itself does
 
     def _is_tombstone(self) -> bool:
         deletes = self.__dict__["value"] is None
         if self.layout != "wrapper" and self.tombstone not in (None, deletes):
-            message = f"a tombstone of the layout {self.layout} is a message without a value: it has no mark of its own"
+            rule = f"in the layout {self.layout} a tombstone is a message without a value"
+            message = f"{rule}: leave out tombstone=, or use layout='wrapper'"
             raise EncodeError(message, format=MESSAGES[self.layout], code="field_not_carried")
         return deletes if self.tombstone is None else self.tombstone
 
-    def _serializer(self, name: str) -> Serializer[Any]:
-        serializer: Any = self.key_serializer if name == "key" else self.value_serializer
-        return serializer  # type: ignore[no-any-return]
+    def _serializer(self, name: str) -> Any:
+        return getattr(self, f"{name}_serializer")
 
     def __repr__(self) -> str:
-        # The key and the value as they are held: bytes that cannot be deserialized can be shown.
-        fields = ((each.name, self.__dict__[each.name]) for each in dataclasses.fields(self) if each.repr)
-        return f"{type(self).__name__}({', '.join(f'{name}={held!r}' for name, held in fields)})"
+        # Without deserializing the key and the value, which may fail.
+        fields = (f"{each.name}={self.__dict__[each.name]!r}" for each in dataclasses.fields(self) if each.repr)
+        return f"{type(self).__name__}({', '.join(fields)})"
 
     def serialized_key(self) -> bytes | None:
-        """Return the bytes of the key, as they are in a message; ``None`` is null."""
+        """Return the bytes of the key in a message; ``None`` is null."""
         return self._serialized("key")
 
     def serialized_value(self) -> bytes | None:
-        """Return the bytes of the value, as they are in a message; ``None`` is null."""
+        """Return the bytes of the value in a message; ``None`` is null."""
         return self._serialized("value")
 
     def _serialized(self, name: str) -> bytes | None:
-        held = self.__dict__[name]
-        if held is None or (type(held) is bytes and self._serializer(name) is None):
-            return held
-        made = held if isinstance(held, Serialized) else self._serializer(name).serialize(held)
+        value = self.__dict__[name]
+        if value is None or (type(value) is bytes and self._serializer(name) is None):
+            return value
+        made = value if isinstance(value, Serialized) else self._serializer(name).serialize(value)
         if not isinstance(made, bytes | bytearray | memoryview):
             raise TypeError(f"the {name} serializer must return bytes, not {type(made).__name__}")
         return bytes(made)
 
     @property
     def wrapper(self) -> MessageWrapper[V] | None:
-        """The value with its headers, in the layout ``wrapper``; ``None`` in the others."""
+        """The value with its headers in the layout ``wrapper``, otherwise ``None``."""
         if self.layout != "wrapper":
             return None
         return MessageWrapper[V](self.headers, self.value, serializer=self.value_serializer)
 
     def get_headers(self) -> AnyHeaders:
-        """Give the headers: :class:`Headers` in the layout ``typed``, :class:`IntHeaders` in the others."""
+        """Return the headers: :class:`Headers` in the layout ``typed``, :class:`IntHeaders` in the others."""
         headers: AnyHeaders = self.headers
         return headers
 
     def get_header(self, key: int | str) -> Any:
-        """Give the last value of a key.
-
-        Parameters
-        ----------
-        key : int or str
-            The key, in the form of the layout.
+        """Return the last value of a key of the layout's type; raise ``DecodeError`` if the headers are damaged.
 
         Returns
         -------
         object
-            Bytes in the layouts with integer keys, what Python has for the type in ``typed``, an object where the key
-            has a serializer. ``None`` if the value is null or there is none: ``key in record.headers`` tells which.
-
-        Raises
-        ------
-        DecodeError
-            If the headers are damaged.
+            Bytes in the layouts with integer keys, a Python object of the value's type in ``typed``, or the object of
+            the key's serializer. ``None`` is a null value or no header: ``key in record.headers`` distinguishes them.
         """
         return self.headers.get(key)
 
     def with_header(self, key: int | str, value: Any) -> Self:
-        """Give a record in which a key has one value, in place of all that it had.
-
-        Parameters
-        ----------
-        key : int or str
-            The key, in the form of the layout.
-        value : object
-            The value, as the headers take it.
-
-        Returns
-        -------
-        ProducerRecord or ConsumerRecord
-            Another record; this one stays as it is.
-        """
+        """Return a copy of the record in which a key has one value, in place of all its values."""
         headers = self.headers.copy()
         headers.set(key, value)
         return self.replace(headers=headers)
 
     def without_headers(self, *keys: int | str) -> Self:
-        """Give a record without any header that has one of some keys.
-
-        Parameters
-        ----------
-        *keys : int or str
-            The keys, in the form of the layout.
-
-        Returns
-        -------
-        ProducerRecord or ConsumerRecord
-            Another record; this one stays as it is.
-        """
+        """Return a copy of the record without the headers that have one of some keys."""
         headers = self.headers.copy()
         for key in keys:
             headers.remove(key)
         return self.replace(headers=headers)
 
     def with_serializers(self, serializers: Mapping[Any, HeaderSerializer]) -> Self:
-        """Give a record whose headers have serializers beside those that they have.
-
-        Parameters
-        ----------
-        serializers : mapping of key to HeaderSerializer
-            The serializers; keys that have one already get this one.
-
-        Returns
-        -------
-        ProducerRecord or ConsumerRecord
-            Another record; this one stays as it is.
-        """
+        """Return a copy of the record with more serializers for its headers, which replace those of the same keys."""
         headers = self.headers.copy(serializers={**self.headers.serializers, **serializers})
         return self.replace(headers=headers)
 
     def replace(self, **fields: Any) -> Self:
-        """Give a record with other values for some fields.
+        """Return a copy of the record with other values for some fields; without ``headers`` it shares these headers.
 
-        Parameters
-        ----------
-        **fields : object
-            The fields. Whether the record is a tombstone follows from a new value, but in the layout ``wrapper``, where
-            it is a mark of its own and stays.
-
-        Returns
-        -------
-        ProducerRecord or ConsumerRecord
-            Another record; this one stays as it is, and has the same headers unless others are given.
+        A new value determines whether the record is a tombstone, except in the layout ``wrapper``, which keeps the mark.
         """
         if "value" in fields and self.layout != "wrapper":
             fields.setdefault("tombstone", None)
-        held = {name: self.__dict__[name] for name in ("key", "value")}  # not deserialized
-        return dataclasses.replace(self, **{**held, **fields})
+        stored = {name: self.__dict__[name] for name in ("key", "value")}  # not deserialized
+        return dataclasses.replace(self, **{**stored, **fields})
 
 
 class _Lazy:
-    """The key or the value of a record: :class:`Serialized` bytes are deserialized on first access."""
+    """A field that deserializes :class:`Serialized` bytes on first access."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -243,23 +177,23 @@ class _Lazy:
     def __get__(self, record: _Record[Any, Any] | None, owner: type) -> Any:
         if record is None:
             return self
-        held = record.__dict__[self._name]
-        if not isinstance(held, Serialized):
-            return held
-        read = f"_{self._name}"
-        if read not in record.__dict__:
+        value = record.__dict__[self._name]
+        if not isinstance(value, Serialized):
+            return value
+        cached = f"_{self._name}"
+        if cached not in record.__dict__:
             try:
-                record.__dict__[read] = record._serializer(self._name).deserialize(held)
+                record.__dict__[cached] = record._serializer(self._name).deserialize(value)
             except Exception as error:
                 error.add_note(f"in the {self._name} of a record of {record.topic}")
                 raise
-        return record.__dict__[read]
+        return record.__dict__[cached]
 
-    def __set__(self, record: _Record[Any, Any], held: Any) -> None:
-        record.__dict__[self._name] = held
+    def __set__(self, record: _Record[Any, Any], value: Any) -> None:
+        record.__dict__[self._name] = value
 
 
-# The dataclass was made with fields of their plain types, which is what they are to a type checker.
+# After the dataclass was made, so that a type checker sees fields of plain types.
 _Record.key = _Lazy("key")  # type: ignore[misc]
 _Record.value = _Lazy("value")  # type: ignore[misc]
 
@@ -271,34 +205,33 @@ class ProducerRecord(_Record[K, V]):
     Parameters
     ----------
     topic : str
-        Where it goes.
+        The topic.
     key : bytes or object, optional
-        The key: bytes, or with ``key_serializer`` what that takes.
+        The key: bytes, or an object for ``key_serializer``.
     value : bytes, object or MessageWrapper, optional
-        The payload: bytes, or with ``value_serializer`` what that takes; ``None`` is null. A wrapper goes into the layout
-        ``wrapper``, and brings the headers.
+        The payload: bytes, or an object for ``value_serializer``; ``None`` is null. A wrapper needs the layout
+        ``wrapper``, and contains the headers.
     partition : int, optional
-        Which partition of the topic.
+        The partition of the topic.
     timestamp : int, optional
-        Milliseconds since 1970; -1 is written where there is none.
+        Milliseconds since 1970; written as -1 if missing.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
-        The headers, in the form of the layout: kept as the very object where they are its class. Bytes are a block as
-        it is on the wire.
+        The headers of the layout. An object of the layout's class is kept, not copied; bytes are encoded headers.
     layout : {"typed", "int", "wrapper"}, default "typed"
-        Which of the drafts: text keys and typed values; integer keys; or integer keys inside the value.
+        The draft: text keys and typed values; integer keys; or integer keys inside the value.
     tombstone : bool, optional
-        Whether the record deletes its key: where it is not given, if it has no value. Only ``wrapper`` has a mark for
-        it, so that a record with a value can delete, and one without need not.
+        Whether the record deletes its key; by default if it has no value. Only ``wrapper`` has a mark for it, so that a
+        record with a value can be a tombstone, and one without a value need not be.
     key_serializer, value_serializer : Serializer, optional
-        For keys and values that are not bytes. They are called when the record is written, after interceptors.
+        Serializers for keys and values that are not bytes, called after the interceptors.
 
     Raises
     ------
     TypeError
-        If something is not of the right type.
+        If an argument has a wrong type.
     EncodeError
-        If a key is not of the layout's form (``key_not_carried``), or the layout has no mark for a tombstone that has a
-        value (``field_not_carried``).
+        If a key has the type of another layout (``key_not_carried``), or ``tombstone`` contradicts the value in a
+        layout without a mark (``field_not_carried``).
 
     Examples
     --------
@@ -316,7 +249,7 @@ class ProducerRecord(_Record[K, V]):
 
     partition: int | None = field(default=None, kw_only=True)
 
-    if TYPE_CHECKING:  # more is accepted than the fields hold
+    if TYPE_CHECKING:  # the arguments accept more types than the fields have
 
         @overload
         def __init__(
@@ -350,39 +283,28 @@ class ProducerRecord(_Record[K, V]):
         def __init__(self, *given: Any, **fields: Any) -> None: ...
 
     def set_header(self, key: int | str, value: Any) -> None:
-        """Give a key one value, in place of all that it has.
+        """Replace all values of a key by one.
 
         Parameters
         ----------
         key : int or str
-            The key, in the form of the layout.
+            The key, of the layout's type.
         value : object
-            Bytes or ``None`` in the layouts with integer keys, what :meth:`Headers.put` takes in ``typed``, what the
-            serializer takes where the key has one.
+            Bytes or ``None`` in the layouts with integer keys, a value of :class:`Headers` in ``typed``, or an object
+            for the key's serializer.
 
         Raises
         ------
         TypeError
-            If the value is none of these.
+            If the value has a wrong type.
         EncodeError
-            If the key is not of the layout's form (``key_not_carried``) or outside the range of its writer
+            If the key has the type of another layout (``key_not_carried``) or is outside the range of its writer
             (``limit_exceeded``), or the value does not fit.
         """
         self.headers.set(key, value)
 
     def to_message(self, offset: int = 0) -> Message:
-        """Give the fields of the message in a log.
-
-        Parameters
-        ----------
-        offset : int, default 0
-            Its offset.
-
-        Returns
-        -------
-        Message
-            What :func:`letterhead.encode` takes for the layout's format.
-        """
+        """Return the fields of the message with an offset, for :func:`letterhead.encode` with the layout's format."""
         marked = {"tombstone": self.tombstone} if self.layout == "wrapper" else {}
         return Message(
             offset=offset,
@@ -394,54 +316,34 @@ class ProducerRecord(_Record[K, V]):
         )
 
     def to_bytes(self, offset: int = 0) -> bytes:
-        """Write the message as it is in a log.
-
-        Parameters
-        ----------
-        offset : int, default 0
-            Its offset.
-
-        Returns
-        -------
-        bytes
-            Format ``kip82-message``, ``-int`` or ``-wrapper``, by the layout.
+        """Encode the message with an offset, in format ``kip82-message``, ``-int`` or ``-wrapper`` by the layout.
 
         Raises
         ------
         EncodeError
-            If something does not fit.
+            If a field does not fit.
         """
         return encode(self.to_message(offset), MESSAGES[self.layout]) or b""
 
 
 @dataclass(frozen=True, repr=False)
 class ConsumerRecord(_Record[K, V]):
-    """A record that was consumed. It is immutable, and so are its headers: an interceptor returns another one.
+    """A consumed record. It is immutable, and so are its headers: an interceptor returns a changed copy.
 
     Parameters
     ----------
-    topic : str
-        Where it was.
-    key, value : bytes or object, optional
-        The key and the payload, as in :class:`ProducerRecord`. Of a record that was read they are deserialized on first
-        access.
-    partition : int, default 0
-        The partition.
-    offset : int, default 0
-        The offset.
-    timestamp : int, optional
-        Milliseconds since 1970; magic 0 has none.
+    topic, key, value, timestamp, layout, tombstone, key_serializer, value_serializer
+        As in :class:`ProducerRecord`. The key and the value of a record that was read are deserialized on first access.
+        Messages of magic 0 have no timestamp.
+    partition, offset : int, default 0
+        The partition and the offset.
     headers : Headers, IntHeaders, mapping, pairs or bytes, optional
-        The headers, in the form of the layout. Bytes are a block, which is read when it is first asked for anything.
-    layout : {"typed", "int", "wrapper"}, default "typed"
-        Which of the drafts.
-    tombstone, key_serializer, value_serializer : optional
-        As in :class:`ProducerRecord`.
+        The headers of the layout. Bytes are encoded headers, which are parsed on first access.
 
     Raises
     ------
     TypeError, EncodeError
-        As from :class:`ProducerRecord`.
+        As in :class:`ProducerRecord`.
 
     Examples
     --------
@@ -457,7 +359,7 @@ class ConsumerRecord(_Record[K, V]):
     partition: int = field(default=0, kw_only=True)
     offset: int = field(default=0, kw_only=True)
 
-    if TYPE_CHECKING:  # more is accepted than the fields hold
+    if TYPE_CHECKING:  # the arguments accept more types than the fields have
 
         def __init__(
             self,
@@ -477,7 +379,7 @@ class ConsumerRecord(_Record[K, V]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._hold("headers", self.headers.frozen())
+        self._set("headers", self.headers.frozen())
 
     @classmethod
     def from_message(
@@ -491,59 +393,30 @@ class ConsumerRecord(_Record[K, V]):
         key_serializer: Serializer[A] | None = None,
         value_serializer: Serializer[B] | None = None,
     ) -> ConsumerRecord[A, B]:
-        """Make a record of a message in a log.
+        """Make a record from a message of a log.
 
         Parameters
         ----------
         message : Message
-            What :func:`letterhead.messages` gives for the layout's format. Magic 0 and 1 have no headers: the record's
-            are empty then.
-        topic : str
-            Where it was.
-        partition : int, default 0
-            The partition.
-        layout : {"typed", "int", "wrapper"}, default "typed"
-            Which of the drafts.
+            A message of :func:`letterhead.messages` in the layout's format. If it is of magic 0 or 1, which have no
+            headers, the record has none.
+        topic, partition, layout, key_serializer, value_serializer
+            As in :class:`ConsumerRecord`.
         serializers : mapping of key to HeaderSerializer, optional
-            For the keys whose values are to be other objects.
-        key_serializer, value_serializer : Serializer, optional
-            For the key and the value of the record, which are deserialized on first access.
-
-        Returns
-        -------
-        ConsumerRecord
-            The record.
+            Serializers for header values, by key.
         """
         check_layout(layout)
         headers = _HEADERS[layout](message.headers, serializers=serializers)
-        return cls._of(message, headers, topic, partition, layout, key_serializer, value_serializer)
+        fields: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
+        return cls._of(message, topic=topic, partition=partition, layout=layout, headers=headers, **fields)
 
     @classmethod
-    def _of(
-        cls,
-        message: Message,
-        headers: AnyHeaders,
-        topic: str,
-        partition: int,
-        layout: Layout,
-        key_serializer: Serializer[A] | None,
-        value_serializer: Serializer[B] | None,
-    ) -> ConsumerRecord[A, B]:
-        made: Any = cls  # whose type has the type variables of the class, not those of the serializers
-        record: ConsumerRecord[A, B] = made(
-            topic,
-            None if message.key is None else Serialized(message.key),
-            None if message.value is None else Serialized(message.value),
-            key_serializer=key_serializer,
-            value_serializer=value_serializer,
-            partition=partition,
-            offset=message.offset,
-            timestamp=message.timestamp,
-            headers=headers,
-            layout=layout,
-            tombstone=is_delete(message),
-        )
-        return record
+    def _of(cls, message: Message, **fields: Any) -> ConsumerRecord[Any, Any]:
+        """Make a record from a message and the fields that it does not have."""
+        key = None if message.key is None else Serialized(message.key)
+        value = None if message.value is None else Serialized(message.value)
+        fields |= {"offset": message.offset, "timestamp": message.timestamp, "tombstone": is_delete(message)}
+        return cls(key=key, value=value, **fields)
 
     @classmethod
     def read(
@@ -558,20 +431,19 @@ class ConsumerRecord(_Record[K, V]):
         value_serializer: Serializer[B] | None = None,
         errors: HeaderErrors = "raise",
     ) -> Iterator[ConsumerRecord[A, B]]:
-        """Read the records of messages one after another, as in a log or a fetch.
+        """Read the records of concatenated messages, as in a log or a fetch response.
 
-        Headers are parsed on first access. Where they cannot be, the record's key and value and all later records are
-        read nevertheless.
+        Headers are parsed on first access: damaged ones do not prevent reading the key, the value and later records.
 
         Parameters
         ----------
         data : bytes-like
-            The messages, of magic 0, 1 or 2; compressed sets are opened.
+            Messages of magic 0, 1 or 2; compressed sets are opened.
         topic, partition, layout, serializers, key_serializer, value_serializer
-            As :meth:`from_message` takes them.
+            As in :meth:`from_message`.
         errors : {"raise", "null"}, default "raise"
             What accessing the headers of a record does if they cannot be parsed: raise, or read them as no headers.
-            ``record.headers.error`` tells why.
+            ``record.headers.error`` then has the reason.
 
         Yields
         ------
@@ -593,43 +465,26 @@ class ConsumerRecord(_Record[K, V]):
         """
         check_layout(layout)
         check_name("errors", errors, ("raise", "null"))
+        common: dict[str, Any] = {"key_serializer": key_serializer, "value_serializer": value_serializer}
         read, error = _native.messages(bytes_of(data), SETS[layout], parse_headers=False)
         for fields in read:
             block = fields["headers"]
             headers = _HEADERS[layout](block, serializers=serializers, errors=errors)
             message = Message(**{**fields, "headers": None if block is None else ()})
-            yield cls._of(message, headers, topic, partition, layout, key_serializer, value_serializer)
+            yield cls._of(message, topic=topic, partition=partition, layout=layout, headers=headers, **common)
         if error is not None:
             raise error
 
     def set_header(self, key: int | str, value: Any) -> NoReturn:
-        """Refuse: a consumer sees headers as they were sent."""
-        raise TypeError("a consumed record is immutable: with_header(...) gives another one")
+        """Raise ``TypeError``: the headers of a consumed record are immutable."""
+        raise TypeError("a consumed record is immutable: use with_header(...), which returns a changed copy")
 
     def forward(self, topic: str) -> ProducerRecord[K, V]:
-        """Make a record to be produced elsewhere, with the same key, value, headers and timestamp.
-
-        Parameters
-        ----------
-        topic : str
-            Where it goes.
-
-        Returns
-        -------
-        ProducerRecord
-            The record; its headers are a copy.
-        """
-        return ProducerRecord(
-            topic,
-            self.__dict__["key"],
-            self.__dict__["value"],
-            key_serializer=self.key_serializer,
-            value_serializer=self.value_serializer,
-            timestamp=self.timestamp,
-            headers=self.headers.copy(),
-            layout=self.layout,
-            tombstone=self.tombstone,
-        )
+        """Make a record for another topic with the same key, value and timestamp, and a copy of the headers."""
+        names = ("key_serializer", "value_serializer", "timestamp", "layout", "tombstone")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        key, value = self.__dict__["key"], self.__dict__["value"]  # not deserialized
+        return ProducerRecord(topic, key, value, headers=self.headers.copy(), **fields)
 
 
 def _bytes_or_none(given: Any, what: str) -> bytes | None:

@@ -1,27 +1,55 @@
-"""What produce and fetch requests have in common: topics, error codes, and the way to bytes and back.
+"""Produce and fetch requests, and their responses, encoded to and decoded from the bytes of their bodies.
 
-The bytes are those of a request's or a response's body. What stands before it between a client and a broker (size, API key,
-version, correlation id, client id) is the transport's: the version has to be known to read a body.
+::
+
+    produce request  int16 acks, int32 timeout_ms, [topic, [int32 partition, int32 size, message set]]
+    produce response [topic, [int32 partition, int16 error_code, int64 offset, int64 timestamp]], int32 throttle_time_ms
+                                                                               ◀── since 2 ──▶    ◀───── since 1 ──────▶
+    fetch request    int32 replica_id, int32 max_wait_ms, int32 min_bytes,
+                     [topic, [int32 partition, int64 offset, int32 max_bytes]]
+    fetch response   int32 throttle_time_ms, [topic, [int32 partition, int16 error_code, int64 high_watermark,
+                     ◀───── since 1 ──────▶           int32 size, message set]]
+
+Versions 0 to 2 are those of Kafka 0.10. The drafts of KIP-82 add versions 3 and 4 for their messages and change no
+field, so these have the fields of version 2. Kafka's own versions 3 and 4 came later and differ.
+
+Between a client and a broker, the transport adds what precedes a body (size, API key, version, correlation id, client
+id). A body does not contain its version: a reader has to know it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from letterhead.errors import RequestError
+from letterhead.errors import ConversionError, RequestError
 from letterhead.kip82 import wire
-from letterhead.kip82.versions import check_version
+from letterhead.kip82.layouts import MESSAGES, Codec, Layout, check_layout
+from letterhead.kip82.versions import MAGIC, VERSIONS, check_version, layout_of, set_format
+from letterhead.kip82.wire import BYTES, INT16, INT32, INT64
+from letterhead.message import Message
+from letterhead.operations import batch, messages
 
-__all__ = ["Body", "ErrorCode", "Partition", "Topic", "name_of", "topics_of"]
+__all__ = [
+    "AskedPartition",
+    "ErrorCode",
+    "FetchRequest",
+    "FetchResponse",
+    "FetchedPartition",
+    "ProduceRequest",
+    "ProduceResponse",
+    "ProducedPartition",
+    "SentPartition",
+    "Topic",
+]
 
 T = TypeVar("T")
 
 
 class ErrorCode(IntEnum):
-    """What Kafka's protocol calls what went wrong, of what can go wrong here."""
+    """The error codes of Kafka's protocol that a response of a log can have."""
 
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
@@ -33,43 +61,24 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True)
 class Topic(Generic[T]):
-    """A topic, and what is said of its partitions.
-
-    Attributes
-    ----------
-    topic : str
-        Its name.
-    partitions : tuple
-        What the request or the response says, a partition each.
-    """
+    """A topic in a request or a response, with one object per partition."""
 
     topic: str
     partitions: tuple[T, ...]
 
 
-class Partition:
-    """One partition in a response, as far as all responses are alike."""
+def _topics(of: type[Any], *fields: tuple[str, wire.Type]) -> tuple[str, wire.Array]:
+    """Return the field ``topics`` of a schema, whose partitions have these fields."""
+    partition = (("partition", INT32), *fields)
+    return "topics", wire.Array(Topic, (("topic", wire.STRING), ("partitions", wire.Array(of, partition))))
 
-    partition: int
-    error_code: int
-    reason: str | None
 
-    def raise_for_error(self, topic: str) -> None:
-        """Raise what the error code says.
-
-        Raises
-        ------
-        RequestError
-            If it says anything.
-        """
-        if self.error_code:
-            said = f": {self.reason}" if self.reason else ""
-            raise RequestError(f"{topic}-{self.partition}: {name_of(self.error_code)}{said}", self.error_code)
+_THROTTLE = ("throttle_time_ms", INT32)
 
 
 @dataclass(frozen=True, repr=False)
-class Body:
-    """A request or a response: fields, and a schema for each version."""
+class _Body:
+    """The body of a request or a response: fields, and a schema for each version."""
 
     NAME: ClassVar[str]
     SCHEMAS: ClassVar[dict[int, wire.Schema]]
@@ -81,42 +90,25 @@ class Body:
         check_version(self.version)
 
     def encode(self) -> bytes:
-        """Write it.
-
-        Returns
-        -------
-        bytes
-            The body, in its version.
+        """Encode the body in its version.
 
         Raises
         ------
         EncodeError
-            If a field does not hold what it was given.
+            If a value does not fit its field.
         """
         return wire.write(self._format(self.version), self.SCHEMAS[self.version], self)
 
     @classmethod
     def decode(cls, data: bytes, version: int) -> Self:
-        """Read one.
-
-        Parameters
-        ----------
-        data : bytes
-            The body, to its last byte.
-        version : int
-            Its version, which the body does not say.
-
-        Returns
-        -------
-        Self
-            The request or response. Sets of messages are not opened.
+        """Decode a whole body. Its message sets stay bytes.
 
         Raises
         ------
         DecodeError
-            If the bytes are not that.
+            If the bytes are not a body of this version.
         ValueError
-            If there is no such version.
+            If the version is unknown.
         """
         check_version(version)
         return cls(version=version, **wire.read(cls._format(version), cls.SCHEMAS[version], bytes(data)))
@@ -126,27 +118,342 @@ class Body:
         return f"{cls.NAME} {version}"
 
     def partitions(self) -> Iterator[tuple[str, Any]]:
-        """Go through the partitions.
-
-        Yields
-        ------
-        tuple of str and object
-            The name of the topic, and what is said of the partition.
-        """
+        """Iterate over all partitions, each with the name of its topic."""
         for topic in self.topics:
             for partition in topic.partitions:
                 yield topic.topic, partition
 
     def __repr__(self) -> str:
-        said = ", ".join(f"{topic}-{partition.partition}: {partition.said()}" for topic, partition in self.partitions())
-        return f"<{self._format(self.version)}: {said or 'no partitions'}>"
+        parts = [f"{topic}-{partition.partition}: {partition.said()}" for topic, partition in self.partitions()]
+        return f"<{self._format(self.version)}: {', '.join(parts) or 'no partitions'}>"
 
 
-def name_of(error_code: int) -> str:
-    """Give the name of an error code, or its number where it is none of those here."""
+class _Result:
+    """The error of a partition in a response."""
+
+    partition: int
+    error_code: int
+    reason: str | None
+
+    def raise_for_error(self, topic: str) -> None:
+        """Raise ``RequestError`` if the partition has an error code."""
+        if self.error_code:
+            reason = f": {self.reason}" if self.reason else ""
+            raise RequestError(f"{topic}-{self.partition}: {_name_of(self.error_code)}{reason}", self.error_code)
+
+
+def _name_of(error_code: int) -> str:
     return ErrorCode(error_code).name if error_code in list(ErrorCode) else f"error {error_code}"
 
 
-def topics_of(of: type[Any], schema: wire.Schema) -> wire.Array:
-    """Give the type of an array of topics."""
-    return wire.Array(Topic, (("topic", wire.STRING), ("partitions", wire.Array(of, schema))))
+# Produce --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SentPartition:
+    """Messages to be appended to a partition.
+
+    Attributes
+    ----------
+    message_set : bytes
+        The concatenated messages, in the layout of the request's version.
+    """
+
+    partition: int
+    message_set: bytes
+
+    def messages(self, version: int, layout: Layout = "typed") -> Iterator[Message]:
+        """Decode the message set, as :func:`letterhead.messages` does."""
+        return messages(self.message_set, set_format(version, layout))
+
+    def said(self) -> str:
+        """Return a short summary for the representation of the request."""
+        return f"{len(self.message_set)} bytes"
+
+
+@dataclass(frozen=True, repr=False)
+class ProduceRequest(_Body):
+    """A request to append messages.
+
+    Attributes
+    ----------
+    version : int
+        0 to 4; determines the message format.
+    topics : tuple of Topic of SentPartition
+        The messages.
+    acks : int, default -1
+        When a log answers: with -1, once the messages are on disk, otherwise once they are written, see ``sync`` of
+        :class:`~letterhead.kip82.MessageLog`.
+    timeout_ms : int, default 1500
+        How long the server may take. A log ignores it.
+
+    Examples
+    --------
+    >>> import letterhead as lh
+    >>> from letterhead.kip82 import ProduceRequest
+    >>> sent = [lh.Message(key=b"k", value=b"v", headers={"n": lh.Int8(1)})]
+    >>> request = ProduceRequest.of("orders", 0, sent, version=4)
+    >>> request
+    <produce request 4: orders-0: 51 bytes>
+    >>> ProduceRequest.decode(request.encode(), 4) == request
+    True
+    """
+
+    NAME = "produce request"
+    SCHEMAS = dict.fromkeys(
+        VERSIONS, (("acks", INT16), ("timeout_ms", INT32), _topics(SentPartition, ("message_set", BYTES)))
+    )
+
+    topics: tuple[Topic[SentPartition], ...]
+    acks: int = -1
+    timeout_ms: int = 1500
+
+    @classmethod
+    def of(
+        cls,
+        topic: str,
+        partition: int,
+        messages: Iterable[Message | Mapping[str, Any]],
+        *,
+        version: int,
+        layout: Layout = "typed",
+        codec: Codec = "none",
+        acks: int = -1,
+    ) -> Self:
+        """Make a request for one partition.
+
+        Parameters
+        ----------
+        topic, partition
+            The topic and the number of its partition.
+        messages : iterable of Message or mapping
+            The messages. Offsets are 0, 1, …: a log assigns its own.
+        version : int
+            0 to 4. Messages of versions 0 to 2 have no headers: one with headers is rejected.
+        layout : {"typed", "int", "wrapper"}, default "typed"
+            Layout of version 4, which two drafts share.
+        codec : {"none", "gzip", "snappy", "lz4"}, default "none"
+            Compression of the messages, as one set.
+        acks : int, default -1
+            As in :class:`ProduceRequest`.
+
+        Raises
+        ------
+        EncodeError, ConversionError
+            If a message cannot be encoded, or has headers that the version cannot carry.
+        """
+        check_layout(layout)
+        sent_layout = layout_of(version, layout) or "typed"
+        sent = []
+        for offset, given in enumerate(messages):
+            fields = given._asdict() if isinstance(given, Message) else given
+            message = Message(**{**fields, "offset": offset, "magic": MAGIC[version], "crc": None})
+            if MAGIC[version] < 2 and "headers" in fields and message.headers:
+                magic, other = MAGIC[version], 3 if layout == "int" else 4
+                raise ConversionError(
+                    f"message {offset} has headers, and version {version} writes message format {magic}, which carries "
+                    f"none: use version={other}, or remove the headers",
+                    format=MESSAGES[sent_layout],
+                    code="field_not_carried",
+                )
+            sent.append(message)
+        message_set = batch(sent, set_format(version, layout), codec=codec) if sent else b""
+        topics = (Topic(topic, (SentPartition(partition, message_set),)),)
+        return cls(version=version, topics=topics, acks=acks)
+
+
+@dataclass(frozen=True, repr=False)
+class ProducedPartition(_Result):
+    """The result of an append to a partition.
+
+    Attributes
+    ----------
+    partition : int
+        Number of the partition.
+    error_code : int
+        0 without an error.
+    offset : int
+        Offset of the first message; -1 if none was appended.
+    timestamp : int, default -1
+        Time of the append, if the log uses it as the timestamp of messages; otherwise -1.
+    reason : str or None
+        Description of the error; not encoded.
+    """
+
+    partition: int
+    error_code: int
+    offset: int
+    timestamp: int = -1
+    reason: str | None = field(default=None, compare=False)
+
+    def said(self) -> str:
+        """Return a short summary for the representation of the response."""
+        return _name_of(self.error_code) if self.error_code else f"offset {self.offset}"
+
+
+_PRODUCED = (("error_code", INT16), ("offset", INT64))
+
+
+@dataclass(frozen=True, repr=False)
+class ProduceResponse(_Body):
+    """The answer to a produce request.
+
+    Attributes
+    ----------
+    version : int
+        Version of the request.
+    topics : tuple of Topic of ProducedPartition
+        The results.
+    throttle_time_ms : int, default 0
+        How long the client was delayed. A log delays none.
+    """
+
+    NAME = "produce response"
+    SCHEMAS: ClassVar[dict[int, wire.Schema]] = {
+        0: (_topics(ProducedPartition, *_PRODUCED),),
+        1: (_topics(ProducedPartition, *_PRODUCED), _THROTTLE),
+        **dict.fromkeys((2, 3, 4), (_topics(ProducedPartition, *_PRODUCED, ("timestamp", INT64)), _THROTTLE)),
+    }
+
+    topics: tuple[Topic[ProducedPartition], ...]
+    throttle_time_ms: int = 0
+
+    def raise_for_error(self) -> Self:
+        """Raise ``RequestError`` for the first partition that has an error; otherwise return this response."""
+        for topic, partition in self.partitions():
+            partition.raise_for_error(topic)
+        return self
+
+
+# Fetch ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AskedPartition:
+    """A partition to be read.
+
+    Attributes
+    ----------
+    offset : int
+        Offset of the first message.
+    max_bytes : int, default 1 MiB
+        Upper limit for the bytes returned. A log returns whole messages, and at least one.
+    """
+
+    partition: int
+    offset: int
+    max_bytes: int = 1 << 20
+
+    def said(self) -> str:
+        """Return a short summary for the representation of the request."""
+        return f"from {self.offset}"
+
+
+@dataclass(frozen=True, repr=False)
+class FetchRequest(_Body):
+    """A request for messages.
+
+    Attributes
+    ----------
+    version : int
+        0 to 4; determines the message format.
+    topics : tuple of Topic of AskedPartition
+        The partitions to be read.
+    replica_id : int, default -1
+        -1 for a client.
+    max_wait_ms, min_bytes : int, default 0
+        How long to wait for how many bytes. A log answers at once.
+
+    Examples
+    --------
+    >>> from letterhead.kip82 import FetchRequest
+    >>> request = FetchRequest.of("orders", 0, 42, version=2)
+    >>> request
+    <fetch request 2: orders-0: from 42>
+    >>> FetchRequest.decode(request.encode(), 2) == request
+    True
+    """
+
+    NAME = "fetch request"
+    SCHEMAS = dict.fromkeys(
+        VERSIONS,
+        (
+            ("replica_id", INT32),
+            ("max_wait_ms", INT32),
+            ("min_bytes", INT32),
+            _topics(AskedPartition, ("offset", INT64), ("max_bytes", INT32)),
+        ),
+    )
+
+    topics: tuple[Topic[AskedPartition], ...]
+    replica_id: int = -1
+    max_wait_ms: int = 0
+    min_bytes: int = 0
+
+    @classmethod
+    def of(cls, topic: str, partition: int, offset: int, *, version: int, max_bytes: int = 1 << 20) -> Self:
+        """Make a request of a version for one partition; the other arguments are those of :class:`AskedPartition`."""
+        return cls(version=version, topics=(Topic(topic, (AskedPartition(partition, offset, max_bytes),)),))
+
+
+@dataclass(frozen=True, repr=False)
+class FetchedPartition(_Result):
+    """Messages of a partition.
+
+    Attributes
+    ----------
+    partition, error_code, reason
+        As in :class:`ProducedPartition`.
+    high_watermark : int
+        Offset of the next message to be appended; -1 if unknown.
+    message_set : bytes
+        The concatenated messages, in the layout of the version.
+    """
+
+    partition: int
+    error_code: int
+    high_watermark: int
+    message_set: bytes
+    reason: str | None = field(default=None, compare=False)
+
+    def said(self) -> str:
+        """Return a short summary for the representation of the response."""
+        return _name_of(self.error_code) if self.error_code else f"{len(self.message_set)} bytes"
+
+
+_FETCHED = _topics(FetchedPartition, ("error_code", INT16), ("high_watermark", INT64), ("message_set", BYTES))
+
+
+@dataclass(frozen=True, repr=False)
+class FetchResponse(_Body):
+    """The answer to a fetch request.
+
+    Attributes
+    ----------
+    topics : tuple of Topic of FetchedPartition
+        The messages.
+    version, throttle_time_ms
+        As in :class:`ProduceResponse`.
+    """
+
+    NAME = "fetch response"
+    SCHEMAS: ClassVar[dict[int, wire.Schema]] = {0: (_FETCHED,), **dict.fromkeys((1, 2, 3, 4), (_THROTTLE, _FETCHED))}
+
+    topics: tuple[Topic[FetchedPartition], ...]
+    throttle_time_ms: int = 0
+
+    def messages(self, layout: Layout = "typed") -> Iterator[Message]:
+        """Decode the messages of all partitions.
+
+        The layout is that of version 4, which two drafts share.
+
+        Raises
+        ------
+        RequestError
+            If a partition has an error.
+        DecodeError
+            If a message set cannot be decoded.
+        """
+        for topic, partition in self.partitions():
+            partition.raise_for_error(topic)
+            yield from messages(partition.message_set, set_format(self.version, layout))

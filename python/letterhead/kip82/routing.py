@@ -1,4 +1,4 @@
-"""Routing between logs by a header."""
+"""An interceptor that routes records between topics by a header."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Routing"]
 
 
 class Routing(ProducerInterceptor):
-    """Sends a record to the topic that a header says.
+    """Send a record to the topic that belongs to the value of a header.
 
     Parameters
     ----------
     key : str or int
-        The header; its last value counts.
+        Key of the header; its last value is used.
     routes : mapping of value to str
-        The topic for each value, as :meth:`ProducerRecord.get_header` gives it.
+        The topic for each value, as :meth:`ProducerRecord.get_header` returns it.
     default : str, optional
-        The topic where there is no such header, or no route for it.
+        The topic for records without the header or without a route.
 
     Raises
     ------
     EncodeError
-        On sending, where there is neither a route nor a default (``missing_key``).
+        On sending a record that has neither a route nor a default (``missing_key``).
 
     Examples
     --------
@@ -46,10 +46,10 @@ class Routing(ProducerInterceptor):
         self._default = default
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Give the record with another topic."""
+        """Return the record with the topic of its route."""
         topic = self._routes.get(record.get_header(self._key), self._default)
         if topic is None:
-            there = "is not there" if self._key not in record.headers else "has a value without a route"
-            message = f"the header {self._key!r} {there}: add one, or give routing a default"
+            problem = "is missing" if self._key not in record.headers else "has a value without a route"
+            message = f"the header {self._key!r} {problem}: add the header or the route, or pass default="
             raise EncodeError(message, format=BLOCKS[record.layout], code="missing_key", key=str(self._key))
         return record.replace(topic=topic)

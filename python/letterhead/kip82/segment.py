@@ -1,4 +1,4 @@
-"""One file of a log: messages one after another, and nothing else.
+"""One file of a log: concatenated messages.
 
 ::
 
@@ -7,19 +7,19 @@
     └──────────────┴────────────┴───────┴──────────────────────────────────────────────┴─ ─
      ◀──────── frame ─────────▶ ◀───────────────── size bytes ────────────────────────▶
 
-So a file is a batch of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``: the native module reads the
-messages. This module only follows the frames, which say where a message ends, and decides what to do where one is damaged.
-A message may be a compressed set; its frame then has the offset of the last message in it.
+A file is a batch of ``kip82-messages``, ``kip82-messages-int`` or ``kip82-messages-wrapper``, whose messages the core
+decodes. This module only follows the frames, which show where a message ends, and decides how to continue after damage.
+A message may be a compressed set, whose frame has the offset of the last message in it.
 
 Notes for the next reader:
 
-* The checksum covers neither offset nor size. Both are compared with what is known: offsets increase by one, or just
-  increase where compaction removed messages; a message does not pass the end of the file.
-* A frame whose checksum holds is never damage by itself, even if nothing here can open it: it may be in another layout, in
-  an unknown codec, or larger than the limits allow.
-* After bytes that are no message the next one is looked for byte by byte: the size may be what is wrong. A message is only
-  believed there if its offset fits and its checksum holds.
-* Nothing is allocated by a size: reads end where the file does.
+* The checksum covers neither offset nor size. Both are checked separately: offsets increase by one, or just increase
+  where compaction removed messages; a message does not extend past the end of the file.
+* A message with a valid checksum is never damage, even if it cannot be decoded here: it may have another layout, an
+  unknown codec, or a size above the limits.
+* After bytes that are not a message, the next one is searched for byte by byte, because the size may be wrong. A
+  candidate counts only if its offset fits and its checksum is valid.
+* Nothing is allocated by a size from the file: reads end where the file does.
 """
 
 from __future__ import annotations
@@ -43,44 +43,34 @@ from letterhead.operations import messages, validate
 __all__ = ["Segment", "Stored", "name_of"]
 
 FRAME = struct.Struct(">qi")
-LEAST_SIZE = 14
-"""Of a message of magic 0: checksum, magic, attributes, and two lengths."""
+MIN_SIZE = 14
+"""Size of the smallest message, of magic 0: checksum, magic, attributes, and two lengths."""
 
-LEAST = FRAME.size + LEAST_SIZE
+MIN_BYTES = FRAME.size + MIN_SIZE
 CRC_AT, MAGIC_AT, ATTRIBUTES_AT = 12, 16, 17
 MAGICS = (0, 1, 2)
 CODEC_BITS = 0x07
 
 MAX_RATIO = 1032
-"""The most bytes that a compressed byte can stand for: deflate's limit, the highest of all codecs."""
+"""The highest compression ratio of all codecs: that of deflate."""
 
 CHUNK = 1 << 20
 """Bytes read at a time, unless a message is larger."""
 
 INDEX_EVERY = 1 << 14
-"""Bytes between two entries of the index."""
+"""Bytes between two index entries, at least."""
 
 
 def name_of(base: int) -> str:
-    """Give the name of the file whose first offset is this, as Kafka names it."""
+    """Return Kafka's name for the file with a first offset."""
     return f"{base:020}.log"
 
 
 class Stored(NamedTuple):
-    """A message in a file, or a compressed set of messages.
+    """A message in a file, or a compressed set of messages, from ``position`` to ``end``.
 
-    Attributes
-    ----------
-    expected : int
-        The lowest offset that the first message can have.
-    offset : int
-        The offset of the message, or of the last one of the set.
-    position, end : int
-        Its first byte, and the one after its last.
-    data : bytes
-        Its bytes.
-    messages : tuple of Message
-        What was read from it; empty if only frames were read.
+    ``expected`` is the lowest offset that the first message can have, and ``offset`` is that of the last one.
+    ``messages`` is empty if only frames were read.
     """
 
     expected: int
@@ -102,10 +92,10 @@ class Stored(NamedTuple):
 
 
 class Segment:
-    """A file of a log, and where messages are in it.
+    """A file of a log, with a sparse index of its messages.
 
-    ``base`` is the offset that the first message has, or had before compaction; ``limit`` that of the next file, None for
-    the last one. With ``gaps``, compaction may have removed messages.
+    ``base`` is the offset that the first message has, or had before compaction; ``limit`` is the base of the next file,
+    or None for the last one. With ``gaps``, compaction may have removed messages.
     """
 
     def __init__(self, directory: Path, base: int, layout: Layout, limit: int | None, gaps: bool) -> None:
@@ -114,7 +104,7 @@ class Segment:
         self.layout = layout
         self.limit = limit
         self.gaps = gaps
-        # A list that is replaced, not emptied, when the file is: who reads the old file goes on with the old one.
+        # Replacing the file replaces this list, and does not clear it: readers of the old file keep the old index.
         self._index = [(base, 0)]
         self._guard = threading.Lock()
 
@@ -122,13 +112,13 @@ class Segment:
         return f"<segment {self.path}>"
 
     def size(self) -> int:
-        """Give the size of the file in bytes."""
+        """Return the size of the file in bytes."""
         return self.path.stat().st_size
 
     def read(self, start: int | None = None, *, frames_only: bool = False) -> Iterator[Stored | Damage]:
-        """Read messages in the order of the file, and one damage for each run of bytes that is no message.
+        """Read messages in the order of the file, with one damage for each run of bytes that is not a message.
 
-        With ``frames_only`` messages are not opened, and damage inside of them is not found.
+        With ``frames_only`` messages are not decoded, and damage inside of them is not found.
         """
         start = self.base if start is None else start
         with self._guard:
@@ -146,7 +136,7 @@ class Segment:
                 yield found
 
     def note(self, expected: int, position: int) -> None:
-        """Remember where a message begins that was appended, and the lowest offset it can have."""
+        """Add an appended message to the index, if it is far enough from the last entry."""
         _note(self._index, expected, position)
 
     def replace(self, path: Path) -> None:
@@ -157,18 +147,18 @@ class Segment:
             self._index = [(self.base, 0)]
 
     def drop_kafka_indexes(self) -> None:
-        """Delete the index files that Kafka keeps beside the segment, before the bytes that they describe change."""
+        """Delete Kafka's index files of the segment, which must not outlive the bytes that they describe."""
         for suffix in (".index", ".timeindex"):
             self.path.with_suffix(suffix).unlink(missing_ok=True)
 
     def fits(self, stored: Stored) -> bool:
-        """Say whether a message that was found by its frame is whole, and a compressed set begins with the expected offset."""
+        """Return whether the checksum of a message is valid, and a compressed set begins with the expected offset."""
         if not _is_whole(stored.data):
             return False
         return self.gaps or first_offset(stored.data, self.layout) in (None, stored.expected)
 
     def has_whole_message(self, damage: Damage) -> bool:
-        """Say whether a message whose checksum holds is among damaged bytes: one whose offset does not fit."""
+        """Return whether damaged bytes contain a message with a valid checksum, whose offset does not fit."""
         with self.path.open("rb") as file:
             reader = _Reader(self, file.fileno(), self._index)
             position = damage.position
@@ -182,14 +172,14 @@ class Segment:
         return False
 
     def torn(self, damage: Damage) -> bool:
-        """Say whether damage at the end of the file is what a crash leaves of an append: a part of one message, or zeros."""
+        """Return whether damage at the end of the file is an interrupted append: a part of one message, or zeros."""
         with self.path.open("rb") as file:
             file.seek(damage.position)
             rest = file.read()
         if not rest.strip(b"\0"):
             return True
         lowest, highest = (int.from_bytes(rest[:8].ljust(8, fill), "big") for fill in (b"\0", b"\xff"))
-        # The offset of a compressed set, or of a message behind a gap, is not known; only that of a single message is.
+        # Only the offset of a single message is known, not that of a compressed set or of a message after a gap.
         is_single = len(rest) > ATTRIBUTES_AT and not rest[ATTRIBUTES_AT] & CODEC_BITS
         limit = damage.offset if is_single and not self.gaps else (1 << 63) - 1
         if not (lowest <= limit and damage.offset <= highest) or rest[MAGIC_AT : MAGIC_AT + 1] > b"\2":
@@ -199,12 +189,12 @@ class Segment:
         size = FRAME.unpack_from(rest)[1]
         if size <= len(rest) - FRAME.size:
             return False
-        # If the message is whole but for a size that is too large, the size is what changed.
+        # A valid checksum means that only the size is wrong, which no interrupted append causes.
         return not _is_whole(rest)
 
 
 class _Run(NamedTuple):
-    """Frames one after another that fit, and what is wrong with the bytes after them."""
+    """Consecutive frames that fit, and the error of the bytes after them."""
 
     frames: list[tuple[int, int, int]]
     code: str
@@ -212,7 +202,7 @@ class _Run(NamedTuple):
 
 
 class _Reader:
-    """The bytes of a segment, by its file descriptor."""
+    """A reader of the messages of a segment, by a file descriptor."""
 
     def __init__(self, segment: Segment, descriptor: int, index: list[tuple[int, int]]) -> None:
         self.segment = segment
@@ -221,32 +211,32 @@ class _Reader:
         self.size = os.fstat(descriptor).st_size
 
     def read(self, expected: int, position: int, frames_only: bool) -> Iterator[Stored | Damage]:
-        """Read from a position on, where the message with an offset is expected."""
+        """Read from the position of a message with an expected offset."""
         want = CHUNK
         while position < self.size:
             chunk = os.pread(self.descriptor, want, position)
             run = self.run(chunk, expected, position)
             if not run.frames and not run.reason:
-                # A message that is larger than what was read, and not larger than the file.
+                # A message is larger than the chunk, but not larger than the file.
                 want = FRAME.size + FRAME.unpack_from(chunk)[1]
                 continue
             want = CHUNK
             code, reason = run.code, run.reason
-            opened = iter(() if frames_only else self.opened(chunk, run, position))
+            decoded = iter(() if frames_only else self.decode(chunk, run, position))
             after = None
             for offset, begin, end in run.frames:
                 data = chunk[begin - position : end - position]
                 found: tuple[Message, ...] = ()
                 if not frames_only:
                     try:
-                        found = next(opened)
+                        found = next(decoded)
                     except DecodeError:
-                        code, reason = self.why(data)
+                        code, reason = self.error_in(data)
                     else:
                         is_set = data[ATTRIBUTES_AT] & CODEC_BITS
                         reason, code = self.misplaced(found, expected, offset) if is_set else "", "out_of_range"
                     if reason:
-                        # The checksum covers the bytes that the size announces: where it holds, the size is right.
+                        # A valid checksum implies a right size, which determines the bytes that it covers.
                         after = end if _is_whole(data) else None
                         break
                 yield Stored(expected, offset, begin, end, data, found)
@@ -258,7 +248,7 @@ class _Reader:
                 continue
             position = after or self.next_whole(begin, expected)
             yield Damage(str(self.segment.path), begin, position, expected, reason, code)
-            # How many messages are missing is not known: the next one says.
+            # The offset of the next message shows how many are missing.
             following = self.whole_at(position)
             if following is not None:
                 first = first_offset(following, self.segment.layout)
@@ -267,7 +257,7 @@ class _Reader:
                 expected = offset + 1
 
     def skip(self, expected: int, position: int, start: int) -> tuple[int, int]:
-        """Go from frame to frame up to an offset, as far as they fit; give the message that is then expected, and where."""
+        """Follow fitting frames up to an offset, and return the next expected offset and its position."""
         while position < self.size:
             chunk = os.pread(self.descriptor, CHUNK, position)
             run = self.run(chunk, expected, position)
@@ -281,7 +271,7 @@ class _Reader:
         return expected, position
 
     def run(self, chunk: bytes, expected: int, position: int) -> _Run:
-        """Find the frames in a chunk, up to one that does not fit or is not there as a whole."""
+        """Return the frames in a chunk, up to one that does not fit or ends after the chunk."""
         frames: list[tuple[int, int, int]] = []
         at = 0
         while at < len(chunk):
@@ -290,13 +280,13 @@ class _Reader:
                 return _Run(frames, "truncated", "the file ends inside the offset or the size of a message")
             if len(chunk) - at < FRAME.size:
                 break
-            if len(chunk) - at < LEAST and left >= LEAST:
+            if len(chunk) - at < MIN_BYTES and left >= MIN_BYTES:
                 break
             offset, size = FRAME.unpack_from(chunk, at)
-            is_set = left < LEAST or bool(chunk[at + ATTRIBUTES_AT] & CODEC_BITS)
-            fault = self.fault(offset, size, expected, left, is_set)
-            if fault is not None:
-                return _Run(frames, *fault)
+            is_set = left < MIN_BYTES or bool(chunk[at + ATTRIBUTES_AT] & CODEC_BITS)
+            error = self.frame_error(offset, size, expected, left, is_set)
+            if error is not None:
+                return _Run(frames, *error)
             end = at + FRAME.size + size
             if end > len(chunk):
                 break
@@ -304,23 +294,23 @@ class _Reader:
             expected, at = offset + 1, end
         return _Run(frames, "", "")
 
-    def fault(self, offset: int, size: int, expected: int, left: int, is_set: bool) -> tuple[str, str] | None:
-        """Say what is wrong with a frame."""
+    def frame_error(self, offset: int, size: int, expected: int, left: int, is_set: bool) -> tuple[str, str] | None:
+        """Return the code and the message of the error of a frame, or None."""
         limit = self.segment.limit
         if (self.segment.gaps or is_set) and offset != expected:
             if offset < expected or (limit is not None and offset >= limit):
                 upper = "" if limit is None else f" and below {limit}"
-                return "out_of_range", f"the offset is {offset}, and it must be {expected} or more{upper}"
+                return "out_of_range", f"the offset is {offset}, and must be {expected} or more{upper}"
         elif offset != expected:
-            return "out_of_range", f"the offset is {offset} where {expected} comes next"
-        if size < LEAST_SIZE:
+            return "out_of_range", f"the offset is {offset}, and the next one is {expected}"
+        if size < MIN_SIZE:
             return "negative_length" if size < 0 else "truncated", f"a size of {size} bytes is too small for a message"
         if size > left - FRAME.size:
             return "truncated", f"the message has {size} bytes, and {left - FRAME.size} are left in the file"
         return None
 
-    def opened(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Message, ...]]:
-        """Open the messages of a run: single ones together, a compressed set by itself."""
+    def decode(self, chunk: bytes, run: _Run, position: int) -> Iterator[tuple[Message, ...]]:
+        """Decode the messages of a run: single ones together, each compressed set by itself."""
 
         def is_set(frame: tuple[int, int, int]) -> bool:
             return bool(chunk[frame[1] - position + ATTRIBUTES_AT] & CODEC_BITS)
@@ -336,45 +326,47 @@ class _Reader:
                     yield (message,)
 
     def misplaced(self, found: tuple[Message, ...], expected: int, last: int) -> str:
-        """Say what is wrong with the offsets of the messages of a compressed set."""
+        """Return the error of the offsets in a compressed set, or an empty text."""
         offsets = [message.offset for message in found]
         if not found or any(after <= before for before, after in pairwise(offsets)) or offsets[-1] > last:
-            return f"the offsets of a compressed set do not lead to its own, {last}"
+            return f"the offsets in a compressed set do not increase up to its own, {last}"
         if offsets[-1] < last and not self.segment.gaps:
             return f"a compressed set ends with offset {offsets[-1]}, and its own is {last}"
         if offsets[0] < expected or (offsets[0] > expected and not self.segment.gaps):
-            return f"a compressed set begins with offset {offsets[0]} where {expected} comes next"
+            return f"a compressed set begins with offset {offsets[0]}, and the next one is {expected}"
         return ""
 
-    def why(self, data: bytes) -> tuple[str, str]:
-        """Say what is wrong with a message."""
+    def error_in(self, data: bytes) -> tuple[str, str]:
+        """Return the code and the message of the error in a damaged message."""
         layout = self.segment.layout
-        # Only a set's own format opens it, and reports what is wrong inside.
-        fault, *_ = validate(data, MESSAGES[layout]) or validate(data, SETS[layout])
-        place = "" if fault.byte_offset is None else f" (byte {fault.byte_offset} of the message)"
-        return fault.code, f"{fault.message}{place}"
+        # Only the batch format opens a compressed set, and finds errors in it.
+        error, *_ = validate(data, MESSAGES[layout]) or validate(data, SETS[layout])
+        place = "" if error.byte_offset is None else f" (byte {error.byte_offset} of the message)"
+        return error.code, f"{error.message}{place}"
 
     def next_whole(self, begin: int, expected: int) -> int:
-        """Find where the next whole message begins after one that is none; the end of the file if there is no more."""
+        """Return the position of the next whole message after a damaged one, or the end of the file."""
         found = self.search(begin, expected)
         frame = os.pread(self.descriptor, FRAME.size, begin)
         if len(frame) < FRAME.size:
             return found
-        # A value may hold messages of its own, so what is found first is right only if the message before it is whole but
-        # for its size; otherwise the size is right, if a message stands where it says.
+        # A value may contain messages. So the first one found is the next message only if the bytes before it have a
+        # valid checksum; otherwise the size is right, if a whole message follows at that place.
         end: int = begin + FRAME.size + FRAME.unpack(frame)[1]
-        if found < self.size and self.is_but_for_its_size(begin, found):
+        if found < self.size and _is_whole(os.pread(self.descriptor, found - begin, begin)):
             return found
         if end == self.size or (begin < end < self.size and self.is_whole(end, begin, expected)):
             return end
         return found
 
     def search(self, begin: int, expected: int) -> int:
-        """Find the first place where a whole message stands."""
+        """Return the position of the first whole message after damaged bytes, or the end of the file."""
         position = begin + 1
         highest = self.highest(expected, self.size - begin)
         if not self.segment.gaps:
-            highest += (self.size - begin) * MAX_RATIO // LEAST  # a compressed set has the offset of its last message
+            highest += (
+                (self.size - begin) * MAX_RATIO // MIN_BYTES
+            )  # a compressed set has the offset of its last message
         pattern = _frames_like(expected, min(highest, (1 << 63) - 1))
         while position < self.size:
             window = os.pread(self.descriptor, CHUNK, position)
@@ -383,11 +375,11 @@ class _Reader:
                     return position + candidate.start()
             if len(window) < CHUNK:
                 break
-            position += CHUNK - MAGIC_AT  # a frame that the window cuts lies in the next one as a whole
+            position += CHUNK - MAGIC_AT  # so that the next window contains a frame that this one cuts
         return self.size
 
     def is_whole(self, position: int, begin: int, expected: int) -> bool:
-        """Say whether a message that fits stands at a position."""
+        """Return whether there is a whole message with a fitting offset at a position."""
         data = self.whole_at(position)
         if data is None or int.from_bytes(data[:8], "big", signed=True) < expected:
             return False
@@ -395,29 +387,25 @@ class _Reader:
         return first is None or expected <= first <= self.highest(expected, position - begin)
 
     def whole_at(self, position: int) -> bytes | None:
-        """Return the bytes of the message at a position; ``None`` unless there is one whose checksum holds."""
+        """Return the bytes of the message at a position; ``None`` without a valid checksum."""
         frame = os.pread(self.descriptor, FRAME.size, position)
         if len(frame) < FRAME.size:
             return None
         size = FRAME.unpack(frame)[1]
-        if not LEAST_SIZE <= size <= self.size - position - FRAME.size:
+        if not MIN_SIZE <= size <= self.size - position - FRAME.size:
             return None
         data = os.pread(self.descriptor, FRAME.size + size, position)
         return data if _is_whole(data) else None
 
-    def is_but_for_its_size(self, begin: int, end: int) -> bool:
-        """Say whether a message would be whole if its size said that it ends where it does."""
-        return _is_whole(os.pread(self.descriptor, end - begin, begin))
-
     def highest(self, expected: int, between: int) -> int:
-        """Give the highest offset that a message can have after some bytes that are none."""
+        """Return the highest offset that a message can have after a number of damaged bytes."""
         if self.segment.gaps:
             return (self.segment.limit or 1 << 63) - 1
-        return expected + between * MAX_RATIO // LEAST + 1
+        return expected + between * MAX_RATIO // MIN_BYTES + 1
 
 
 def first_offset(data: bytes, layout: Layout) -> int | None:
-    """Give the offset of a message, or of the first one of a compressed set; ``None`` if the set cannot be opened."""
+    """Return the offset of a message, or of the first one in a compressed set; ``None`` if it cannot be decoded."""
     if not data[ATTRIBUTES_AT] & CODEC_BITS:
         return int.from_bytes(data[:8], "big", signed=True)
     try:
@@ -429,22 +417,22 @@ def first_offset(data: bytes, layout: Layout) -> int | None:
 
 
 def _note(index: list[tuple[int, int]], expected: int, position: int) -> None:
-    """Remember where a message begins, now and then, with the lowest offset it can have."""
+    """Add the lowest offset and the position of a message to the index, if it is far enough from the last entry."""
     if position >= index[-1][1] + INDEX_EVERY:
         index.append((expected, position))
 
 
 def _is_whole(data: bytes) -> bool:
-    """Say whether the checksum of a message holds, whatever offset and size its frame states."""
-    if len(data) < LEAST or data[MAGIC_AT] not in MAGICS:
+    """Return whether the checksum of a message is valid, whatever its offset and size are."""
+    if len(data) < MIN_BYTES or data[MAGIC_AT] not in MAGICS:
         return False
     return zlib.crc32(data[MAGIC_AT:]) == int.from_bytes(data[CRC_AT:MAGIC_AT], "big")
 
 
 def _frames_like(low: int, high: int) -> re.Pattern[bytes]:
-    """Make a pattern for frames with an offset in a range: it looks at what all of these have in common."""
+    """Return a pattern for frames with an offset in a range, by the first bytes that these offsets share."""
     lowest, highest = low.to_bytes(8, "big"), high.to_bytes(8, "big")
     same = next(count for count in range(8, -1, -1) if lowest[:count] == highest[:count])
-    # A lookahead, as one candidate may begin inside another.
+    # A lookahead, because candidates may overlap.
     pattern = b"(?=%b.{%d}[\x00-\x7f].{7}[\x00-\x02])" % (re.escape(lowest[:same]), 8 - same)
     return re.compile(pattern, re.DOTALL)

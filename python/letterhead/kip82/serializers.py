@@ -12,7 +12,7 @@ from letterhead.values import Value
 
 __all__ = ["A", "B", "HeaderSerializer", "K", "Serialized", "Serializer", "V"]
 
-if TYPE_CHECKING:  # defaults of type variables come with Python 3.13
+if TYPE_CHECKING:  # defaults of type variables need Python 3.13
     from typing_extensions import TypeVar
 
     K = TypeVar("K", default=bytes)
@@ -29,7 +29,7 @@ else:
 class Serialized(bytes):
     """The bytes of a record's key or value that its serializer has not read yet.
 
-    For interceptors that change the bytes, as decryption does: ``record.replace(value=Serialized(data))``.
+    Interceptors that change the bytes return them, as decryption does: ``record.replace(value=Serialized(data))``.
     """
 
     __slots__ = ()
@@ -37,16 +37,14 @@ class Serialized(bytes):
 
 @dataclass(frozen=True)
 class Serializer(Generic[T]):
-    """Two functions: from an object to bytes, and back.
+    """A pair of functions: from an object to bytes, and back.
 
-    They are not called for null, which is null in both directions. Their exceptions are passed on.
+    Null is null in both directions, without a call. Exceptions of the functions are passed on.
 
     Parameters
     ----------
-    serialize : callable
-        Turns an object into bytes.
-    deserialize : callable
-        Turns the bytes into the object again.
+    serialize, deserialize : callable
+        Convert an object to bytes, and the bytes to the object.
 
     Examples
     --------
@@ -65,24 +63,20 @@ class Serializer(Generic[T]):
 
 @dataclass(frozen=True)
 class HeaderSerializer(Serializer[Any]):
-    """Two functions for the header values of a key: from an object to bytes, and back.
-
-    They are not called for null, which is null in both directions. Their exceptions are passed on.
+    """A serializer for the header values of a key.
 
     Parameters
     ----------
-    serialize : callable
-        Turns an object into bytes.
-    deserialize : callable
-        Turns the bytes into the object again.
+    serialize, deserialize
+        As in :class:`Serializer`.
     type : str, default "byte[]"
-        The type that stands before the bytes where values have one: the bytes are then what the draft says of it, a
-        number most significant byte first.
+        The type of the draft that is written before the bytes in the layout ``typed``. The bytes must be those that the
+        draft specifies for it; numbers are big-endian.
 
     Raises
     ------
     ValueError
-        If there is no such type.
+        If the type is unknown.
 
     Examples
     --------
@@ -102,22 +96,9 @@ class HeaderSerializer(Serializer[Any]):
 
     @staticmethod
     def of(type: str) -> HeaderSerializer:
-        """Give the one that writes a type as the draft does.
+        """Return the serializer of one of the draft's types, from and to its Python type.
 
-        Parameters
-        ----------
-        type : str
-            The type, by the draft's name.
-
-        Returns
-        -------
-        HeaderSerializer
-            From and to what Python has for the type; the same one in every call.
-
-        Raises
-        ------
-        ValueError
-            If there is no such type.
+        Every call with the same type returns the same object. Raises ``ValueError`` if the type is unknown.
 
         Examples
         --------
@@ -131,11 +112,11 @@ class HeaderSerializer(Serializer[Any]):
         return _OF[type]
 
     def to_bytes(self, key: object, value: Any) -> bytes:
-        """Serialize the value of a key, and see that it has become bytes."""
-        made = self.serialize(value)
-        if not isinstance(made, bytes | bytearray | memoryview):
-            raise TypeError(f"the serializer of the key {key!r} must give bytes, not {type(made).__name__}")
-        return bytes(made)
+        """Serialize the value of a key; raise ``TypeError`` if the result is not bytes."""
+        data = self.serialize(value)
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"the serializer of the key {key!r} must return bytes, not {data.__class__.__name__}")
+        return bytes(data)
 
 
 def _of(type: str) -> HeaderSerializer:

@@ -1,6 +1,6 @@
-"""The files of a log: the one that is written, those before it, and who may.
+"""The files of a log: its segments, the one that is being written, and the lock of the writer.
 
-Of messages this knows their bytes and their offsets. Whatever stands between two offsets, and for whom, is the log's.
+This module handles the bytes and the offsets of messages. :mod:`letterhead.kip82.log` handles their content.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,19 +25,11 @@ from letterhead.message import Message
 __all__ = ["Compacted", "Store"]
 
 CLEANED = ".cleaned"
-"""Ends the name of a file that compaction has not finished."""
+"""Suffix of a file that compaction has not finished."""
 
 
 class Compacted(NamedTuple):
-    """What a compaction did.
-
-    Attributes
-    ----------
-    kept, removed : int
-        Messages.
-    bytes_before, bytes_after : int
-        Size of all files.
-    """
+    """The result of a compaction: numbers of messages, and the size of all files in bytes."""
 
     kept: int
     removed: int
@@ -45,41 +38,16 @@ class Compacted(NamedTuple):
 
 
 class Store:
-    """The files of a log.
+    """The files of a log, opened by the properties that it must have and its new message format version.
 
-    Parameters
-    ----------
-    path : Path
-        The directory.
-    asked : tuple of str, str, int and int, or None for each
-        The layout, topic and partition that it must have, and the message format version that it gets.
-    readonly : bool
-        Whether it is only read.
-    segment_bytes : int
-        A file that would become larger is left.
-    sync : bool
-        Whether the disk is made to have what is written before :meth:`write` returns.
-    cut_damaged : bool
-        Whether a damaged end is moved away.
-
-    Attributes
-    ----------
-    properties : Properties
-        What the log is.
-    segments : list of Segment
-        Its files; the last one is written.
-    next_offset : int
-        The offset that the next message gets.
-    torn_tail : Damage or None
-        What was cut off at the end.
-    guard : RLock
-        Held by who writes.
+    A new file begins before one would have more than ``segment_bytes``. With ``sync``, :meth:`write` flushes to disk;
+    with ``cut_damaged``, a damaged end is moved away. The last one of ``segments`` is written, with ``guard`` held.
     """
 
     def __init__(
         self,
         path: Path,
-        asked: tuple[Layout | None, str | None, int | None, int | None],
+        properties: tuple[Layout | None, str | None, int | None, int | None],
         *,
         readonly: bool,
         segment_bytes: int,
@@ -95,32 +63,32 @@ class Store:
         self._unusable: str | None = None
         self._descriptor: int | None = None
         self._size = 0
-        self._is_synced = False  # who wrote before may have been killed first
+        self._is_synced = False  # an earlier process may have been killed before it flushed
         if not readonly:
             path.mkdir(parents=True, exist_ok=True)
         self._lock = None if readonly else Lock(path / ".lock")
         try:
-            self.properties = Properties.open(path, *asked, readonly=readonly)
+            self.properties = Properties.open(path, properties, readonly=readonly)
             self.segments = self._open_segments()
             if self.properties.compacted_to == ANYWHERE:
                 check_kafka_segment(self.segments[0])
-            tail = open_tail(self.segments[-1], readonly=readonly, cut_damaged=cut_damaged)
-            self.next_offset, self.torn_tail = tail
+            last = self.segments[-1]
+            self.next_offset, self.torn_tail = open_tail(last, readonly=readonly, cut_damaged=cut_damaged)
             if self.properties.compacted_to == ANYWHERE:
                 self.properties = replace(self.properties, compacted_to=self.next_offset)
-            self._saved = Properties.saved(path)
-            if not readonly and self._saved != self.properties:
-                self.properties.save(path)
+            self._saved = Properties.read(path)
             self._has_kafka_indexes = not readonly
             if not readonly:
-                self._descriptor = os.open(self.segments[-1].path, os.O_WRONLY | os.O_APPEND)
-                self._size = self.segments[-1].size()
+                if self._saved != self.properties:
+                    self.properties.save(path)
+                self._descriptor = os.open(last.path, os.O_WRONLY | os.O_APPEND)
+                self._size = last.size()
         except BaseException:
             self.release()
             raise
 
     def state(self) -> str:
-        """Say in short how it is."""
+        """Return a short summary for the representation of the log."""
         state = self._unusable or ("read only" if self.readonly else "open")
         return f"{len(self.segments)} segments, {state}"
 
@@ -133,16 +101,18 @@ class Store:
             self._roll()
         assert self._descriptor is not None
         if os.fstat(self._descriptor).st_size != self._size:
-            # Of an append that was interrupted, and never returned.
+            # Remove what an interrupted append wrote.
             os.ftruncate(self._descriptor, self._size)
         if self._has_kafka_indexes:
             self.segments[-1].drop_kafka_indexes()
             self._has_kafka_indexes = False
         self._is_synced = False
         try:
-            _write_all(self._descriptor, data)
+            view = memoryview(data)
+            while view:
+                view = view[os.write(self._descriptor, view) :]
         except OSError as error:
-            # What was written of it would be a torn tail, with more messages after it.
+            # Otherwise later messages would follow a part of this append.
             try:
                 os.ftruncate(self._descriptor, self._size)
             except OSError:
@@ -159,7 +129,7 @@ class Store:
         return range(first, self.next_offset)
 
     def _roll(self) -> None:
-        """Leave the last file, and begin a new one. The old one is on disk before the new one is there."""
+        """Begin a new file, once the old one is flushed to disk."""
         self.flush()
         new = Segment(self.path, self.next_offset, self.properties.layout, None, gaps=False)
         descriptor = os.open(new.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -171,7 +141,7 @@ class Store:
         self.segments.append(new)
 
     def flush(self) -> None:
-        """Flush everything to the disk; the log is closed if that fails."""
+        """Flush everything to disk; close the log if that fails."""
         if self._is_synced:
             return
         assert self._descriptor is not None
@@ -183,7 +153,7 @@ class Store:
         self._is_synced = True
 
     def read(self, start: int, on_damage: Callable[[Damage], object] | None) -> Iterator[Stored]:
-        """Go through all files, from an offset on, to where the log ends now."""
+        """Read all files from an offset on, up to the current end of the log."""
         with self.guard:
             self.check_open()
             end = self.next_offset
@@ -193,8 +163,8 @@ class Store:
             for found in self._read(segment, expected):
                 if isinstance(found, Damage):
                     if found.offset >= end:
-                        return  # what is appended while this reads, or the tail that was torn when this was opened
-                    self._tell(found, on_damage)
+                        return  # a concurrent append, or the interrupted one that was found on opening
+                    self._report(found, on_damage)
                     damaged_to = found.end
                     continue
                 if found.offset >= end:
@@ -206,7 +176,7 @@ class Store:
             size = segment.size()
             if damaged_to < size:
                 reason = f"the file ends, and the next one begins with offset {segment.limit}"
-                self._tell(Damage(str(segment.path), size, size, expected, reason, "truncated"), on_damage)
+                self._report(Damage(str(segment.path), size, size, expected, reason, "truncated"), on_damage)
 
     def _read(self, segment: Segment, start: int) -> Iterator[Stored | Damage]:
         try:
@@ -214,50 +184,50 @@ class Store:
         except FileNotFoundError:
             if segment in self.segments:
                 raise
-            # Compaction found nothing to keep in it, between two steps of who reads.
+            # Compaction removed the whole file while it was being read.
 
-    def _tell(self, damage: Damage, on_damage: Callable[[Damage], object] | None) -> None:
-        if self.readonly and Properties.saved(self.path) != self._saved:
+    def _report(self, damage: Damage, on_damage: Callable[[Damage], object] | None) -> None:
+        if self.readonly and Properties.read(self.path) != self._saved:
             raise MessageLogError(f"{self.path} was compacted since it was opened: open it again")
         if on_damage is None:
-            raise DamagedLogError(damage, "on_damage= of scan reads on behind it")
+            raise DamagedLogError(damage, "pass on_damage= to scan to read on after it")
         on_damage(damage)
 
     def keep(self, retain: Callable[[Message], bool]) -> Compacted:
-        """Remove the messages that are not to be retained; the others keep their offsets.
+        """Remove the messages for which a function returns false; the others keep their offsets.
 
-        If the disk fails, each file is the old one or the new one.
+        If writing fails, each file has its old or its new content.
         """
         with self.guard:
             if self._size:
                 self._roll()
             before = self._bytes()
-            # Said before a message goes: a gap in these files is then no damage.
+            # Saved before a message is removed, so that gaps in these files are not damage.
             self.properties = replace(self.properties, compacted_to=self.next_offset)
             self.properties.save(self.path)
             kept = removed = 0
             for segment in self.segments[:-1]:
                 segment.gaps = True
-                stayed, went = self._clean(segment, retain)
-                kept, removed = kept + stayed, removed + went
+                kept_here, removed_here = self._clean(segment, retain)
+                kept, removed = kept + kept_here, removed + removed_here
             return Compacted(kept, removed, before, self._bytes())
 
     def _clean(self, segment: Segment, retain: Callable[[Message], bool]) -> tuple[int, int]:
-        """Replace a file by one with what is to stay; where nothing is, it goes."""
+        """Replace a file by one with the retained messages, or delete it if there are none."""
         kept = removed = 0
         cleaned = segment.path.with_name(segment.path.name + CLEANED)
         with cleaned.open("wb") as file:
             for found in segment.read():
                 if isinstance(found, Damage):
                     raise DamagedLogError(found)
-                stay = [message for message in found.messages if retain(message)]
-                kept, removed = kept + len(stay), removed + len(found.messages) - len(stay)
-                if len(stay) == len(found.messages):
+                retained = [message for message in found.messages if retain(message)]
+                kept, removed = kept + len(retained), removed + len(found.messages) - len(retained)
+                if len(retained) == len(found.messages):
                     file.write(found.data)
-                elif stay:
-                    # As Kafka's cleaner does: what is left of a compressed set is compressed again.
+                elif retained:
+                    # Compress the rest of a compressed set again, as Kafka's cleaner does.
                     layout = self.properties.layout
-                    data = b"".join(write_message(message._replace(crc=None), layout) for message in stay)
+                    data = b"".join(write_message(message._replace(crc=None), layout) for message in retained)
                     file.write(pack(data, layout, found.attributes))
             file.flush()
             os.fsync(file.fileno())
@@ -277,7 +247,7 @@ class Store:
         return sum(segment.size() for segment in self.segments)
 
     def close(self) -> None:
-        """Sync what was written, and let go of all files."""
+        """Flush to disk, and release all files."""
         with self.guard:
             if self._unusable is None and not self.readonly and self._process == os.getpid():
                 self.flush()
@@ -285,18 +255,18 @@ class Store:
             self._unusable = self._unusable or "closed"
 
     def check_open(self, *, writing: bool = False) -> None:
-        """Raise if the log is closed, belongs to another process, or is to be written and read only."""
+        """Raise if the log is closed, was opened in another process, or is read only and to be written."""
         if self._process != os.getpid():
             raise LogClosedError(f"{self.path} was opened in another process: open it in this one")
         if self._unusable is not None:
             raise LogClosedError(f"{self.path} is {self._unusable}: open it again")
         if writing and self.readonly:
-            raise LogClosedError(f"{self.path} was opened to be read only")
+            raise LogClosedError(f"{self.path} is read only: open it with readonly=False to write")
 
     def _open_segments(self) -> list[Segment]:
         if not self.readonly:
             for left in self.path.glob(f"*.log{CLEANED}"):
-                left.unlink()  # of a compaction that a crash ended; the file that it was to replace is there
+                left.unlink()  # a crash interrupted a compaction, and the original file exists
         for left in self.path.glob("*.log.swap"):
             raise MessageLogError(
                 f"Kafka was stopped while it replaced a file by {left}: start and stop it there again"
@@ -306,17 +276,16 @@ class Store:
         if bases and bases[0] > compacted_to:
             reason = f"the file is missing, and the next one begins with offset {bases[0]}"
             damage = Damage(str(self.path / name_of(0)), 0, 0, 0, reason, "truncated")
-            raise DamagedLogError(damage, "put it back, or read the others where they are with lh.messages")
+            raise DamagedLogError(damage, "put it back, or read the other files with lh.messages")
         if not bases:
             if self.readonly:
                 return [Segment(self.path, 0, self.properties.layout, None, gaps=False)]
             (self.path / name_of(compacted_to)).touch()
             sync_directory(self.path)
             bases = [compacted_to]
-        limits = [*bases[1:], None]
         return [
             Segment(self.path, base, self.properties.layout, limit, gaps=base < compacted_to)
-            for base, limit in zip(bases, limits, strict=True)
+            for base, limit in zip_longest(bases, bases[1:])
         ]
 
     def _give_up(self, why: str) -> None:
@@ -324,15 +293,9 @@ class Store:
         self.release()
 
     def release(self) -> None:
-        """Let go of all files, and of the lock."""
+        """Release all files and the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
         if self._lock is not None:
             self._lock.release()
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

@@ -1,4 +1,4 @@
-"""One id for everything that a request sets going, across services."""
+"""An interceptor that marks all records of one request with the same id, across services."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ __all__ = ["UUID_BYTES", "TransactionIds"]
 UUID_BYTES = HeaderSerializer(lambda value: value.bytes, lambda data: uuid.UUID(bytes=data))
 """A UUID as its 16 bytes."""
 
-# Of a task or a thread, not of the process: what one handler does is not seen by another.
+# Local to a task or a thread, so that concurrent handlers do not share it.
 _current: ContextVar[uuid.UUID | None] = ContextVar("letterhead_kip82_transaction", default=None)
 
 
 class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
-    """Gives every record a transaction id: the one of the record that is being handled, or a new one.
-
-    A record that has an id keeps it.
+    """Add a transaction id to every record without one: the id of the record being handled, or a new one.
 
     Parameters
     ----------
     key : str or int, default "transaction-id"
-        The header, whose value is a UUID.
+        Key of the header, whose value is a UUID.
     writes : KeyRange, optional
-        The range of its writer, where the key is a number.
+        The key range of this interceptor, for integer keys.
 
     Examples
     --------
@@ -53,30 +51,19 @@ class TransactionIds(ProducerInterceptor, ConsumerInterceptor):
         self.serializers: Mapping[str | int, HeaderSerializer] = {key: UUID_BYTES}
 
     def on_send(self, record: ProducerRecord[Any, Any]) -> ProducerRecord[Any, Any]:
-        """Give the record an id, if it has none."""
+        """Add an id to the record, unless it has one."""
         if self._key not in record.headers:
             record.set_header(self._key, _current.get() or uuid.uuid4())
         return record
 
     def id_of(self, record: ProducerRecord[Any, Any] | ConsumerRecord[Any, Any]) -> uuid.UUID | None:
-        """Give the id of a record, or ``None``."""
+        """Return the id of a record, or ``None``."""
         found: uuid.UUID | None = record.with_serializers(self.serializers).get_header(self._key)
         return found
 
     @contextmanager
     def handling(self, record: ConsumerRecord[Any, Any]) -> Iterator[uuid.UUID]:
-        """Give the id of a record to every record that is sent meanwhile.
-
-        Parameters
-        ----------
-        record : ConsumerRecord
-            The record that is being handled. If it has no id, a new transaction begins.
-
-        Yields
-        ------
-        uuid.UUID
-            The id.
-        """
+        """Use the id of a record, or a new one, for all records sent within this context, and yield the id."""
         found = self.id_of(record) or uuid.uuid4()
         token = _current.set(found)
         try:

@@ -1,4 +1,4 @@
-"""A header's value with its type, as the draft with text keys has it."""
+"""The typed value of a header with a text key, as the first draft defines it."""
 
 from __future__ import annotations
 
@@ -21,30 +21,29 @@ TYPES: dict[str, str] = {
     "string": "string",
     "byte[]": "binary",
 }
-"""The draft's name of each type, in the order of their codes from 0 on, and the name that it has everywhere else here."""
+"""The draft's types in the order of their codes, which start at 0, and the names that this package uses elsewhere."""
 
-_CODES = {type: code for code, type in enumerate(TYPES)}
 _DRAFT = {ours: type for type, ours in TYPES.items()}
 
 
 class Typed:
-    """A value and its type. It is immutable; two are equal when their types and their bits are.
+    """An immutable value with its type. Two are equal if their types and their bits are.
 
     Parameters
     ----------
     type : {"boolean", "byte", "char", "short", "int", "long", "float", "double", "string", "byte[]"}
-        The type, by the draft's name.
+        The draft's name of the type.
     value : bool, int, float, str or bytes
-        What the type takes; of ``char`` one UTF-16 unit.
+        A value of that type; for ``char`` one UTF-16 code unit.
 
     Raises
     ------
     TypeError
-        If the value is not of the Python type that goes with the type.
+        If the value has another Python type.
     EncodeError
         If the value does not fit (``out_of_range``, ``wrong_size``, ``value_not_utf8``).
     ValueError
-        If there is no such type.
+        If the type is unknown.
 
     Examples
     --------
@@ -69,22 +68,7 @@ class Typed:
 
     @classmethod
     def from_value(cls, value: Value) -> Typed:
-        """Make one of a value that has its type.
-
-        Parameters
-        ----------
-        value : Value
-            The value.
-
-        Returns
-        -------
-        Typed
-            The same value.
-
-        Raises
-        ------
-        EncodeError
-            If the draft has no such type (``unknown_type``).
+        """Convert a value of this package; raise ``EncodeError`` if the draft has no such type (``unknown_type``).
 
         Examples
         --------
@@ -101,21 +85,21 @@ class Typed:
 
     @property
     def type(self) -> str:
-        """The type, by the draft's name."""
+        """The draft's name of the type."""
         return _DRAFT[self._held.type]
 
     @property
     def code(self) -> int:
-        """The byte that stands for the type before the value."""
-        return _CODES[self.type]
+        """The byte that precedes the value."""
+        return list(TYPES).index(self.type)
 
     @property
     def value(self) -> PythonValue:
-        """The value as Python has it."""
+        """The value as a Python object."""
         return self._held.value
 
     def to_value(self) -> Value:
-        """Give the value as every other part of this package has it."""
+        """Return the value as the rest of this package represents it."""
         return self._held
 
     def __eq__(self, other: object) -> bool:

@@ -1,24 +1,26 @@
-"""The versions of produce and fetch requests, the messages that each of them carries, and the ways between these.
+"""Versions of produce and fetch requests, the messages that each carries, and the conversions between these.
 
 ========  =====================================  =======================================================
-version   its sets hold messages of              from
+version   messages                               specified by
 ========  =====================================  =======================================================
 0, 1      magic 0: no timestamp                  Kafka 0.8, 0.9
-2         magic 1 (magic 0 is taken, too)        Kafka 0.10 (KIP-32)
-3         magic 2 in the integer layout          the second draft of KIP-82
-4         magic 2, typed or with a wrapper       the first draft; the alternative, where the log is one of these
+2         magic 1 (magic 0 is accepted, too)     Kafka 0.10 (KIP-32)
+3         magic 2 in the layout ``int``          the second draft of KIP-82
+4         magic 2, ``typed`` or ``wrapper``      the first draft; the alternative, if the log has its layout
 ========  =====================================  =======================================================
 
-A log writes the magic of its ``message_format_version``, as brokers do since KIP-32. An older message is *converted up* when
-it is appended: magic 1 has the timestamp -1 if there was none, and magic 2 has no headers. A message is *converted down* when
-a fetch of an older version asks for it, or when the log writes an older magic: its headers are dropped, magic 0 has no
-timestamp, and in the wrapper layout the value leaves its wrapper and a delete that had a value becomes null, as an old client
-could not see bit 4. A fetch never converts up: every client reads older messages.
+A log writes the magic of its ``message_format_version``, as brokers do since KIP-32.
+
+* An older message is *converted up* on append: magic 1 gets the timestamp -1 if it had none, magic 2 gets no headers.
+* A message is *converted down* if a fetch of an older version reads it, or if the log writes an older magic. It loses
+  its headers, and for magic 0 its timestamp. In the layout ``wrapper`` the value leaves its wrapper, and the value of a
+  delete becomes null, as an old client ignores bit 4.
+* A fetch never converts up: every client reads older messages.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from letterhead.errors import EncodeError
 from letterhead.headers import Headers
@@ -26,40 +28,39 @@ from letterhead.kip82.compaction import is_delete
 from letterhead.kip82.layouts import CODECS, MESSAGES, SETS, Layout
 from letterhead.message import Message
 from letterhead.operations import batch, convert, encode, messages
-from letterhead.results import Types
 
 __all__ = [
     "MAGIC",
     "VERSIONS",
-    "carry",
     "check_version",
     "convert_down",
     "convert_up",
     "layout_of",
     "pack",
     "set_format",
+    "write_converted",
     "write_message",
 ]
 
 MAGIC = {0: 0, 1: 0, 2: 1, 3: 2, 4: 2}
-"""The magic that a fetch of each version gives."""
+"""The magic of the messages that a fetch of each version returns."""
 
 VERSIONS = tuple(MAGIC)
 
 CODEC_BITS, LOG_APPEND_BIT = 0x07, 0x08
-"""The attribute bits that say how a set is compressed, and that a timestamp is the log's."""
+"""The attribute bits for the codec of a set, and for a timestamp that the log assigned."""
 
 
 def check_version(version: int) -> None:
-    """Raise if a request has no such version."""
+    """Raise if there is no such version of a request."""
     if isinstance(version, bool) or not isinstance(version, int):
         raise TypeError(f"a version must be int, not {version.__class__.__name__}")
     if version not in MAGIC:
-        raise ValueError(f"there is no version {version}: requests have the versions {', '.join(map(str, VERSIONS))}")
+        raise ValueError(f"unknown version {version}: requests have the versions {', '.join(map(str, VERSIONS))}")
 
 
 def layout_of(version: int, layout: Layout) -> Layout | None:
-    """Return the layout of the messages that a version of a request carries; None if they have no headers."""
+    """Return the layout of messages in requests of a version, for a log of a layout; None if they have no headers."""
     check_version(version)
     if MAGIC[version] < 2:
         return None
@@ -69,32 +70,28 @@ def layout_of(version: int, layout: Layout) -> Layout | None:
 
 
 def set_format(version: int, layout: Layout = "typed") -> str:
-    """Give the format of the sets in requests of a version, for :func:`letterhead.messages`."""
+    """Return the format of message sets in requests of a version, for :func:`letterhead.messages`."""
     return SETS[layout_of(version, layout) or "typed"]
 
 
 def convert_up(message: Message, layout: Layout) -> Message:
-    """Make a message of magic 2 from one of any magic.
+    """Convert a message to magic 2, in a layout.
 
     Parameters
     ----------
     message : Message
-        A message as ``kip82-message*`` has it. Null fields are as when it is written.
+        A message of any magic, with the fields of ``kip82-message*``. Null fields have the defaults of encoding. A
+        message of magic 0 or 1 gets no headers, and becomes a delete if its value is null.
     layout : {"typed", "int", "wrapper"}
-        Layout of what is made.
-
-    Returns
-    -------
-    Message
-        The message: of magic 0 and 1 with no headers, and a null value as the delete that it was.
+        Layout of the result.
 
     Raises
     ------
     EncodeError
-        If it is a compressed set.
+        If the message is a compressed set (``bad_attributes``).
     """
     if (message.attributes or 0) & CODEC_BITS:
-        reason = "a compressed set is no message: open it with lh.messages"
+        reason = "a compressed set is not a single message: open it with lh.messages"
         raise EncodeError(reason, format=MESSAGES[layout], code="bad_attributes")
     old = message.magic is not None and message.magic < 2
     tombstone = (message.value is None if old else message.tombstone) if layout == "wrapper" else None
@@ -103,62 +100,41 @@ def convert_up(message: Message, layout: Layout) -> Message:
 
 
 def convert_down(message: Message, magic: int) -> Message:
-    """Make a message of an older magic.
+    """Convert a message to magic 0 or 1.
 
-    Parameters
-    ----------
-    message : Message
-        A message as ``kip82-message*`` has it.
-    magic : int
-        0 or 1.
-
-    Returns
-    -------
-    Message
-        The message without its headers; magic 0 has no timestamp either. A delete has no value.
+    The result has no headers, no value if the message is a delete, and in magic 0 no timestamp.
     """
     attributes = (message.attributes or 0) & LOG_APPEND_BIT if magic else 0
     value = None if is_delete(message) else message.value
     return message._replace(magic=magic, crc=None, attributes=attributes, headers=None, value=value, tombstone=None)
 
 
-def carry(
-    message: Message,
-    layout: Layout,
-    target: Layout,
-    *,
-    on_loss: Literal["raise", "drop"] = "raise",
-    types: Types | None = None,
-) -> bytes:
-    """Write a message of one layout in another one."""
-    # The wrapper layout says with a bit what the others say with a null value: this is no loss, but what a delete is.
+def write_converted(message: Message, layout: Layout, target: Layout, **options: Any) -> bytes:
+    """Encode a message of one layout in another; the options of ``convert`` apply only if the layouts differ."""
+    # The layout `wrapper` marks a delete with a bit, the others with a null value: converting it loses nothing.
     if layout == "wrapper" and target != "wrapper" and is_delete(message):
         message = message._replace(value=None, tombstone=False)
-    # Only across layouts do losses and types mean anything: as it was sent, a message goes in or is refused.
     data = write_message(message, layout)
     if target == layout:
         return data
-    options: dict[str, Any] = {"on_loss": on_loss, "types": types}
-    return _whole(convert(data, MESSAGES[layout], target=MESSAGES[target], **options))
+    return _not_null(convert(data, MESSAGES[layout], target=MESSAGES[target], **options))
 
 
 def write_message(message: Message, layout: Layout) -> bytes:
-    """Write a message of a layout."""
-    return _whole(encode(message, MESSAGES[layout]))
+    """Encode a message of a layout."""
+    return _not_null(encode(message, MESSAGES[layout]))
 
 
 def pack(data: bytes, layout: Layout, attributes: int) -> bytes:
-    """Compress messages into one set."""
+    """Compress concatenated messages into one set, with the codec and the timestamp type of some attributes."""
     timed = attributes & LOG_APPEND_BIT
-    given = [
+    unpacked = [
         message._replace(attributes=message.attributes & ~LOG_APPEND_BIT | (timed if message.magic else 0))
         for message in messages(data, SETS[layout])
     ]
-    return batch(given, SETS[layout], codec=CODECS[attributes & CODEC_BITS])
+    return batch(unpacked, SETS[layout], codec=CODECS[attributes & CODEC_BITS])
 
 
-def _whole(data: bytes | None) -> bytes:
-    # No message of these formats is without bytes; the type of the verbs allows for those that can be.
-    if data is None:
-        raise EncodeError("the message has no bytes", format=None, code="null_field")
+def _not_null(data: bytes | None) -> bytes:
+    assert data is not None, "a message of these formats has bytes"  # None is for formats that encode null
     return data

@@ -1,42 +1,40 @@
-"""What requests and responses are made of: fixed-size integers, strings, bytes and arrays, in Kafka's big-endian order.
+"""Encoding of request bodies: fixed-size integers, strings, bytes and arrays, big-endian as in Kafka's protocol.
 
 ::
 
-    int16 int32 int64    big-endian, two's complement
+    int16 int32 int64    two's complement
     string               int16 length, UTF-8
-    bytes                int32 length, bytes; here a set of messages
+    bytes                int32 length, bytes; here a message set
     array                int32 count, elements
 
-A schema is a tuple of fields, each a name and a type; an array has the schema of its elements. No length and no count is
-believed before the bytes are there that it announces.
+A schema is a tuple of fields, each a name and a type; the elements of an array have a schema of their own. Lengths and
+counts are compared with the remaining bytes before anything is read.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from letterhead.errors import DecodeError, EncodeError
 
-__all__ = ["BYTES", "INT16", "INT32", "INT64", "STRING", "Array", "Integer", "Schema", "Sized", "read", "write"]
+__all__ = ["BYTES", "INT16", "INT32", "INT64", "STRING", "Array", "Integer", "Schema", "Sized", "Type", "read", "write"]
 
 
 class Integer(NamedTuple):
-    """An integer of a fixed size."""
+    """An integer of a fixed size in bytes."""
 
     size: int
 
 
 class Sized(NamedTuple):
-    """Bytes or text behind their length."""
+    """Bytes or text after their length."""
 
     length: Integer
     text: bool
 
 
 class Array(NamedTuple):
-    """A counted list of structs."""
+    """Structs after their count; each becomes an object of a class."""
 
     of: type[Any]
     schema: Schema
@@ -50,18 +48,45 @@ STRING, BYTES = Sized(INT16, text=True), Sized(INT32, text=False)
 
 
 def write(format: str, schema: Schema, given: object) -> bytes:
-    """Write the fields of an object."""
+    """Encode the attributes of an object that a schema names."""
     parts: list[bytes] = []
-    _write_fields(parts, format, schema, given)
+    for name, type in schema:
+        value = getattr(given, name)
+        if isinstance(type, Integer):
+            parts.append(_integer(format, name, type, value))
+        elif isinstance(type, Sized):
+            _check_type(name, value, str if type.text else bytes)
+            data = value.encode() if type.text else value
+            parts += [_integer(format, f"the length of {name}", type.length, len(data)), data]
+        else:
+            parts.append(_integer(format, f"the count of {name}", INT32, len(value)))
+            for element in value:
+                _check_type(name, element, type.of)
+                parts.append(write(format, type.schema, element))
     return b"".join(parts)
 
 
+def _integer(format: str, name: str, type: Integer, value: Any) -> bytes:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be int, not {value.__class__.__name__}")
+    try:
+        return value.to_bytes(type.size, "big", signed=True)
+    except OverflowError:
+        bits = 8 * type.size
+        raise EncodeError(f"{name} {value} does not fit {bits} bits", format=format, code="out_of_range") from None
+
+
+def _check_type(name: str, value: object, wanted: type[Any]) -> None:
+    if not isinstance(value, wanted):
+        raise TypeError(f"{name} must be {wanted.__name__}, not {value.__class__.__name__}")
+
+
 def read(format: str, schema: Schema, data: bytes) -> dict[str, Any]:
-    """Read fields, up to the last byte."""
+    """Decode the fields of a schema, which must end with the last byte."""
     reader = _Reader(format, data)
     fields = reader.fields(schema)
-    if reader.at < len(data):
-        raise reader.error("trailing_bytes", f"{len(data) - reader.at} bytes are left after the last field", reader.at)
+    if reader.left:
+        raise reader.error("trailing_bytes", f"{reader.left} bytes are left after the last field", reader.at)
     return fields
 
 
@@ -70,6 +95,10 @@ class _Reader:
         self.format = format
         self.data = data
         self.at = 0
+
+    @property
+    def left(self) -> int:
+        return len(self.data) - self.at
 
     def fields(self, schema: Schema) -> dict[str, Any]:
         return {name: self.value(name, type) for name, type in schema}
@@ -84,14 +113,13 @@ class _Reader:
         length = self.value(f"the length of {name}", type.length)
         if length < 0:
             raise self.error("negative_length", f"the length {length} of {name} is negative", at)
-        if length > len(self.data) - self.at:
-            left = len(self.data) - self.at
-            raise self.error("truncated", f"{name} has {length} bytes, and {left} are left", at)
-        taken = self.take(name, length)
+        if length > self.left:
+            raise self.error("truncated", f"{name} has {length} bytes, and {self.left} are left", at)
+        data = self.take(name, length)
         if not type.text:
-            return taken
+            return data
         try:
-            return taken.decode()
+            return data.decode()
         except UnicodeDecodeError as error:
             raise self.error("value_not_utf8", f"{name} is not UTF-8", at + type.length.size + error.start) from None
 
@@ -100,13 +128,12 @@ class _Reader:
         count = self.value(f"the count of {name}", INT32)
         if count < 0:
             raise self.error("negative_count", f"the count {count} of {name} is negative", at)
-        left = len(self.data) - self.at
-        if count * _least(type.schema) > left:
-            raise self.error("count_too_large", f"{count} {name} do not fit the {left} bytes that are left", at)
+        if count * _min_size(type.schema) > self.left:
+            raise self.error("count_too_large", f"{count} {name} do not fit the {self.left} bytes that are left", at)
         return tuple(type.of(**self.fields(type.schema)) for _ in range(count))
 
     def take(self, name: str, size: int) -> bytes:
-        if size > len(self.data) - self.at:
+        if size > self.left:
             raise self.error("truncated", f"the bytes end inside {name}", self.at)
         self.at += size
         return self.data[self.at - size : self.at]
@@ -115,47 +142,8 @@ class _Reader:
         return DecodeError(message, format=self.format, code=code, byte_offset=at)
 
 
-def _write_fields(parts: list[bytes], format: str, schema: Schema, given: object) -> None:
-    for name, type in schema:
-        value = getattr(given, name)
-        if isinstance(type, Integer):
-            parts.append(_integer(format, name, type, value))
-        elif isinstance(type, Sized):
-            data = _data(name, type, value)
-            parts += [_integer(format, f"the length of {name}", type.length, len(data)), data]
-        else:
-            parts.append(_integer(format, f"the count of {name}", INT32, len(value)))
-            for element in _elements(name, type, value):
-                _write_fields(parts, format, type.schema, element)
-
-
-def _integer(format: str, name: str, type: Integer, value: Any) -> bytes:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be int, not {value.__class__.__name__}")
-    try:
-        return struct.pack({2: ">h", 4: ">i", 8: ">q"}[type.size], value)
-    except struct.error:
-        bits = 8 * type.size
-        raise EncodeError(f"{name} {value} does not fit {bits} bits", format=format, code="out_of_range") from None
-
-
-def _data(name: str, type: Sized, value: Any) -> bytes:
-    wanted = str if type.text else bytes
-    if not isinstance(value, wanted):
-        raise TypeError(f"{name} must be {wanted.__name__}, not {value.__class__.__name__}")
-    return value.encode() if isinstance(value, str) else value
-
-
-def _elements(name: str, type: Array, value: Any) -> Sequence[Any]:
-    for element in value:
-        if not isinstance(element, type.of):
-            raise TypeError(f"{name} must be of {type.of.__name__}, not {element.__class__.__name__}")
-    elements: Sequence[Any] = value
-    return elements
-
-
-def _least(schema: Schema) -> int:
-    """Give how many bytes an element has at least."""
+def _min_size(schema: Schema) -> int:
+    """Return the least number of bytes that an element takes."""
     return sum(
         type.size if isinstance(type, Integer) else type.length.size if isinstance(type, Sized) else INT32.size
         for _, type in schema

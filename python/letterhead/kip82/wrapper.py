@@ -1,4 +1,4 @@
-"""A value with headers beside it, for a log whose messages have none."""
+"""A value together with headers, for a log whose messages have no headers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _HEADERS_AT = 5
 
 
 class MessageWrapper(Generic[V]):
-    """A value and its headers, which go into the value of a message together.
+    """A value and its headers, which are written into the value of a message together.
 
     Parameters
     ----------
     headers : IntHeaders, mapping or pairs, optional
-        The headers, kept as the very object where they are an :class:`IntHeaders`.
+        The headers. An :class:`IntHeaders` is kept, not copied.
     value : object
         The value; ``None`` is null.
     serializer : Serializer, optional
@@ -32,23 +32,21 @@ class MessageWrapper(Generic[V]):
 
     Attributes
     ----------
-    headers : IntHeaders
-        The headers.
-    value : object
-        The value.
-    serializer : Serializer or None
-        What the value is written with.
+    headers, value, serializer
+        The arguments; the headers are an :class:`IntHeaders`.
     MAGIC : int
-        The version of the bytes, which is the first of them.
+        The version of the format, its first byte.
 
     Examples
     --------
-    >>> from letterhead.kip82 import MessageWrapper
+    >>> from letterhead.kip82 import MessageWrapper, Serializer
     >>> wrapper = MessageWrapper({5: b"acme"}, b"42")
     >>> wrapper.to_bytes().hex()
     '000000000c000000050000000461636d65000000023432'
-    >>> MessageWrapper.from_bytes(wrapper.to_bytes()) == wrapper
-    True
+    >>> text = Serializer(str.encode, bytes.decode)
+    >>> read = MessageWrapper.from_bytes(wrapper.to_bytes(), serializer=text)
+    >>> read.value, read.headers.items()
+    ('42', [(5, b'acme')])
     """
 
     __slots__ = ("headers", "serializer", "value")
@@ -68,63 +66,42 @@ class MessageWrapper(Generic[V]):
     def from_bytes(
         cls, data: Data, *, deserialize: Callable[[bytes], A] | None = None, serializer: Serializer[A] | None = None
     ) -> MessageWrapper[A]:
-        """Read a wrapper from the value of a message. Its headers are parsed on first access.
+        """Read a wrapper from the value of a message (format ``kip82-wrapper``), with headers parsed on first access.
 
         Parameters
         ----------
         data : bytes-like
-            The version, the headers and the value (format ``kip82-wrapper``).
+            The version, the headers and the value.
         deserialize : callable, optional
-            Turns the bytes of the value into the value, unless it is null. By default that of the serializer, and
-            without one the bytes are the value.
+            Deserializes a value that is not null; by default the function of the serializer.
         serializer : Serializer, optional
             For a value that is not bytes; the wrapper keeps it.
-
-        Returns
-        -------
-        MessageWrapper
-            Both.
 
         Raises
         ------
         DecodeError
-            If the bytes are not a wrapper, or one of another version (``bad_magic``).
+            If the bytes are not a wrapper, or have an unknown version (``bad_magic``).
         """
         headers, value = _split(bytes_of(data))
         if deserialize is None and serializer is not None:
             deserialize = serializer.deserialize
         read: Any = value if deserialize is None or value is None else deserialize(value)
-        made: Any = cls  # whose type has the type variable of the class, not that of the serializer
+        made: Any = cls  # its type has the type variable of the class, not that of the serializer
         wrapper: MessageWrapper[A] = made(IntHeaders(headers), read, serializer=serializer)
         return wrapper
 
     def to_bytes(self, *, serialize: Callable[[V], bytes] | None = None) -> bytes:
-        """Write both as the value of a message.
+        """Write both as the value of a message (format ``kip82-wrapper``).
 
         Parameters
         ----------
         serialize : callable, optional
-            Turns the value into bytes, unless it is null. By default that of the wrapper's serializer; without one
-            the value must be bytes.
-
-        Returns
-        -------
-        bytes
-            The version, the headers and the value (format ``kip82-wrapper``).
+            Serializes a value that is not null; by default the function of the wrapper's serializer.
 
         Raises
         ------
         TypeError
-            If the value is not bytes.
-
-        Examples
-        --------
-        >>> from letterhead.kip82 import MessageWrapper, Serializer
-        >>> text = Serializer(str.encode, bytes.decode)
-        >>> data = MessageWrapper({5: b"acme"}, "42", serializer=text).to_bytes()
-        >>> read = MessageWrapper.from_bytes(data, serializer=text)
-        >>> read.value, read.headers.items()
-        ('42', [(5, b'acme')])
+            If the value is not bytes, and there is no serializer.
         """
         if serialize is None and self.serializer is not None:
             serialize = self.serializer.serialize
@@ -132,11 +109,11 @@ class MessageWrapper(Generic[V]):
         return encode(Message(headers=self.headers._read(), value=value), WRAPPER) or b""
 
     def get_headers(self) -> IntHeaders:
-        """Give the headers."""
+        """Return the headers, as the draft's method does."""
         return self.headers
 
     def get_value(self) -> V | None:
-        """Give the value."""
+        """Return the value, as the draft's method does."""
         return self.value
 
     def __eq__(self, other: object) -> bool:
@@ -153,7 +130,7 @@ class MessageWrapper(Generic[V]):
 def _split(data: bytes) -> tuple[bytes, bytes | None]:
     """Return the bytes of the headers, and the value."""
     end = _HEADERS_AT + int.from_bytes(data[1:_HEADERS_AT], "big", signed=True)
-    # The core would parse the headers, so it reads the wrapper without them, and the whole one to report what is wrong.
+    # The core would parse the headers: it gets the wrapper without them, or the whole one if it is to report an error.
     bare = data[:1] + bytes(4) + data[max(end, _HEADERS_AT) :]
     read = decode(data if end < _HEADERS_AT or validate(bare, WRAPPER) else bare, WRAPPER)
     assert isinstance(read, Message), "a wrapper is a message"

@@ -1,7 +1,7 @@
-"""How readers of columns are run, and how their errors are raised or returned.
+"""Reading of columns of convention values, and the errors of rows that cannot be read.
 
-A reader reads a whole column without a loop and says which rows it could not read. Only those are looked at one by one,
-by the function that knows what is wrong with a single value.
+A reader reads a whole column without a Python loop and marks the rows that it could not read. Only for those, a
+function for single values finds the error.
 """
 
 from __future__ import annotations
@@ -30,40 +30,31 @@ ERRORS = pa.list_(
         ]),
     )
 )  # fmt: skip
-"""The type of the field ``error``, that of :func:`letterhead.arrow.select`."""
+"""The type of the field ``error``, as in :func:`letterhead.arrow.select`."""
 
-
-_ROWS_AT_ONCE = 1 << 16
+_BLOCK_ROWS = 1 << 16
 
 
 class Reader(Protocol):
-    """What reads the values of a column.
-
-    Attributes
-    ----------
-    name : str
-        What errors name as the format.
-    type : pyarrow.DataType
-        What the values become.
-    """
+    """A reader of the values of a column."""
 
     @property
     def name(self) -> str:
-        """What errors name as the format."""
+        """The format in errors."""
 
     @property
     def type(self) -> pa.DataType:
-        """What the values become."""
+        """Type of the result."""
 
-    def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
-        """Read a column; the second is where there is a value that could not be read, and there the first is null."""
+    def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
+        """Read a column; also return which values are invalid, for which the result is null."""
 
-    def fault(self, data: bytes) -> Fault | None:
-        """Say what is wrong with one value."""
+    def find_error(self, data: bytes) -> Fault | None:
+        """Return the error of one value, or None."""
 
 
 def run(column: Any, reader: Reader, errors: Literal["raise", "null", "column"]) -> Any:
-    """Read a column of any Arrow library: an array gives an array, a stream a chunked array."""
+    """Read a column of any Arrow library: an array into an array, a stream into a chunked array."""
     check_name("errors value", errors, ("raise", "null", "column"))
     if hasattr(column, "__arrow_c_array__"):
         return _array(pa.array(column), reader, errors, 0)
@@ -78,7 +69,7 @@ def run(column: Any, reader: Reader, errors: Literal["raise", "null", "column"])
 
 
 def read_values(values: Any, *types: str) -> dict[str, Any]:
-    """Read values as ``select`` reads those of headers; null where a value is none of the type."""
+    """Read values as ``select`` reads those of headers, with null for values that are not of the type."""
     headers = pa.StructArray.from_arrays([pa.repeat("v", len(values)), values], ["key", "value"])
     lists = pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1, dtype=np.int32)), headers)
     blocks = _native.apply("encode", lists, "kafka")
@@ -87,18 +78,16 @@ def read_values(values: Any, *types: str) -> dict[str, Any]:
     return {type: read.field(type) for type in types}
 
 
-def present_rows(cells: pa.Array) -> Bools:
-    """Say which cells are not null."""
-    if not cells.null_count:
-        return np.ones(len(cells), np.bool_)
-    return np.asarray(cells.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+def present_rows(values: pa.Array) -> Bools:
+    """Return which values are not null."""
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
-def _array(cells: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
-    # What is made of a few rows on the way stays in the caches of a processor: that is twice as fast.
+def _array(values: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
+    # Intermediate arrays of small blocks stay in the caches of the processor, which is twice as fast.
     blocks = [
-        _block(cells.slice(at, _ROWS_AT_ONCE), reader, errors, row + at)
-        for at in range(0, max(len(cells), 1), _ROWS_AT_ONCE)
+        _block(values.slice(at, _BLOCK_ROWS), reader, errors, row + at)
+        for at in range(0, max(len(values), 1), _BLOCK_ROWS)
     ]
     try:
         return blocks[0] if len(blocks) == 1 else pa.concat_arrays(blocks)
@@ -106,45 +95,43 @@ def _array(cells: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
         raise ValueError("the values have more than 2 GiB: pass a stream of smaller arrays") from None
 
 
-def _block(cells: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
-    values, bad = reader.read(_binary(cells, reader))
+def _block(values: pa.Array, reader: Reader, errors: str, row: int) -> pa.Array:
+    read, bad = reader.read(_binary(values, reader))
     rows = np.flatnonzero(bad)
     if errors == "null" or (errors == "raise" and not len(rows)):
-        return values
+        return read
     if errors == "raise":
         first = int(rows[0])
-        raise _fault(cells, reader, first).as_error(DecodeError, reader.name, row=row + first)
-    found = pa.array([[_fault(cells, reader, int(at))._asdict()] for at in rows], ERRORS)
-    if len(rows) < len(cells):
-        places = np.full(len(cells), -1, np.int64)
+        raise _error_of(values, reader, first).as_error(DecodeError, reader.name, row=row + first)
+    found = pa.array([[_error_of(values, reader, int(at))._asdict()] for at in rows], ERRORS)
+    if len(rows) < len(values):
+        places = np.full(len(values), -1, np.int64)
         places[rows] = np.arange(len(rows))
         found = found.take(pa.array(places, mask=~bad))
-    return pa.StructArray.from_arrays([values, found], fields=list(result_type(reader.type, errors)))
+    return pa.StructArray.from_arrays([read, found], fields=list(result_type(reader.type, errors)))
 
 
-def _binary(cells: pa.Array, reader: Reader) -> pa.BinaryArray:
-    types = pa.types
-    of = cells.type
-    if types.is_string_view(of):
-        cells = cells.cast(pa.string())
-    elif not (types.is_binary(of) or types.is_large_binary(of) or types.is_binary_view(of) or types.is_string(of)
-              or types.is_large_string(of)):  # fmt: skip
-        raise TypeError(f"column is {of}, and {reader.name} is read from binary or string")
-    if cells.type == pa.binary():
-        return cells
+def _binary(values: pa.Array, reader: Reader) -> pa.BinaryArray:
+    type = values.type
+    if type == pa.string_view():
+        values = values.cast(pa.string())
+    elif type not in (pa.binary(), pa.large_binary(), pa.binary_view(), pa.string(), pa.large_string()):
+        raise TypeError(f"column is {type}, and {reader.name} is read from binary or string")
+    if values.type == pa.binary():
+        return values
     try:
-        return cells.cast(pa.binary())
+        return values.cast(pa.binary())
     except pa.ArrowInvalid:
         raise ValueError("65,536 values have more than 2 GiB: pass a stream of smaller arrays") from None
 
 
 def result_type(type: pa.DataType, errors: str) -> pa.DataType:
-    """Give the type of a result: that of the values, or of a struct that has the errors as well."""
+    """Return the type of a result: that of the values, or a struct of the values and their errors."""
     return pa.struct([("value", type), ("error", ERRORS)]) if errors == "column" else type
 
 
-def _fault(cells: pa.Array, reader: Reader, row: int) -> Fault:
-    data = pc.cast(cells[row : row + 1], pa.binary())[0].as_py()
-    found = reader.fault(data)
-    assert found is not None, f"{reader.name}: row {row} was not read, and nothing is wrong with it"
-    return found
+def _error_of(values: pa.Array, reader: Reader, row: int) -> Fault:
+    data = pc.cast(values[row : row + 1], pa.binary())[0].as_py()
+    error = reader.find_error(data)
+    assert error is not None, f"{reader.name}: row {row} was not read, but has no error"
+    return error

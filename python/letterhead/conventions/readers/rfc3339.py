@@ -1,6 +1,6 @@
-"""Times that are spelt out, as CloudEvents has them.
+"""Times as text with an offset, as in CloudEvents.
 
-Source: RFC 3339, section 5.6. The offset is needed: without it the text names no moment.
+Source: RFC 3339, section 5.6. The offset is required: without it, the text does not specify a point in time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from letterhead.conventions.readers.column import Bools, present_rows
 from letterhead.errors import Fault
 
-__all__ = ["DIGITS", "Rfc3339Reader"]
+__all__ = ["Rfc3339Reader"]
 
-DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
-"""Units of the result, and the digits of a second that each keeps."""
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Units of the result, and the number of decimal digits of each."""
 
 _SECONDS_OF_400_YEARS = 146_097 * 86_400
 
@@ -29,33 +29,26 @@ _FORM = (
 
 
 class Rfc3339Reader(NamedTuple):
-    """Read RFC 3339 into timestamps.
-
-    Attributes
-    ----------
-    unit : {"s", "ms", "us", "ns"}
-        Unit of the result.
-    """
+    """Read RFC 3339 into timestamps of a unit: ``s``, ``ms``, ``us`` or ``ns``."""
 
     unit: str
 
     @property
     def name(self) -> str:
-        """What errors name as the format."""
+        """The format in errors."""
         return "rfc3339"
 
     @property
     def type(self) -> pa.DataType:
-        """What the values become."""
+        """Type of the result."""
         return pa.timestamp(self.unit, "UTC")
 
-    def fault(self, data: bytes) -> Fault | None:
-        """Say what is wrong with one value."""
+    def find_error(self, data: bytes) -> Fault | None:
+        """Return the error of one value, or None."""
         found = re.fullmatch(_FORM.encode(), data)
         if found is None:
-            return Fault(
-                "bad_text", "the text does not spell a time with its offset, as in 2026-01-31T09:00:00Z", byte_offset=0
-            )
+            message = "the text is not a time with an offset, such as 2026-01-31T09:00:00Z"
+            return Fault("bad_text", message, byte_offset=0)
         date, shift = found["date"].decode(), 0
         if date.startswith("0000"):
             # Python has no year 0; the calendar repeats after 400 years.
@@ -63,22 +56,22 @@ class Rfc3339Reader(NamedTuple):
         try:
             moment = datetime.fromisoformat(f"{date}T{found['time'].decode()}").replace(tzinfo=UTC)
         except ValueError:
-            return Fault("bad_text", "the calendar has no such day", byte_offset=0)
+            return Fault("bad_text", "the date does not exist", byte_offset=0)
         offset = found["offset"].decode()
         seconds = (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1) - shift
         if offset not in "Zz":
             seconds -= int(offset[0] + "1") * (int(offset[1:3]) * 3600 + int(offset[4:]) * 60)
-        if abs(seconds) < self._furthest:
+        if abs(seconds) < self._limit:
             return None
         return Fault("out_of_range", f"the time does not fit 64 bits of {self.unit}", byte_offset=0)
 
-    def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
+    def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        found = pc.extract_regex(cells, rf"\A{_FORM}\z")
+        found = pc.extract_regex(column, rf"\A{_FORM}\z")
         part = {name: pc.struct_field(found, name).cast(pa.string()) for name in ("date", "time", "fraction", "offset")}
         moment = pc.binary_join_element_wise(part["date"], part["time"], "T")
         seconds = pc.strptime(moment, format="%Y-%m-%dT%H:%M:%S", unit="s", error_is_null=True).cast(pa.int64())
-        # Arrow's parser wraps the 30th of February around; spelt again, such a day is another one.
+        # Arrow's parser turns February 30 into a day in March: such a day differs when it is formatted again.
         again = pc.strftime(seconds.cast(pa.timestamp("s")), format="%Y-%m-%dT%H:%M:%S")
         seconds = pc.if_else(pc.equal(again, moment), seconds, None)
         hours, minutes = (pc.utf8_slice_codeunits(part["offset"], at, at + 2) for at in (1, 4))
@@ -88,22 +81,22 @@ class Rfc3339Reader(NamedTuple):
         digits = pc.utf8_slice_codeunits(part["fraction"], 1, 1 + self._digits)
         fraction = _number(pc.utf8_rpad(digits, self._digits, "0"), 1)
         scale = 10**self._digits
-        near = pc.less(pc.abs(seconds), self._furthest)
+        near = pc.less(pc.abs(seconds), self._limit)
         ticks = pc.add(pc.multiply(pc.if_else(near, seconds, None), scale), fraction)
-        bad = ~present_rows(ticks) & present_rows(cells)
+        bad = ~present_rows(ticks) & present_rows(column)
         return ticks.cast(self.type), bad
 
     @property
-    def _furthest(self) -> int:
-        """The last second that is read, one less than fits: a fraction may follow it."""
+    def _limit(self) -> int:
+        """The first second out of range, which leaves room for a fraction."""
         return (1 << 63) // int(10**self._digits) - 1
 
     @property
     def _digits(self) -> int:
-        return DIGITS[self.unit]
+        return _DIGITS[self.unit]
 
 
 def _number(text: pa.StringArray, times: int) -> pa.Int64Array:
-    """Read digits; none are zero."""
+    """Convert digits to numbers; empty text is zero."""
     some = pc.if_else(pc.equal(text, ""), "0", text)
     return pc.multiply(some.cast(pa.int64()), times)

@@ -1,7 +1,8 @@
-"""Ids of schemas in headers, as Confluent's serializers write them to ``__key_schema_id`` and ``__value_schema_id``.
+"""Schema ids in headers, which Confluent's serializers write to ``__key_schema_id`` and ``__value_schema_id``.
 
 Source: Confluent's ``SchemaId`` and ``HeaderSchemaIdSerializer`` (``io.confluent.kafka.serializers.schema.id``, and the
-same in ``confluent_kafka.schema_registry``). After the id, Protobuf has the path to a message type, as zig-zag varints::
+same in ``confluent_kafka.schema_registry``). After the id, Protobuf adds the path to a message type as zig-zag
+varints::
 
     +----+-----------------------+             +----+----------------+
     | 00 | int32 id, big-endian  | [indexes]   | 01 | guid, 16 bytes | [indexes]
@@ -20,53 +21,54 @@ from letterhead.errors import Fault, counted
 __all__ = ["SchemaIdReader"]
 
 _WIDTHS = {0: 4, 1: 16}
-"""Bytes of the id after each magic byte."""
+"""Size of the id after each magic byte."""
 
 _END = (1 << 31) - 1
 
 
 class SchemaIdReader:
-    """Read ids of schemas."""
+    """Read schema ids into a struct."""
 
     name = "schema-id"
     type = pa.struct([
-        ("id", pa.int32()), ("guid", pa.string()), pa.field("message_indexes", pa.list_(pa.field("element", pa.int32())))
+        ("id", pa.int32()), ("guid", pa.string()), pa.field("message_indexes", pa.list_(pa.field("element",
+        pa.int32())))
     ])  # fmt: skip
 
-    def fault(self, data: bytes) -> Fault | None:
-        """Say what is wrong with one value."""
+    def find_error(self, data: bytes) -> Fault | None:
+        """Return the error of one value, or None."""
         if not data:
-            return Fault("truncated", "no bytes where an id has at least five", byte_offset=0)
+            return Fault("truncated", "the value is empty, and an id has at least 5 bytes", byte_offset=0)
         if data[0] not in _WIDTHS:
             return Fault("bad_magic", f"the magic byte is {data[0]}, neither 0 (an id) nor 1 (a guid)", byte_offset=0)
         end = 1 + _WIDTHS[data[0]]
         if len(data) < end:
-            return Fault("truncated", f"{counted(len(data), 'byte')} where the id takes {end}", byte_offset=1)
+            message = f"the value has {counted(len(data), 'byte')}, and the id needs {end}"
+            return Fault("truncated", message, byte_offset=1)
         found = _indexes(data[end:]) if len(data) > end else None
         return found._replace(byte_offset=end + (found.byte_offset or 0)) if isinstance(found, Fault) else None
 
-    def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
+    def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        magics, lengths = pc.binary_slice(cells, 0, 1), pc.binary_length(cells)
+        magics, lengths = pc.binary_slice(column, 0, 1), pc.binary_length(column)
         has = [
             pc.and_(pc.equal(magics, bytes([magic])), pc.greater(lengths, width)) for magic, width in _WIDTHS.items()
         ]
         number, guid = (
-            read_values(pc.if_else(found, pc.binary_slice(cells, 1, 1 + width), None), type)[type]
+            read_values(pc.if_else(found, pc.binary_slice(column, 1, 1 + width), None), type)[type]
             for found, width, type in zip(has, _WIDTHS.values(), ("int32", "uuid"), strict=True)
         )
-        rest = pc.if_else(
-            has[0], pc.binary_slice(cells, 5, _END), pc.if_else(has[1], pc.binary_slice(cells, 17, _END), b"")
-        )
+        after_number, after_guid = (pc.binary_slice(column, 1 + width, _END) for width in _WIDTHS.values())
+        rest = pc.if_else(has[0], after_number, pc.if_else(has[1], after_guid, b""))
         indexes, broken = self._message_indexes(rest)
         whole = pc.and_(pc.fill_null(pc.or_(*has), False), pc.invert(broken))
         absent = pc.invert(whole)
         columns = [*(pc.if_else(whole, each, None) for each in (number, guid)), indexes]
         read = pa.StructArray.from_arrays(columns, fields=list(self.type), mask=absent)
-        return read, np.asarray(pc.and_(absent, cells.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
+        return read, np.asarray(pc.and_(absent, column.is_valid()).to_numpy(zero_copy_only=False), np.bool_)
 
     def _message_indexes(self, rest: pa.BinaryArray) -> tuple[pa.Array, pa.BooleanArray]:
-        """Read what follows the ids, and say where it cannot be read; a topic has few paths, so each is read once."""
+        """Read the indexes after the ids, each distinct path once, and return which are invalid."""
         paths = rest.dictionary_encode()
         found = [_indexes(each) if each else None for each in paths.dictionary.to_pylist()]
         wrong = pa.array([isinstance(each, Fault) for each in found], pa.bool_())
@@ -75,7 +77,7 @@ class SchemaIdReader:
 
 
 def _indexes(data: bytes) -> list[int] | Fault:
-    """Read a count and that many indexes; a count of 0 is short for the first message type."""
+    """Read a count and as many indexes; a count of 0 stands for the first message type."""
     numbers, at = [], 0
     while at < len(data):
         begin, number, shift = at, 0, 0
@@ -98,9 +100,8 @@ def _indexes(data: bytes) -> list[int] | Fault:
         if numbers[0] < 0:
             return Fault("negative_count", f"the number of message indexes is {numbers[0]}", byte_offset=0)
     if len(numbers) != numbers[0] + 1:
-        return Fault(
-            "truncated", f"{numbers[0]} message indexes announced and {len(numbers) - 1} there", byte_offset=at
-        )
+        message = f"the number of message indexes is {numbers[0]}, and {len(numbers) - 1} follow"
+        return Fault("truncated", message, byte_offset=at)
     if at < len(data):
         return Fault("trailing_bytes", f"{counted(len(data) - at, 'byte')} after the message indexes", byte_offset=at)
     return numbers[1:] or [0]

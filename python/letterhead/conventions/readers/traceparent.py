@@ -1,4 +1,4 @@
-"""The parts of W3C's ``traceparent``.
+"""W3C's ``traceparent``.
 
 Source: W3C, Trace Context, sections 3.2.2 and 3.2.2.1, and 4.3 for versions to come::
 
@@ -23,44 +23,44 @@ _FORM = (
     r"(?P<more>(?:-.*)?)"
 )
 
-_PARTS = ("version", "trace_id", "parent_id", "flags")
+_FIELDS = ("version", "trace_id", "parent_id", "flags")
 
 
 class TraceparentReader:
-    """Read ``traceparent`` into its parts."""
+    """Read ``traceparent`` into a struct."""
 
     name = "traceparent"
-    type = pa.struct([*((part, pa.string()) for part in _PARTS), ("sampled", pa.bool_())])
+    type = pa.struct([*((part, pa.string()) for part in _FIELDS), ("sampled", pa.bool_())])
 
-    def fault(self, data: bytes) -> Fault | None:
-        """Say what is wrong with one value."""
+    def find_error(self, data: bytes) -> Fault | None:
+        """Return the error of one value, or None."""
         found = re.fullmatch(_FORM.encode(), data, re.DOTALL)
         if found is None:
-            return _bad("the text does not spell version-traceid-parentid-flags", 0)
+            return _bad("the text is not of the form version-traceid-parentid-flags", 0)
         if found["version"] == b"ff":
-            return _bad("ff is no version", 0)
+            return _bad("version ff is invalid", 0)
         if found["version"] == b"00" and found["more"]:
             return _bad("version 00 ends after the flags", found.start("more"))
         for part in ("trace_id", "parent_id"):
             if not found[part].strip(b"0"):
-                return _bad(f"the {part.replace('_', ' ')} is all zeroes", found.start(part))
+                return _bad(f"the {part.replace('_', ' ')} has only zeros", found.start(part))
         return None
 
-    def read(self, cells: pa.BinaryArray) -> tuple[pa.Array, Bools]:
+    def read(self, column: pa.BinaryArray) -> tuple[pa.Array, Bools]:
         """Read a column."""
-        found = pc.extract_regex(cells, rf"(?s)\A{_FORM}\z")
-        # What the pattern let through is ASCII, but for what follows the flags, which is not given back.
-        part = {name: pc.struct_field(found, name) for name in (*_PARTS, "more")}
+        found = pc.extract_regex(column, rf"(?s)\A{_FORM}\z")
+        # What the pattern matched is ASCII, except for the rest after the flags, which is not returned.
+        part = {name: pc.struct_field(found, name) for name in (*_FIELDS, "more")}
         version = part["version"]
         unknown = pc.equal(version, b"ff")
         longer = pc.and_(pc.equal(version, b"00"), pc.not_equal(part["more"], b""))
-        zeroes = pc.or_(pc.equal(part["trace_id"], b"0" * 32), pc.equal(part["parent_id"], b"0" * 16))
-        broken = pc.or_(pc.is_null(found), pc.or_(unknown, pc.or_(longer, zeroes)))
-        # Of a row that did not match, every comparison is null.
+        zeros = pc.or_(pc.equal(part["trace_id"], b"0" * 32), pc.equal(part["parent_id"], b"0" * 16))
+        broken = pc.or_(pc.is_null(found), pc.or_(unknown, pc.or_(longer, zeros)))
+        # Comparisons of rows that did not match are null.
         bad = np.asarray(pc.fill_null(broken, True).to_numpy(zero_copy_only=False), np.bool_)
-        bad &= present_rows(cells)
-        whole = pc.and_(pc.is_valid(cells), pa.array(~bad))
-        texts = [pc.if_else(whole, part[name], None).cast(pa.string()) for name in _PARTS]
+        bad &= present_rows(column)
+        whole = pc.and_(pc.is_valid(column), pa.array(~bad))
+        texts = [pc.if_else(whole, part[name], None).cast(pa.string()) for name in _FIELDS]
         sampled = pc.match_substring_regex(texts[-1], "[13579bdf]$")
         return pa.StructArray.from_arrays([*texts, sampled], fields=list(self.type), mask=pc.invert(whole)), bad
 
