@@ -1,12 +1,11 @@
-"""A message as JSON, both ways: what `letterhead decode --json` prints, `letterhead encode` takes.
+"""Messages as JSON: `letterhead decode --json` prints what `letterhead encode` reads.
 
     {"headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}], "timestamp": 1767225600000, …}
 
-A value is null, or an object with "hex" and, where it spells something, "text"; of a value with a type also "type", and
-then "hex" has its bits, most significant byte first. For `encode` one of them is enough, "base64" will do, and a string
-stands for text: `"acme"`, or for a value with a type: `"int32:3"`, which a format without types takes only if --types says
-how to write it. A key is a string, a number where keys are integers,
-and where keys have types a string like `"int32:3"`, or an object as for values if it has no such spelling.
+`decode` prints a value as null, or as an object with "hex" and, if it is text, "text". Typed values also have "type"; their
+"hex" holds the bits, most significant byte first. `encode` needs one of them, also reads "base64", and takes a string as
+text (`"acme"`) or as a typed value (`"int32:3"`), which a format without types takes only with --types. A key is a string, a
+number in formats with integer keys, and in formats with typed keys a string like `"int32:3"` or an object like a value.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.values import Value, of_message
 
 SPELLINGS = ("hex", "text", "base64")
-# What a format fills in itself where a message does not say: these may be left out.
+# The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
 
 
 def to_json(fields: Mapping[str, Any], format: str, *, headers: str = "headers") -> dict[str, Any]:
-    """Spell the fields of a message, and columns that come along, for JSON without loss; one field has headers."""
+    """Return the fields of a message, and other columns of its row, as JSON values without loss."""
     form = keys_of(format)
     return {
         name: headers_json(headers_of(value), form) if name == headers and value is not None else plain(value)
@@ -50,12 +49,12 @@ def to_json(fields: Mapping[str, Any], format: str, *, headers: str = "headers")
 
 
 def headers_json(headers: lh.Headers, form: KeyForm) -> list[dict[str, Any]]:
-    """Spell headers for JSON."""
+    """Return headers as JSON values."""
     return [{"key": _key_json(key, form), "value": value_json(value)} for key, value in headers]
 
 
 def value_json(value: HeaderValue) -> dict[str, str] | None:
-    """Spell a value for JSON: its type if it has one, its bits as hex always, and text as well where there is any."""
+    """Return a value as JSON: its type if it has one, its bits as hex, and its text if it has one."""
     if value is None:
         return None
     spelt = {"hex": value.hex()} if isinstance(value, bytes) else {"type": value.type, "hex": value.bits.hex()}
@@ -69,7 +68,7 @@ def value_json(value: HeaderValue) -> dict[str, str] | None:
 
 
 def plain(value: Any) -> Any:
-    """Spell any other value for JSON: bytes as hex and text, what JSON does not have as text."""
+    """Return any other value as JSON: bytes as hex and text, types that JSON lacks as text."""
     if isinstance(value, bytes):
         return value_json(value)
     if isinstance(value, Mapping):
@@ -82,14 +81,14 @@ def plain(value: Any) -> Any:
 
 
 def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
-    """Make headers of the rows of a list column, as Arrow has them."""
+    """Return headers from an element of a list column."""
     if isinstance(given, lh.Headers):
         return given
     return lh.Headers([(_row_key(row), _row_value(row)) for row in given])
 
 
 def read_message(document: Any, format: str, *, with_types: bool = False) -> Any:
-    """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or a message."""
+    """Return what `letterhead.encode` takes for a format, headers or a message, from a JSON document."""
     if row_of(format)["is_"] == "batch":
         raise Failure(f"{format} is a batch: its messages are written one by one")
     fields = dict(row_of(format)["fields"])
@@ -193,7 +192,7 @@ def _field(name: str, given: Any, of: str) -> Any:
 
 
 def _value(given: Any, place: str, *, types: bool = False) -> bytes | Value | None:
-    """Read a value: null, a string, or bytes spelt one or more times, the same each time."""
+    """Read a value: null, a string, or an object whose spellings agree."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -224,7 +223,7 @@ def _spelt(name: str, text: str, type: str | None, place: str) -> bytes:
 
 
 def _at(place: str, read: Any, *given: Any) -> Any:
-    """Read something, and say where it stands if it cannot be read."""
+    """Call a reader; its failure names the place in the document."""
     try:
         return read(*given)
     except Failure as error:

@@ -1,14 +1,14 @@
-"""Exit codes, and the one exception that ends a command with a line on stderr."""
+"""Exit codes, and the exception that ends a command with one line on stderr."""
 
 from __future__ import annotations
 
 from letterhead.errors import LetterheadError
 
 OK = 0
-FAULTS = 1
+BAD_DATA = 1
 USAGE = 2
 INTERRUPTED = 130
-# What a shell reports for a writer whose reader went away, as in `letterhead inspect … | head`.
+# What a shell reports for a writer whose reader has closed the pipe, as in `letterhead inspect … | head`.
 BROKEN_PIPE = 141
 
 

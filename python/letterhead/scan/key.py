@@ -1,4 +1,4 @@
-"""What a scan found of one key, and what its values may be."""
+"""The result of a scan for one key, with suggested types."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True)
 class KeyScan:
-    """What a scan found of one key.
+    """The result of a scan for one key.
 
     Attributes
     ----------
     key : str, int or (str, bytes)
-        The key; of a format with typed keys its type and bits, unless it is a string.
+        The key; in formats with typed keys its type and bits, unless it is a string.
     statistics : KeyStatistics
-        What was counted.
+        Counts of its headers and values.
     of_rows : int
-        Messages that were looked at.
+        Number of messages that were scanned.
     """
 
     key: Key
@@ -50,16 +50,28 @@ class KeyScan:
 
     @cached_property
     def guesses(self) -> list[Guess]:
-        """What the values may be, the likeliest first."""
+        """Suggested types of the values, the most likely first."""
         return guesses_of(self.statistics)
 
     @property
+    def tied_types(self) -> list[str]:
+        """The first suggested type, and those that are tied with it."""
+        first, *others = self.guesses
+        return [first.type, *(guess.type for guess in others if guess.confidence == first.confidence == "tie")]
+
+    @property
+    def select_type(self) -> str:
+        """The first suggested type as `select` takes it: an array if rows repeat the key."""
+        type = self.guesses[0].type
+        return f"array<{type}>" if self.statistics.repeated else type
+
+    @property
     def examples(self) -> list[Sampled]:
-        """Some values, the commonest of the sample."""
+        """Up to five values of the sample, the most frequent first."""
         return self.statistics.sample.commonest()[:_EXAMPLES]
 
     def read(self, value: Sampled) -> str | None:
-        """Spell a value as the first guess reads it; None where that is bytes, or it is not of that type.
+        """Return a value as the first suggested type reads it; None if that is text, bytes, or does not read it.
 
         Examples
         --------
@@ -82,7 +94,7 @@ class KeyScan:
         return str(made).lower() if isinstance(made, bool) else f"{made:,}" if isinstance(made, int) else str(made)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what was found as plain values, for JSON."""
+        """Return the result as JSON values."""
         found = self.statistics
         headers = found.headers
         return {
@@ -116,7 +128,7 @@ class KeyScan:
 
 
 def _share(part: int, whole: int) -> float | None:
-    """Give a share of 1, or None of nothing."""
+    """Return a share between 0 and 1; None if there is nothing to share."""
     return None if not whole else round(part / whole, 6)
 
 

@@ -1,4 +1,4 @@
-"""A scan as a page for a browser: one file, which asks no other host for anything and runs no code."""
+"""A scan as an HTML page: one file without scripts, which loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
-from letterhead.scan.guesses import CONFIDENCES, Guess
+from letterhead.scan.guesses import CONFIDENCES
 from letterhead.scan.key import KeyScan
 from letterhead.scan.plots import histogram
 from letterhead.scan.sketch import Histogram, Sampled
@@ -15,7 +15,7 @@ from letterhead.scan.table import percent, summary
 __all__ = ["page"]
 
 _MOST_PLOTTED = 100
-"""Keys with histograms: to draw one takes some 25 ms."""
+"""Keys with histograms: each takes about 25 ms."""
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --dim: #5b6675; --paper: #fff; --line: #cfd6df; --panel: #f6f8fa; --good: #2c7a4b; --doubt: #9a6700; }
@@ -44,7 +44,7 @@ dd { margin: 0 0 .4rem; } @media (max-width: 40rem) { dl { columns: 1; } }
 
 
 def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeyScan], code: str) -> str:
-    """Write the page of a scan: what :class:`letterhead.scan.Scan` says in a line, its remarks, its keys, its code."""
+    """Return the page of a scan."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -54,13 +54,13 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
         *(f'<p class="dim">{text(remark[0].upper() + remark[1:])}.</p>' for remark in remarks),
         "<h2>Keys</h2>",
         _overview(keys),
-        "<h2>Code</h2><p>With the first guess of each key. A guess is shown, and never applied: read the comments.</p>",
+        "<h2>Code</h2><p>With the first suggested type of each key; the comments tell how certain it is.</p>",
         "<pre>" + "\n".join(map(text, code.splitlines())) + "</pre>",
         "<h2>Each key</h2>",
-        '<p class="dim">A bar shows how many bits it takes to say a sample of the distinct values if they are of the '
-        "type, beside their plain bytes: the shorter, the better the type explains them.</p>",
+        '<p class="dim">A bar shows the number of bits that encode a sample of the distinct values as the type, compared '
+        "with their plain bytes: the shorter, the better the type explains them.</p>",
         *(_section(place, key) for place, key in enumerate(keys)),
-        "<h2>Words</h2>",
+        "<h2>Confidence</h2>",
         "<dl>",
         *(f'<dt class="{word}">{word}</dt><dd>{text(meaning)}</dd>' for word, meaning in CONFIDENCES.items()),
         "</dl></body></html>",
@@ -69,7 +69,7 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
 
 
 def text(given: str) -> str:
-    """Escape text for HTML, and every character that cannot be seen."""
+    """Escape text for HTML, and unprintable characters."""
     return html.escape(printable(given))
 
 
@@ -85,23 +85,21 @@ def _overview(keys: Sequence[KeyScan]) -> str:
             f'<td class="nowrap">{null}{cells["null"]}</td>'
             f'<td class="number nowrap">{percent(found.repeated, found.rows)}</td>'
             f'<td class="number nowrap">{cells["bytes"]}</td><td class="number">{found.sizes.total:,}</td>'
-            f'<td class="number">{cells["position"]}</td><td>{_tag(key.guesses)}</td></tr>'
+            f'<td class="number">{cells["position"]}</td><td>{_tag(key)}</td></tr>'
         )
     head = "<th>key</th><th>rows with it</th><th>null</th>" + "".join(
         f'<th class="number">{name}</th>' for name in ("repeated", "bytes", "in total", "position")
     )
-    return f'<div class="wide"><table><thead><tr>{head}<th>may be</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return f'<div class="wide"><table><thead><tr>{head}<th>suggested type</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _meter(part: float, whole: float, label: str) -> str:
     return f'<meter value="{part:.0f}" max="{max(whole, 1):.0f}" title="{label}" aria-label="{label}"></meter>'
 
 
-def _tag(guesses: list[Guess]) -> str:
-    first, *others = guesses
-    ties = [guess.type for guess in others if guess.confidence == first.confidence == "tie"]
-    types = " or ".join([first.type, *ties])
-    return f'<code>{text(types)}</code> <span class="tag {first.confidence}">{first.confidence}</span>'
+def _tag(key: KeyScan) -> str:
+    confidence = key.guesses[0].confidence
+    return f'<code>{text(" or ".join(key.tied_types))}</code> <span class="tag {confidence}">{confidence}</span>'
 
 
 def _section(place: int, key: KeyScan) -> str:
@@ -120,7 +118,7 @@ def _section(place: int, key: KeyScan) -> str:
         "position in the row, from 0", found.positions, drawn
     )
     return (
-        f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key.guesses)}</div>'
+        f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
     )
 
@@ -166,7 +164,7 @@ def _examples(key: KeyScan) -> str:
         rows.append(f'<tr>{cells}<td class="number">{value.size:,}</td><td class="number">{value.count:,}</td></tr>')
     head = "<th>value</th>" + (f'<th class="number">as {first}</th>' if any(read) else "")
     return (
-        f"<details><summary>Some values</summary><table><thead><tr>{head}"
+        f"<details><summary>Examples</summary><table><thead><tr>{head}"
         '<th class="number">bytes</th><th class="number">times</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></details>"
     )

@@ -1,4 +1,4 @@
-"""Histograms for the page of a scan, drawn by matplotlib as SVG: they need no network and no script."""
+"""Histograms for the page of a scan, as SVG by matplotlib: they need no network and no script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INK, _BAR = "#7a8594", "#2f6fb3"  # read on light and on dark pages
 
 
 def histogram(numbers: Histogram, *, what: str) -> str:
-    """Draw how often each number was seen, as an SVG element; many numbers are put together.
+    """Return a histogram as an SVG element.
 
     Raises
     ------
@@ -48,13 +48,13 @@ def histogram(numbers: Histogram, *, what: str) -> str:
 
 
 def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
-    """Return the least and the greatest number of each bar, and its count: equal steps, unless the span is wide."""
+    """Return the least and the greatest number of each bar, and its count."""
     low, high = numbers.low, numbers.high
     if low is None or high is None:
         return []
     if high < EXACT and high - low < _MOST_BARS:
         return [(number, number, numbers.counts.get(number, 0)) for number in range(low, high + 1)]
-    # Buckets have their steps, so bars are no narrower than the widest of them.
+    # A bar is at least as wide as the widest bucket.
     width = -(-(high - low + 1) // (_MOST_BARS // 2))
     counts: dict[int, int] = {}
     for bucket, count in numbers.counts.items():

@@ -1,7 +1,7 @@
-"""Summaries of a fixed size that can be added to one another: a histogram, and a sample of distinct values.
+"""Summaries of fixed size that add up: a histogram, and a sample of distinct values.
 
-Both depend on what was added and not on the order or on how it was split, so that parts of a topic can be looked at on
-many machines: the sum of the parts is what one pass over all would have made.
+Both depend on what was added, not on its order or partition, so that many machines can scan parts of a topic: the sum of
+the parts equals one pass over all.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from hashlib import blake2b
 __all__ = ["EXACT", "Histogram", "Sample", "Sampled"]
 
 EXACT = 64
-"""Numbers below this one are counted one by one; from here on, in steps of about 6 %."""
+"""Numbers below are counted exactly; from here on, in steps of about 6 %."""
 
 _STEPS = 16
 
 
 @dataclass
 class Histogram:
-    """How often each of some numbers was seen, none of them negative.
+    """Counts of non-negative numbers.
 
     Attributes
     ----------
     counts : dict of int to int
-        Of each bucket, by the least number in it: no more than 64 + 16 × 26 of them.
+        Count of each bucket, by its least number: at most 64 + 16 × 26 buckets.
     low, high : int or None
         The least and the greatest number, exactly.
     total : int
@@ -39,11 +39,11 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many numbers were added."""
+        """Number of numbers that were added."""
         return sum(self.counts.values())
 
     def add(self, numbers: Mapping[int, int]) -> None:
-        """Add numbers, each with how often it was seen."""
+        """Add numbers with their counts."""
         for number, times in numbers.items():
             bucket = _bucket(number)
             self.counts[bucket] = self.counts.get(bucket, 0) + times
@@ -51,24 +51,24 @@ class Histogram:
         self._widen(min(numbers, default=None), max(numbers, default=None))
 
     def merge(self, other: Histogram) -> None:
-        """Add what another one has seen."""
+        """Add another histogram."""
         for bucket, times in other.counts.items():
             self.counts[bucket] = self.counts.get(bucket, 0) + times
         self.total += other.total
         self._widen(other.low, other.high)
 
     def median(self) -> int | None:
-        """Give the number in the middle: exactly below 64, else the least one of its bucket."""
+        """Return the median: exact below 64, else the least number of its bucket."""
         left = (self.count + 1) // 2
         for bucket in sorted(self.counts):
             left -= self.counts[bucket]
             if left <= 0:
-                # A bucket may begin below the least number that was seen.
+                # A bucket may begin below the least number.
                 return bucket if self.low is None else max(bucket, self.low)
         return None
 
     def most(self) -> tuple[int, int]:
-        """Give the commonest bucket and its count; the lower one of two."""
+        """Return the most frequent bucket and its count; the lower one of two."""
         return max(sorted(self.counts.items()), key=lambda each: each[1], default=(0, 0))
 
     def _widen(self, low: int | None, high: int | None) -> None:
@@ -94,9 +94,9 @@ class Sampled:
     head : bytes
         The value, or its first 64 bytes.
     size : int
-        Bytes that it has.
+        Its length in bytes.
     count : int
-        How often it was seen, exactly.
+        How often it occurs, exactly.
     """
 
     head: bytes
@@ -105,21 +105,20 @@ class Sampled:
 
     @property
     def whole(self) -> bool:
-        """Whether all of the value is kept."""
+        """Whether `head` is the whole value."""
         return len(self.head) == self.size
 
 
 @dataclass
 class Sample:
-    """Distinct values, chosen by their hashes: the ones with the smallest, whatever was seen first or most often.
+    """The distinct values with the smallest hashes.
 
-    A value that is still here was never sent away, so its count is exact; and how small the hashes are tells how many
-    distinct values there were.
+    A kept value was never removed, so its count is exact; the largest kept hash tells how many distinct values there were.
 
     Attributes
     ----------
     most : int
-        How many values are kept.
+        Number of values that are kept.
     values : dict of int to Sampled
         The kept values by their hashes.
     """
@@ -131,8 +130,8 @@ class Sample:
     """Bytes of a value that are kept."""
 
     def add(self, values: Iterable[tuple[bytes, int]]) -> None:
-        """Add distinct values, each with how often it was seen."""
-        # Whatever is beyond the last of a full sample will not stay.
+        """Add distinct values with their counts."""
+        # Values beyond the last of a full sample would be removed.
         last = max(self.values) if len(self.values) >= self.most else 1 << 64
         for value, count in values:
             hash = int.from_bytes(blake2b(value, digest_size=8).digest(), "big")
@@ -147,7 +146,7 @@ class Sample:
         self._shrink()
 
     def merge(self, other: Sample) -> None:
-        """Add what another one has."""
+        """Add another sample."""
         for hash, value in other.values.items():
             kept = self.values.get(hash)
             if kept is not None:
@@ -158,19 +157,19 @@ class Sample:
 
     @property
     def is_all(self) -> bool:
-        """Whether no distinct value was sent away."""
+        """Whether all distinct values are kept."""
         return len(self.values) < self.most
 
     @property
     def distinct(self) -> int:
-        """How many distinct values there were: exactly below `most`, else with an error of about 1/√most."""
+        """Number of distinct values: exact below `most`, else with an error of about 1/√most."""
         if self.is_all:
             return len(self.values)
-        # Uniform hashes lie as densely below the largest kept one as everywhere else.
+        # Hashes are uniform: they are as dense below the largest kept one as everywhere.
         return round((self.most - 1) * 2**64 / (max(self.values) + 1))
 
     def commonest(self) -> list[Sampled]:
-        """Give the kept values, the commonest first."""
+        """Return the kept values, the most frequent first."""
         return sorted(self.values.values(), key=lambda value: (-value.count, value.head))
 
     def _shrink(self) -> None:

@@ -1,4 +1,4 @@
-"""What was found of a key as the cells of a table, the same on a screen and on a page."""
+"""The fields of a table of keys, the same in text and on a page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from letterhead.scan.key import KeyScan
 from letterhead.scan.sketch import EXACT, Histogram
 
-__all__ = ["percent", "spread", "summary"]
+__all__ = ["percent", "summary"]
 
 
 def percent(part: int, whole: int) -> str:
-    """Write a share in percent, so that what is there is never 0 % and what is not all never 100 %."""
+    """Format a share in percent; only none of `whole` is 0 %, and only all of it 100 %."""
     if not whole:
         return "-"
     rounded = f"{100 * part / whole:.0f}"
@@ -23,24 +23,22 @@ def percent(part: int, whole: int) -> str:
 
 
 def summary(key: KeyScan) -> Mapping[str, str]:
-    """Give the cells of a table about a key."""
+    """Return the fields of a key's row."""
     found = key.statistics
-    first, *others = key.guesses
-    ties = [guess.type for guess in others if guess.confidence == first.confidence == "tie"]
-    types = " or ".join([first.type, *ties[:2]]) + (" or …" if len(ties) > 2 else "")
+    types = key.tied_types
     return {
         "key": key.name + ("" if found.exact else "+"),
         "rows": percent(found.rows, key.of_rows),
         "null": percent(found.nulls, found.headers),
         "repeated": percent(found.repeated, found.rows),
-        "bytes": spread(found.sizes),
-        "position": spread(found.positions, most=True),
-        "type": f"{types}, {first.confidence}",
+        "bytes": _spread(found.sizes),
+        "position": _spread(found.positions, most=True),
+        "type": " or ".join(types[:3]) + (" or …" if len(types) > 3 else "") + f", {key.guesses[0].confidence}",
     }
 
 
-def spread(histogram: Histogram, *, most: bool = False) -> str:
-    """Write the least and the greatest number, or the commonest one where others are rare."""
+def _spread(histogram: Histogram, *, most: bool = False) -> str:
+    """Format the least and the greatest number; with `most`, only the most frequent one if others are rare."""
     low, high = histogram.low, histogram.high
     if low is None or high is None:
         return "-"
