@@ -65,7 +65,7 @@ def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
 def test_inspect_labels_every_byte_of_a_block(run):
     result = run("inspect", "--format", "kafka", "--hex", GOOD.hex())
     assert result.out == (
-        "kafka: 20 bytes, 2 headers, no faults\n"
+        "kafka: 20 bytes, 2 headers, no errors\n"
         "\n"
         "  offset  bytes                    field         header     meaning\n"
         "  0000    04                       header count             2\n"
@@ -83,7 +83,7 @@ def test_inspect_labels_every_byte_of_a_block(run):
 def test_inspect_marks_the_failing_byte_and_says_why(run):
     result = run("inspect", "-f", "kafka", "--hex", "04 06 6b ff 79 02 76 0a 61 62")
     assert result.out == (
-        "kafka: 10 bytes, 2 headers, 2 faults\n"
+        "kafka: 10 bytes, 2 headers, 2 errors\n"
         "\n"
         "  offset  bytes                    field         header     meaning\n"
         "  0000    04                       header count             2\n"
@@ -102,7 +102,7 @@ def test_inspect_marks_the_failing_byte_and_says_why(run):
 def test_inspect_marks_the_end_when_bytes_are_missing_there(run):
     result = run("inspect", "-f", "streams-timestamped", "--hex", "00")
     assert result.out.endswith(
-        "! 0001                             end of the cell\n"
+        "! 0001                             end of the bytes\n"
         "          ^^ timestamp takes 8 bytes and 0 are left (truncated, byte 1)\n"
     )
     assert result.code == 1
@@ -110,7 +110,7 @@ def test_inspect_marks_the_end_when_bytes_are_missing_there(run):
 
 def test_inspect_of_nothing_says_so(run):
     result = run("inspect", "-f", "kafka", "-")
-    assert result.out.startswith("kafka: 0 bytes, 0 headers, no faults\n")
+    assert result.out.startswith("kafka: 0 bytes, 0 headers, no errors\n")
     assert result.code == 0
 
 
@@ -541,7 +541,7 @@ def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
         (["-f", "kafka", "--profile", "otle"], "unknown profile 'otle': did you mean 'otel'? (profiles: otel, "),
         (
             ["-f", "auto", "--profile", "otel"],
-            "column 'headers' is headers already: name the --format that they came in, as kafka",
+            "column 'headers' holds decoded headers: name their original --format, such as kafka",
         ),
         (["-f", "record-batch"], "the column is list<element: struct<key: string, value: binary>>, and record-batch "),
         (["-f", "kip82-int"], "the column is list<element: struct<key: string, value: binary>>, and what fits is "),
@@ -691,8 +691,8 @@ def test_encode_takes_every_spelling_of_a_value(run):
             '{"headers": [{"key": "\\ud800", "value": null}]}',
             "JSON: header 0: its key has a lone surrogate, which UTF-8 does not have",
         ),
-        ('{"headers": ' + "[" * 100_000, "JSON: a number or a nesting beyond all bounds"),
-        ("9" * 5000, "JSON: a number or a nesting beyond all bounds"),
+        ('{"headers": ' + "[" * 100_000, "JSON: a number is too long, or the nesting too deep"),
+        ("9" * 5000, "JSON: a number is too long, or the nesting too deep"),
     ],
 )
 def test_encode_refuses_with_one_line(run, document, message):
@@ -718,7 +718,7 @@ def test_encode_refuses_with_one_line(run, document, message):
         ),
         (
             {"headers": [], "timestamp": 1, "payload": None},
-            "streams-timestamped: a null payload is a tombstone: the cell is null and has no bytes",
+            "streams-timestamped: a null payload is a tombstone: the message is null and has no bytes",
             1,
         ),
     ],
@@ -837,7 +837,7 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
         assert result.err == f"letterhead: {message}\n"
         assert result.code == 2
     result = run("inspect", parquet, "-c", "value", "--row", "2", "-f", "kafka")
-    assert result.err == "letterhead: row 2 of column 'value' is null: there are no bytes to look at\n"
+    assert result.err == "letterhead: row 2 of column 'value' is null: there are no bytes to inspect\n"
     assert result.code == 1
 
 
@@ -884,7 +884,7 @@ def test_help_has_examples_and_exit_codes(run, command):
     result = run(command, "--help")
     assert f"letterhead {command} " in result.out
     assert "Examples:" in result.out
-    assert "Exit codes: 0 all is well" in result.out
+    assert "Exit codes: 0 success" in result.out
     assert result.code == 0
 
 
@@ -921,6 +921,25 @@ def examples_that_bring_their_bytes():
 def test_examples_of_the_help_that_bring_their_bytes_work(run, args):
     result = run(*args)
     assert (result.code, bool(result.out)) == (0, True), result.err
+
+
+def test_formats_lists_every_format_with_its_class_and_system(run):
+    rows = json.loads(run("formats", "--json").out)
+    names = [row["name"] for row in _native.formats()]
+    assert [row["name"] for row in rows] == names
+    assert {row["class"] for row in rows} == {"headers", "message", "batch"}
+    assert {row["system"] for row in rows} == {"Kafka", "Kafka Streams", "Iggy", "KIP-82 draft"}
+    table = run("formats")
+    assert [line.split()[0] for line in table.lines if line.startswith(tuple(names))] == names
+    assert table.code == 0
+
+
+@pytest.mark.parametrize("command", ["inspect", "decode", "convert", "scan"])
+def test_help_of_format_names_common_formats_and_where_all_are_listed(run, command):
+    words = run(command, "--help").out.replace("│", " ").split()
+    assert {"kafka,", "streams-timestamped,", "iggy,", "record-batch,", "iggy-message,"} <= set(words)
+    assert "kip82-typed," not in words
+    assert "`letterhead formats`" in " ".join(words)
 
 
 def test_help_names_every_command(run):

@@ -170,7 +170,7 @@ def test_losses_are_reported_as_a_table(run):
         "     1   retry    the type int32 is not carried    text       type_not_carried",
         "     2   route    the type string is not carried   as it is   type_not_carried",
         "     3   route    the type int8 is not carried     text       type_not_carried",
-        "The way back, with the types that they had:",
+        "To convert back and restore the types:",
         "  letterhead convert -f streams --to kip82-typed --type tenant=string --type retry=int32:text "
         "--type route=string --type route=int8:text",
     ]
@@ -206,7 +206,7 @@ def test_a_message_without_a_cell_has_no_bytes(run):
     result = run(*args, "--to-hex", stdin=message)
     emptied, tombstone = result.err.splitlines()
     assert emptied.startswith("letterhead: streams: all headers were left out (4 of 4)")
-    assert tombstone == "letterhead: streams: a null payload is a tombstone: the cell is null and has no bytes"
+    assert tombstone == "letterhead: streams: a null payload is a tombstone: the message is null and has no bytes"
     assert result.code == 1
     result = run(*args, "--json", stdin=message)
     assert (result.code, json.loads(result.out)["data"]) == (0, None)
@@ -350,7 +350,7 @@ TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
         ([*TO_IGGY, "--hex", "00", "--json", "--to-hex"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
         ([*TO_IGGY, "--hex", "00", "--json", "-o", "x"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
         ([*TO_IGGY, "-c", "value", "--hex", "00"], "--column needs a Parquet FILE"),
-        ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one cell, not for --column"),
+        ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one message, not for --column"),
         ([*TO_IGGY, "-c", "value", str(STORE), "--json", "-o", "x"], "--json and --out exclude each other: one writes lines, the other Parquet"),
         (
             [*TO_IGGY, "--hex", "00", "--to-hex", "--types", "be"],

@@ -448,7 +448,7 @@ def test_lenient_lets_a_cut_message_go(run):
 
 def test_inspect_heads_every_message(run):
     result = run("inspect", "-f", "kip82-messages", "--hex", SET.hex())
-    assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages, 2 headers, no faults"
+    assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages, 2 headers, no errors"
     assert [line.strip() for line in result.lines if line.startswith("  message ")] == [
         f"message {n}" for n in range(3)
     ]

@@ -167,7 +167,7 @@ def test_none_is_picked_where_several_fit(run, command):
 
 def test_bytes_that_fit_no_format_are_faults(run):
     result = run("inspect", "-f", "auto", "--hex", "ffffffffff")
-    message = "no format fits these bytes as they are: name one to see what is wrong with them"
+    message = "no format fits these bytes: name one to see what is wrong with them"
     assert result.err == f"letterhead: {message}\n"
     assert (result.code, result.out) == (1, "")
 

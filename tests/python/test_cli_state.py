@@ -246,7 +246,7 @@ def test_a_read_only_directory_can_be_read_and_says_why_it_cannot_be_upgraded(ru
         result = run("state", "upgrade", mounted, "--yes")
         assert result.code == 1
         assert "(this process may not write there)" in result.err
-        assert "0 of 6 rows were moved, the others are where they were, and none is lost" in result.err
+        assert "0 of 6 rows were moved, the others are unchanged, and none is lost" in result.err
     assert families_of(task / "rocksdb" / "store") == before
 
 
@@ -536,7 +536,7 @@ def test_the_kind_of_a_store_is_told_by_its_families_and_its_rows(run, tmp_path,
     if kind.startswith("time-ordered"):
         assert listed["index_entries"] == 50
     verified = run("state", "verify", tmp_path)
-    assert (verified.code, "no faults" in verified.out) == (0, True)
+    assert (verified.code, "no errors" in verified.out) == (0, True)
 
 
 def test_the_user_can_say_the_kind(run, tmp_path):
@@ -602,7 +602,7 @@ def test_get_of_a_damaged_row_says_what_is_wrong(run, task):
 def test_ls_counts_damaged_rows(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", b"\x7f"))
     result = run("state", "ls", task, "-s", "latest")
-    assert "  damaged    1 row: `letterhead state verify` says which" in result.lines
+    assert "  damaged    1 row: see `letterhead state verify`" in result.lines
     assert result.code == 1
 
 
@@ -632,7 +632,7 @@ def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
     ]
     lines = run("state", "verify", task).lines
     assert f"! store 0_0/latest, family {WITH_HEADERS}, key 626164: {REASON} (truncated, byte 3)" in lines
-    assert lines[-1] == "a store with a changelog restores itself from it when its directory is not there"
+    assert lines[-1] == "a store with a changelog restores itself from it when its directory is missing"
 
 
 def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
@@ -646,7 +646,7 @@ def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     # Java leaves entries behind whose row is gone: they are counted, and are no faults.
     assert store["index_entries_without_row"] == 1
     assert [(bytes.fromhex(fault["key"]["hex"]), fault["reason"]) for fault in store["faults"]] == [
-        (unknown, "the index has no entry for it: no search by key finds it")
+        (unknown, "the index has no entry for it, so that no search by key finds it")
     ]
 
 
@@ -679,7 +679,7 @@ def test_a_damaged_file_is_said_and_the_other_stores_are_read(run, task):
     assert "! Error while iterating over store sessions.1728000000000: Corruption" in result.out
     result = run("state", "scan", task, "-s", "sessions", "--store-type", "session", "--json")
     assert result.code == 1
-    assert "what comes after it is not read" in result.err
+    assert "the rows after it are not read" in result.err
 
 
 # upgrade -------------------------------------------------------------------------------------------------------------
@@ -752,7 +752,7 @@ def test_an_upgrade_needs_no_assumption(run, tmp_path):
     before = snapshot(tmp_path)
     result = run("state", "upgrade", tmp_path, "--yes")
     assert result.code == 2
-    assert "nothing is changed on an assumption. If it is versioned, plain, say --store-type versioned" in result.err
+    assert "If it is versioned, plain, pass --store-type versioned" in result.err
     assert snapshot(tmp_path) == before
 
 
@@ -761,7 +761,7 @@ def test_there_is_no_way_back(run, task, store, to):
     before = snapshot(task)
     result = run("state", "upgrade", task, "-s", store, "--to", to, "--yes")
     assert result.code == 2
-    assert f"with headers: it does not become {to} again" in result.err
+    assert f"with headers: it cannot become {to} again" in result.err
     assert snapshot(task) == before
 
 
@@ -777,7 +777,7 @@ def test_an_upgrade_is_asked_for(run, fixture):
     task = fixture("kv-plain")
     result = run("state", "upgrade", task)
     assert (result.code, result.out) == (2, "")
-    assert "say --yes, or --dry-run" in result.err
+    assert "pass --yes, or --dry-run" in result.err
     assert terminal("n\n", "state", "upgrade", str(task)) == 1
     assert families_of(task / "rocksdb" / "store") == described("kv-plain")["rocksdb/store"]
     assert terminal("y\n", "state", "upgrade", str(task)) == 0
@@ -821,7 +821,7 @@ def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
     )
     assert full.returncode == 1, full.stderr
     assert "File too large (make room" in full.stderr
-    assert " of 8,000 rows were moved, the others are where they were, and none is lost" in full.stderr
+    assert " of 8,000 rows were moved, the others are unchanged, and none is lost" in full.stderr
     assert [row["key"]["text"].encode() for row in rows_of(run("state", "scan", tmp_path, "--json"))] == [
         key for key, _ in rows
     ]
@@ -916,16 +916,19 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
         (["ls", "file"], "file is no directory: give a state, task or store directory"),
         (["scan", "empty"], "there is no store in empty: no directory in it holds a file CURRENT, as RocksDB's do"),
-        (["scan", "0_0"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
-        (["get", "0_0", "k"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
+        (["scan", "0_0"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
+        (["get", "0_0", "k"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
         (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
         (["get", "0_0", "hex:0", "-s", "latest"], "hex: 1 digits; bytes have two each"),
         (["get", "0_0", "base64:!", "-s", "latest"], "base64: "),
         (
             ["get", "0_0", "k", "-s", "hourly", "--start", "noon"],
-            "--start: 'noon' is neither milliseconds since 1970 nor a date like 2026-01-01T00:00:00.000",
+            "--start: 'noon' is neither milliseconds since 1970 nor a time like 2026-01-01T08:30:00Z",
         ),
-        (["get", "0_0", "k", "-s", "hourly", "--start", "-5"], "--start: -5 is no time that a store can hold"),
+        (
+            ["get", "0_0", "k", "-s", "hourly", "--start", "-5"],
+            "--start: -5 is outside the times that a store can hold",
+        ),
         (["get", "0_0", "k", "-s", "latest", "--start", "5"], "store latest is a key-value store: it has no --start"),
         (
             ["scan", "0_0", "-s", "latest", "--prefix", "a", "--from", "b"],
@@ -933,7 +936,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         ),
         (
             ["upgrade", "0_0", "--store-type", "window", "--yes"],
-            "--store-type is said of one store: say which with --store",
+            "--store-type applies to one store: choose it with --store",
         ),
         (
             ["upgrade", "0_0", "-s", "sessions", "--to", "timestamped"],
@@ -977,7 +980,7 @@ def test_help_has_examples_and_exit_codes(run, command):
     assert result.code == 0
     assert f"letterhead state {command} " in result.out
     assert "Examples:" in result.out
-    assert "Exit codes: 0 all is well" in result.out
+    assert "Exit codes: 0 success" in result.out
 
 
 def test_help_names_every_command(run):

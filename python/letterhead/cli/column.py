@@ -219,8 +219,15 @@ def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: R
     for batch in batches:
         names = batch.schema.names
         as_lists = len(names) > MAX_COLUMNS
+        # The offset of a record is its number.
+        numbered = tally.noun == "record"
         if view is None:
-            view = table("", "", head=False) if as_lists else table(tally.noun, *names, right=(tally.noun,))
+            index = () if numbered else (tally.noun,)
+            view = (
+                table("", "", head=False)
+                if as_lists
+                else table(*index, *names, right=(tally.noun, "offset", "timestamp", "timestamp (UTC)"))
+            )
         for row in batch.to_pylist():
             fields = {name: _field(name.removeprefix(prefix), value, rows) for name, value in row.items()}
             if as_lists:
@@ -228,7 +235,7 @@ def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: R
                 for name, field in fields.items():
                     view.add_row(f"  {name}", field)
             else:
-                view.add_row(str(shown), *fields.values())
+                view.add_row(*([] if numbered else [str(shown)]), *fields.values())
             shown += 1
     if view is not None:
         screen.print(view)

@@ -48,8 +48,8 @@ def convert_command(
 
     \b
     Examples:
-      letterhead convert message.bin -f kafka -t iggy --type retry=int32 -o iggy.bin
-      letterhead convert message.bin -f iggy --to kafka --types be \\
+      letterhead convert in.bin -f kafka -t iggy --type retry=int32 -o out.bin
+      letterhead convert in.bin -f iggy --to kafka --types be \\
                  --on-loss report --to-hex
       letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy \\
                  --types binary --json

@@ -140,9 +140,10 @@ def _printable(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
     times = batch.column(at).cast(pa.int64())
     if rows.on_screen:
         times = pa.array(
-            [None if time is None else moment(time) or str(time) for time in times.to_pylist()], pa.string()
+            [None if time is None else moment(time).removesuffix(" UTC") or str(time) for time in times.to_pylist()],
+            pa.string(),
         )
-    return batch.set_column(at, "timestamp", times)
+    return batch.set_column(at, "timestamp (UTC)" if rows.on_screen else "timestamp", times)
 
 
 def _report(reader: SegmentsReader) -> int:

@@ -66,7 +66,11 @@ def run_formats(*, json: bool) -> int:
             "name": row["name"],
             "class": _CLASSES[row["is_"]],
             "system": _SYSTEMS.get(row["name"].partition("-")[0], "Kafka"),
-            "description": row["source"].removeprefix("KIP-82 draft").removeprefix("Apache Iggy").lstrip(", "),
+            "description": row["source"]
+            .removeprefix("KIP-82 draft, ")
+            .removeprefix("KIP-82 alternative, ")
+            .removeprefix("Apache Iggy")
+            .lstrip(", "),
             "layout": row["layout"],
             "fields": dict(row["fields"]),
             "writable": row["is_target"],
@@ -76,7 +80,7 @@ def run_formats(*, json: bool) -> int:
     if json:
         print_json(rows)
         return OK
-    view = table("name", "class", "system", "description")
+    view = table("name", "class", "system", "description", fold=True)
     view.columns[0].no_wrap = view.columns[2].no_wrap = True
     for row in rows:
         view.add_row(Text(row["name"], style="bold"), *(row[name] for name in ("class", "system", "description")))

@@ -29,11 +29,16 @@ def console(stream: TextIO | None = None) -> Console:
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=stream.isatty())
 
 
-def table(*columns: str, right: tuple[str, ...] = (), head: bool = True) -> Table:
-    """Return an empty table; columns named in `right` hold numbers and never wrap."""
+def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: bool = False) -> Table:
+    """Return an empty table; columns named in `right` hold numbers and never wrap, and with `fold` no word is cut."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
     for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right, overflow="fold")
+        made.add_column(
+            name,
+            justify="right" if name in right else "left",
+            no_wrap=name in right,
+            overflow="fold" if fold else "ellipsis",
+        )
     return made
 
 

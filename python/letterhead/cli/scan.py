@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -21,7 +22,7 @@ from letterhead.cli.output import write_file
 from letterhead.cli.render import console, counted, print_json, progress, short, table, warn
 from letterhead.cli.source import open_column
 
-EXAMPLE_LIMIT = 24
+WIDE = 96
 STYLES = {"stated": "green", "strong": "green", "weak": "yellow", "tie": "yellow"}
 
 
@@ -156,19 +157,20 @@ def _show(found: Any, sample: int | None, in_file: int, *, explain: bool, everyt
             screen.print(Padding(_evidence(key, everything), (0, 0, 0, 2)))
     elif found.keys:
         screen.print()
-        screen.print(_keys(found))
+        screen.print(_keys(found, screen))
         if any(_uncertain(key) for key in found.keys):
             screen.print(Text("? other types fit as well: --explain prints the evidence", style="dim"))
 
 
-def _keys(found: Any) -> Table:
+def _keys(found: Any, screen: Console) -> Table:
     view = table("key", "count", "null", "distinct", "suggested type", "example", right=("count", "null", "distinct"))
-    view.columns[5].no_wrap, view.columns[5].overflow = True, "ellipsis"
+    view.columns[0].overflow = "fold"
+    view.columns[4].no_wrap = view.columns[5].no_wrap = True
     for key in found.keys:
         count = key.statistics
         distinct = f"{'' if count.sample.is_all else '~'}{count.distinct:,}"
         type = Text(key.select_type + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, ""))
-        example = _example(key, key.examples[0]) if key.examples else Text()
+        example = _example(key, key.examples[0], 24 if screen.width >= WIDE else 13) if key.examples else Text()
         name = printable(key.name) + ("" if count.exact else "+")
         view.add_row(name, f"{count.headers:,}", f"{count.nulls:,}", distinct, type, example)
     return view
@@ -184,15 +186,16 @@ def _described(key: Any) -> str:
 
     fields = summary(key)
     null = f", {fields['null']} null" if key.statistics.nulls else ""
-    repeated = f", repeated in {fields['repeated']} of those" if key.statistics.repeated else ""
-    size = f"{fields['bytes']} bytes ({key.statistics.sizes.total:,} in total)"
-    return f"in {fields['rows']} of the rows{repeated}{null}, {size}, position {fields['position']}"
+    repeated = f", repeated in {fields['repeated']}" if key.statistics.repeated else ""
+    unit = "byte" if fields["bytes"] == "1" else "bytes"
+    size = f"{fields['bytes']} {unit} ({key.statistics.sizes.total:,} in total)"
+    return f"in {fields['rows']} of rows{repeated}{null}, {size}, position {fields['position']}"
 
 
-def _example(key: Any, value: Any) -> Text:
+def _example(key: Any, value: Any, limit: int) -> Text:
     """Return a value as the suggested type reads it, otherwise as text or hex."""
     text = key.read(value)
-    return short(value.head, EXAMPLE_LIMIT) if text is None else Text(printable(text))
+    return short(value.head, limit) if text is None else Text(printable(text))
 
 
 def _evidence(key: Any, everything: bool) -> Table:

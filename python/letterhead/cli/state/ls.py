@@ -173,7 +173,9 @@ def _segment_name(prefix: bytes) -> str:
 def _table(listed: list[Listed], quick: bool) -> Table:
     tasks = any(each.found.task for each in listed)
     sizes = () if quick else ("keys", "values", "headers")
-    view = table(*(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes))
+    view = table(
+        *(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes), fold=True
+    )
     for each in listed:
         numbers = [""] * (1 + len(sizes)) if each.error else [_rows(each, quick), *([] if quick else _sizes(each))]
         task = [printable(each.found.task)] if tasks else []

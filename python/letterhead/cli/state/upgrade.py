@@ -163,7 +163,9 @@ def _stopped(plan: Plan, error: StateStoreError) -> str:
 
 
 def _table(plans: list[Plan], *, dry_run: bool) -> Table:
-    view = table("store", "type", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"))
+    view = table(
+        "store", "type", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"), fold=True
+    )
     for plan in plans:
         view.add_row(
             printable(plan.store.found.label),
