@@ -268,7 +268,7 @@ def test_fields_that_the_format_fills_in_may_be_left_out(run):
     [
         ("kip82-int", {"key": "5", "value": None}, "JSON: header 0: a key is a whole number, not a string"),
         ("kip82-int", {"key": True, "value": None}, "JSON: header 0: a key is a whole number, not true or false"),
-        ("kip82-int", {"key": 2**31, "value": None}, "JSON: header 0: its key does not fit 32 bits"),
+        ("kip82-int", {"key": 2**31, "value": None}, "JSON: header 0: a key does not fit 32 bits"),
         ("iggy", {"key": 5, "value": None}, "JSON: header 0: a key is a string, not a number"),
         ("iggy", {"key": "int32:x", "value": None}, "JSON: header 0: its key: the text does not spell int32"),
         ("iggy", {"key": {"hex": "00"}, "value": None}, 'JSON: header 0: its key has no "type"'),

@@ -13,7 +13,7 @@ from letterhead.cli.dump import dump_command
 from letterhead.cli.encode import encode_command
 from letterhead.cli.exits import OK
 from letterhead.cli.inspect import inspect_command
-from letterhead.cli.options import EXIT_CODES, Json
+from letterhead.cli.options import EXIT_CODES, Json, option
 from letterhead.cli.scan import scan_command
 from letterhead.cli.state.commands import state
 
@@ -40,9 +40,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
+    version: Annotated[bool, option("--version", "Print the version.", callback=_version, is_eager=True)] = False,
 ) -> None:
     pass
 

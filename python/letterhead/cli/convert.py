@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 import letterhead as lh
 from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
 from letterhead.cli.document import plain, value_json
@@ -13,7 +11,19 @@ from letterhead.cli.exits import OK, Failure
 from letterhead.cli.formats import Reading, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP, Summary, header_count, show_losses, warn_if_emptied
-from letterhead.cli.options import Canonical, Format, OnLoss, Target, flag, grouped, reading, rows, source, types_option
+from letterhead.cli.options import (
+    Canonical,
+    Format,
+    OnLoss,
+    Target,
+    flag,
+    grouped,
+    option,
+    reading,
+    rows,
+    source,
+    types_option,
+)
 from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.render import counted, print_json, warn
 from letterhead.cli.sniff import format_of
@@ -28,14 +38,14 @@ def convert_command(
     source: Source,
     on_loss: Annotated[
         OnLoss,
-        typer.Option(
+        option(
             "--on-loss",
-            help="What the target cannot carry: stop; leave it out or write the nearest; or do so and report it.",
+            "What the target cannot carry: stop; leave it out or write the nearest; or do so and report it.",
         ),
     ] = OnLoss.raise_,
     types: Any,
     canonical: Canonical = False,
-    to_hex: Annotated[bool, flag("--to-hex", help="Write hex instead of bytes.")] = False,
+    to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes.")] = False,
     rows: Rows,
     options: Reading,
 ) -> int:

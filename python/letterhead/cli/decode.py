@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -17,7 +16,7 @@ from letterhead.cli.document import headers_of, plain, to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import Reading, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
-from letterhead.cli.options import Format, grouped, reading, rows, source
+from letterhead.cli.options import Format, grouped, option, reading, rows, source
 from letterhead.cli.render import console, counted, print_json, sized_text, time_text, value_text
 from letterhead.cli.sniff import format_of
 from letterhead.cli.source import Source, open_column
@@ -36,15 +35,15 @@ def decode_command(
     source: Source,
     rows: Rows,
     prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="TEXT", help="With --column: a prefix of the new columns' names.")
+        str | None, option("--prefix", "With --column: a prefix of the new columns' names.", "TEXT")
     ] = None,
     profile: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--profile",
-            metavar="NAME",
-            help="With --column: read the headers of a convention as typed columns, instead of the list. "
+            "With --column: read the headers of a convention as typed columns, instead of the list. "
             f"One of: {', '.join(PROFILES)}.",
+            "NAME",
         ),
     ] = None,
     options: Reading,

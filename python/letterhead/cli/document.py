@@ -84,7 +84,8 @@ def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
     """Return headers from an element of a list column."""
     if isinstance(given, lh.Headers):
         return given
-    return lh.Headers([(_row_key(row), _row_value(row)) for row in given])
+    rows = [(_typed(row.get("key_type"), row["key"]), _typed(row.get("type"), row["value"])) for row in given]
+    return lh.Headers(rows)
 
 
 def read_message(document: Any, format: str, *, with_types: bool = False) -> Any:
@@ -107,16 +108,8 @@ def read_message(document: Any, format: str, *, with_types: bool = False) -> Any
     return lh.Message(**{**given, "headers": headers})
 
 
-def _row_key(row: Mapping[str, Any]) -> Any:
-    if "key_type" not in row or row["key_type"] is None:
-        return row["key"]
-    return of_message(row["key_type"], row["key"])
-
-
-def _row_value(row: Mapping[str, Any]) -> HeaderValue:
-    value: bytes | None = row["value"]
-    type = row.get("type")
-    return value if value is None or type is None else of_message(type, value)
+def _typed(type: str | None, bits: Any) -> Any:
+    return bits if bits is None or type is None else of_message(type, bits)
 
 
 def _key_json(key: HeaderKey, form: KeyForm) -> Any:
@@ -156,11 +149,7 @@ def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
 
 def _key(given: Any, form: KeyForm, place: str) -> HeaderKey:
     if form == "int":
-        if isinstance(given, bool) or not isinstance(given, int):
-            raise Failure(f"{place}: a key is a whole number, not {_name(given)}")
-        if not -(1 << 31) <= given < 1 << 31:
-            raise Failure(f"{place}: its key does not fit 32 bits")
-        return given
+        return _whole(given, f"{place}: a key", -(1 << 31), 1 << 31)
     if form == "typed" and isinstance(given, dict):
         value = _value(given, f"{place}: its key", types=True)
         if not isinstance(value, Value):
@@ -183,11 +172,14 @@ def _field(name: str, given: Any, of: str) -> Any:
         if not isinstance(given, bool):
             raise Failure(f"{place} is true or false, not {_name(given)}")
         return given
+    return _whole(given, place, *((0, 1 << 64) if of.startswith("decimal") else (-(1 << 63), 1 << 63)))
+
+
+def _whole(given: Any, place: str, low: int, high: int) -> int:
     if isinstance(given, bool) or not isinstance(given, int):
         raise Failure(f"{place} is a whole number, not {_name(given)}")
-    low, high = (0, 1 << 64) if of.startswith("decimal") else (-(1 << 63), 1 << 63)
     if not low <= given < high:
-        raise Failure(f"{place} does not fit 64 bits")
+        raise Failure(f"{place} does not fit {(high - low).bit_length() - 1} bits")
     return given
 
 

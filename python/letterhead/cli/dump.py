@@ -14,7 +14,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
-from letterhead.cli.options import Errors, Json, OnErrors, flag, grouped, limits
+from letterhead.cli.options import Errors, Json, OnErrors, flag, grouped, limits, option
 from letterhead.cli.render import counted, moment, progress, warn
 from letterhead.cli.source import reason
 from letterhead.cli.spelling import read_time
@@ -37,24 +37,19 @@ def dump_command(
         typer.Argument(metavar="PATH...", help="A partition's folder, a broker's data folder, or .log files."),
     ],
     json: Json = False,
-    parquet: Annotated[
-        Path | None, typer.Option("--parquet", "-o", metavar="FILE", help="Write the records as Parquet.")
-    ] = None,
-    start: Annotated[int | None, typer.Option("--start", metavar="OFFSET", help="The first offset.")] = None,
-    end: Annotated[int | None, typer.Option("--end", metavar="OFFSET", help="The offset to stop before.")] = None,
+    parquet: Annotated[Path | None, option("--parquet -o", "Write the records as Parquet.", "FILE")] = None,
+    start: Annotated[int | None, option("--start", "The first offset.", "OFFSET")] = None,
+    end: Annotated[int | None, option("--end", "The offset to stop before.", "OFFSET")] = None,
     since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="TIME", help="No earlier records: milliseconds since 1970, or a date (UTC)."),
+        str | None, option("--since", "No earlier records: milliseconds since 1970, or a date (UTC).", "TIME")
     ] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only records before this time.")] = None,
+    until: Annotated[str | None, option("--until", "Only records before this time.", "TIME")] = None,
     committed: Annotated[
-        bool, flag("--committed", help="Leave out aborted transactions, and stop where one is open.")
+        bool, flag("--committed", "Leave out aborted transactions, and stop where one is open.")
     ] = False,
     errors: OnErrors = Errors.raise_,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", metavar="N", min=0, help="The first records only (on screen: 20).")
-    ] = None,
-    everything: Annotated[bool, flag("--all", help="Show every record, and do not shorten long values.")] = False,
+    limit: Annotated[int | None, option("--limit -n", "The first records only (on screen: 20).", "N", min=0)] = None,
+    everything: Annotated[bool, flag("--all", "Show every record, and do not shorten long values.")] = False,
     limits: Limits,
 ) -> int:
     """Show the records in a broker's log segments, without asking the broker.

@@ -12,7 +12,7 @@ import letterhead as lh
 from letterhead.cli.document import read_message
 from letterhead.cli.exits import OK, Failure
 from letterhead.cli.losses import header_count, warn_if_emptied
-from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, types_option
+from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
 from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.source import read_bytes, refuse_table
 
@@ -22,11 +22,11 @@ def encode_command(
     *,
     format: Written,
     file: Annotated[str | None, typer.Argument(metavar="FILE|-", help="JSON; - is standard input.")] = None,
-    hex: Annotated[bool, flag("--hex", help="Write hex instead of bytes.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the bytes to a file.")] = None,
+    hex: Annotated[bool, flag("--hex", "Write hex instead of bytes.")] = False,
+    out: Annotated[Path | None, option("--out -o", "Write the bytes to a file.", "FILE")] = None,
     types: Any,
     on_loss: Annotated[
-        EncodeOnLoss, typer.Option("--on-loss", help="What the format cannot carry: stop, or leave it out.")
+        EncodeOnLoss, option("--on-loss", "What the format cannot carry: stop, or leave it out.")
     ] = EncodeOnLoss.raise_,
     canonical: Canonical = False,
 ) -> int:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Any, NamedTuple
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -15,7 +14,7 @@ import letterhead as lh
 from letterhead._formatting import as_text, printable, quoted
 from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
-from letterhead.cli.options import Everything, Format, Json, grouped, reading, source
+from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
 from letterhead.cli.render import console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
 from letterhead.cli.source import Source
@@ -48,7 +47,7 @@ def inspect_command(
     *,
     format: Format,
     source: Source,
-    row: Annotated[int, typer.Option("--row", metavar="N", min=0, help="With --column: the row, from 0.")] = 0,
+    row: Annotated[int, option("--row", "With --column: the row, from 0.", "N", min=0)] = 0,
     json: Json = False,
     everything: Everything = False,
     options: Reading,

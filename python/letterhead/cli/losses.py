@@ -45,7 +45,7 @@ def show_losses(losses: lh.Losses, source: str, target: str) -> None:
     """Print the losses of one message to stderr, and the command that restores the types."""
     screen = console(sys.stderr)
     if not losses:
-        screen.print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
+        _show_nothing_lost(source, target)
         return
     screen.print(Text(f"{source} to {target}: {counted(len(losses), 'loss', 'losses')}", style="bold"))
     view = table("header", "key", "not carried", "written", "code", right=("header",))
@@ -88,7 +88,7 @@ class Summary:
         """Print to stderr what was lost, how often, and the first row of each loss."""
         screen = console(sys.stderr)
         if not self.groups:
-            screen.print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
+            _show_nothing_lost(source, target)
             return
         screen.print(Text(f"{source} to {target}: {self.rows:,} of {counted(rows, 'row')} with losses", style="bold"))
         view = table("times", "key", "not carried", "written", "first row", "code", right=("times", "first row"))
@@ -103,6 +103,10 @@ class Summary:
         # If the target has types, values that kept theirs are not among the losses.
         if not row_of(target)["types"] and all(len(types) == 1 for types in self.types.values()):
             _show_way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
+
+
+def _show_nothing_lost(source: str, target: str) -> None:
+    console(sys.stderr).print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
 
 
 def _written(written: str | None) -> Text:

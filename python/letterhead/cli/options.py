@@ -46,9 +46,14 @@ def _parameters(of: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(of, eval_str=True).parameters.values())
 
 
-def flag(*names: str, help: str) -> Any:
-    """Return an option without a value."""
-    return typer.Option(*names, help=help, metavar="")
+def option(names: str, help: str, metavar: str | None = None, **settings: Any) -> Any:
+    """Return an option with a value; its names are separated by spaces."""
+    return typer.Option(*names.split(), help=help, metavar=metavar, **settings)
+
+
+def flag(names: str, help: str) -> Any:
+    """Return an option without a value; its names are separated by spaces."""
+    return option(names, help, "")
 
 
 class Errors(StrEnum):
@@ -89,53 +94,43 @@ _WRITTEN = ", ".join(name for name in COMMON if row_of(name)["is_target"])
 
 File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
 Format = Annotated[
-    str,
-    typer.Option(
-        "--format", "-f", metavar="FORMAT", help=f"{_READ}, … {_ALL}; auto: the format that fits, if only one does."
-    ),
+    str, option("--format -f", f"{_READ}, … {_ALL}; auto: the format that fits, if only one does.", "FORMAT")
 ]
-Written = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"{_WRITTEN}, … {_ALL}.")]
-Target = Annotated[str, typer.Option("--to", "-t", metavar="TARGET", help=f"{_WRITTEN}, … {_ALL}.")]
-Hex = Annotated[str | None, typer.Option("--hex", metavar="TEXT", help="The bytes as hex; - reads standard input.")]
-Base64 = Annotated[
-    str | None, typer.Option("--base64", metavar="TEXT", help="The bytes as base64; - reads standard input.")
-]
+Written = Annotated[str, option("--format -f", f"{_WRITTEN}, … {_ALL}.", "FORMAT")]
+Target = Annotated[str, option("--to -t", f"{_WRITTEN}, … {_ALL}.", "TARGET")]
+Hex = Annotated[str | None, option("--hex", "The bytes as hex; - reads standard input.", "TEXT")]
+Base64 = Annotated[str | None, option("--base64", "The bytes as base64; - reads standard input.", "TEXT")]
 Column = Annotated[
     str | None,
-    typer.Option(
-        "--column",
-        "-c",
-        metavar="NAME",
-        help="FILE is Parquet: read this column of bytes (decode, convert: or headers).",
-    ),
+    option("--column -c", "FILE is Parquet: read this column of bytes (decode, convert: or headers).", "NAME"),
 ]
-Json = Annotated[bool, flag("--json", help="Print JSON.")]
-Everything = Annotated[bool, flag("--all", help="Do not shorten long values, and show every message.")]
+Json = Annotated[bool, flag("--json", "Print JSON.")]
+Everything = Annotated[bool, flag("--all", "Do not shorten long values, and show every message.")]
 TypesWord = Annotated[
     Types | None,
-    typer.Option(
+    option(
         "--types",
-        help="To a format without types: write values big-endian, little-endian or as text. To one with types: write "
+        "To a format without types: write values big-endian, little-endian or as text. To one with types: write "
         "values without a type as binary.",
     ),
 ]
 Type = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--type",
-        metavar="KEY=TYPE",
-        help="To a format with types: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
+        "To a format with types: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
         "Repeat it for other keys, and for other headers of the same key, in their order.",
+        "KEY=TYPE",
     ),
 ]
-Canonical = Annotated[bool, flag("--canonical", help="To iggy: sort the headers as Iggy's own map does.")]
+Canonical = Annotated[bool, flag("--canonical", "To iggy: sort the headers as Iggy's own map does.")]
 OnErrors = Annotated[
-    Errors, typer.Option("--errors", help="Data that does not decode: stop, make it null, or report it in a column.")
+    Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")
 ]
 
 
-def _limit(option: str, help: str) -> Any:
-    return typer.Option(option, metavar="N", min=0, help=help, rich_help_panel="Limits")
+def _limit(name: str, help: str) -> Any:
+    return option(name, help, "N", min=0, rich_help_panel="Limits")
 
 
 MaxMessageBytes = Annotated[
@@ -171,9 +166,9 @@ def limits(
 @grouped(limits=limits)
 def reading(
     *,
-    lenient: Annotated[bool, flag("--lenient", help="Accept what Java's deserializers accept.")] = False,
+    lenient: Annotated[bool, flag("--lenient", "Accept what Java's deserializers accept.")] = False,
     strict_types: Annotated[
-        bool, flag("--strict-types", help="In iggy: refuse types that have no name yet (codes 16 to 255).")
+        bool, flag("--strict-types", "In iggy: refuse types that have no name yet (codes 16 to 255).")
     ] = False,
     limits: Limits,
 ) -> Reading:
@@ -190,17 +185,14 @@ def rows(
     json: Json = False,
     errors: OnErrors = Errors.raise_,
     error_column: Annotated[
-        str, typer.Option("--error-column", metavar="NAME", help="With --errors column: the name of that column.")
+        str, option("--error-column", "With --errors column: the name of that column.", "NAME")
     ] = "error",
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", "-n", metavar="N", min=0, help="With --column: the first rows only (on screen: 20)."),
+        int | None, option("--limit -n", "With --column: the first rows only (on screen: 20).", "N", min=0)
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="With --column: write Parquet. Converting one message: write its bytes."
-        ),
+        option("--out -o", "With --column: write Parquet. Converting one message: write its bytes.", "FILE"),
     ] = None,
     everything: Everything = False,
 ) -> Rows:

@@ -17,7 +17,7 @@ from letterhead._formatting import printable
 from letterhead.cli.column import BATCH, column_format
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.formats import COMMON, Reading, row_of
-from letterhead.cli.options import Json, flag, grouped, reading
+from letterhead.cli.options import Json, flag, grouped, option, reading
 from letterhead.cli.output import write_file
 from letterhead.cli.render import console, counted, print_json, progress, short, table, warn
 from letterhead.cli.source import open_column
@@ -39,37 +39,28 @@ def scan_command(
     *,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A Parquet file.")],
     column: Annotated[
-        str,
-        typer.Option("--column", "-c", metavar="NAME", help="A column of bytes, or of headers as Spark reads them."),
+        str, option("--column -c", "A column of bytes, or of headers as Spark reads them.", "NAME")
     ] = "headers",
     format: Annotated[
         str,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            help=f"{', '.join(COMMON)}, … (`letterhead formats` lists all); auto for bytes: the format that fits.",
+        option(
+            "--format -f",
+            f"{', '.join(COMMON)}, … (`letterhead formats` lists all); auto for bytes: the format that fits.",
+            "FORMAT",
         ),
     ] = "kafka",
-    explain: Annotated[bool, flag("--explain", help="Print the evidence for each suggested type.")] = False,
+    explain: Annotated[bool, flag("--explain", "Print the evidence for each suggested type.")] = False,
     code: Annotated[
         Surface | None,
-        typer.Option(
-            "--code", help="Print code that selects the headers: with lh.select, lha.select or lhs.select_headers."
-        ),
+        option("--code", "Print code that selects the headers: with lh.select, lha.select or lhs.select_headers."),
     ] = None,
     json: Json = False,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots, for a browser.")
-    ] = None,
+    html: Annotated[Path | None, option("--html", "Also write a page with plots, for a browser.", "FILE")] = None,
     sample: Annotated[
-        int | None,
-        typer.Option("--sample", "-n", metavar="N", min=1, help="Scan only N rows, evenly spaced over the file."),
+        int | None, option("--sample -n", "Scan only N rows, evenly spaced over the file.", "N", min=1)
     ] = None,
-    max_keys: Annotated[
-        int, typer.Option("--max-keys", metavar="N", min=1, help="Show at most N keys; others are counted.")
-    ] = 1000,
-    everything: Annotated[bool, flag("--all", help="With --explain: unlikely types too.")] = False,
+    max_keys: Annotated[int, option("--max-keys", "Show at most N keys; others are counted.", "N", min=1)] = 1000,
+    everything: Annotated[bool, flag("--all", "With --explain: unlikely types too.")] = False,
     options: Reading,
 ) -> int:
     """Find out what headers the messages of a Parquet file carry, and suggest types.

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, flag, grouped, limits
+from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, flag, grouped, limits, option
 from letterhead.limits import Limits
 
 state = typer.Typer(
@@ -39,25 +39,20 @@ class Selection(NamedTuple):
 
 
 Dir = Annotated[Path, typer.Argument(metavar="DIR", help="A state, application, task or store directory.")]
-Name = Annotated[str | None, typer.Option("--store", "-s", metavar="NAME", help="Only stores of this name.")]
+Name = Annotated[str | None, option("--store -s", "Only stores of this name.", "NAME")]
 StoreType = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--store-type",
-        metavar="TYPE",
-        help="If the files do not tell: key-value, window, session, versioned, time-ordered-window, "
-        "time-ordered-session.",
+        "If the files do not tell: key-value, window, session, versioned, time-ordered-window, time-ordered-session.",
+        "TYPE",
     ),
 ]
 Values = Annotated[
     str | None,
-    typer.Option(
-        "--values",
-        metavar="VALUES",
-        help="Of time-ordered windows without headers: plain, or timestamped (the default).",
-    ),
+    option("--values", "Of time-ordered windows without headers: plain, or timestamped (the default).", "VALUES"),
 ]
-Everything = Annotated[bool, flag("--all", help="Do not shorten long values.")]
+Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
 
 
 def stores(directory: Dir, store: Name = None, store_type: StoreType = None, values: Values = None) -> Selection:
@@ -65,25 +60,21 @@ def stores(directory: Dir, store: Name = None, store_type: StoreType = None, val
     return Selection(directory, store, store_type, values)
 
 
+@grouped(selection=stores)
 def limited_stores(
-    directory: Dir,
-    store: Name = None,
-    store_type: StoreType = None,
-    values: Values = None,
-    max_message_bytes: MaxMessageBytes = None,
-    max_headers: MaxHeaders = None,
+    *, selection: Selection, max_message_bytes: MaxMessageBytes = None, max_headers: MaxHeaders = None
 ) -> Selection:
     """Return the stores to read, and limits."""
-    return Selection(directory, store, store_type, values, limits(max_message_bytes, max_headers))
+    return selection._replace(limits=limits(max_message_bytes, max_headers))
 
 
 @state.command("ls", epilog=EXIT_CODES)
+@grouped(selection=stores)
 def ls_command(
-    directory: Dir,
-    store: Name = None,
-    store_type: StoreType = None,
-    quick: Annotated[bool, flag("--quick", help="Estimate the number of rows instead of reading them.")] = False,
-    everything: Annotated[bool, flag("--all", help="For several stores too: families, segments, offsets.")] = False,
+    *,
+    selection: Selection,
+    quick: Annotated[bool, flag("--quick", "Estimate the number of rows instead of reading them.")] = False,
+    everything: Annotated[bool, flag("--all", "For several stores too: families, segments, offsets.")] = False,
     json: Json = False,
 ) -> int:
     """List the stores: type, rows, bytes, and how many of the bytes are headers.
@@ -100,7 +91,7 @@ def ls_command(
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(Selection(directory, store, store_type), quick=quick, everything=everything, json=json)
+    return run_ls(selection, quick=quick, everything=everything, json=json)
 
 
 @state.command("get", epilog=EXIT_CODES)
@@ -114,13 +105,10 @@ def get_command(
             metavar="KEY", help="Text; or hex:00ff, base64:AP8=, int64:7 and the like (string:… is always text)."
         ),
     ],
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="TIME", help="Of a window or session: its start.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--end", metavar="TIME", help="Of a session: its end.")] = None,
+    start: Annotated[str | None, option("--start", "Of a window or session: its start.", "TIME")] = None,
+    end: Annotated[str | None, option("--end", "Of a session: its end.", "TIME")] = None,
     as_of: Annotated[
-        str | None,
-        typer.Option("--as-of", metavar="TIME", help="Of a versioned store: the version valid then, not the latest."),
+        str | None, option("--as-of", "Of a versioned store: the version valid then, not the latest.", "TIME")
     ] = None,
     everything: Everything = False,
     json: Json = False,
@@ -150,21 +138,17 @@ def get_command(
 def scan_command(
     *,
     selection: Selection,
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="KEY", help="Keys from this one on, written as for `get`.")
-    ] = None,
-    last: Annotated[str | None, typer.Option("--to", metavar="KEY", help="Keys up to and including this one.")] = None,
-    prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="KEY", help="Keys that begin with these bytes.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=0, help="The first rows only.")] = None,
-    reverse: Annotated[bool, flag("--reverse", help="From the last row to the first.")] = False,
-    keys_only: Annotated[bool, flag("--keys-only", help="Leave out values, timestamps and headers.")] = False,
+    first: Annotated[str | None, option("--from", "Keys from this one on, written as for `get`.", "KEY")] = None,
+    last: Annotated[str | None, option("--to", "Keys up to and including this one.", "KEY")] = None,
+    prefix: Annotated[str | None, option("--prefix", "Keys that begin with these bytes.", "KEY")] = None,
+    limit: Annotated[int | None, option("--limit -n", "The first rows only.", "N", min=0)] = None,
+    reverse: Annotated[bool, flag("--reverse", "From the last row to the first.")] = False,
+    keys_only: Annotated[bool, flag("--keys-only", "Leave out values, timestamps and headers.")] = False,
     damaged: Annotated[
-        Damaged, typer.Option("--damaged", help="Rows that cannot be read: report them on stderr, or stop.")
+        Damaged, option("--damaged", "Rows that cannot be read: report them on stderr, or stop.")
     ] = Damaged.report,
     everything: Everything = False,
-    json: Annotated[bool, flag("--json", help="Print JSON, a line for each row.")] = False,
+    json: Annotated[bool, flag("--json", "Print JSON, a line for each row.")] = False,
 ) -> int:
     """Show the rows of a store, or those of some keys, in the order of the store.
 
@@ -196,11 +180,9 @@ def scan_command(
 def upgrade_command(
     *,
     selection: Selection,
-    to: Annotated[
-        str, typer.Option("--to", metavar="VALUES", help="What values get: headers, or timestamped.")
-    ] = "headers",
-    yes: Annotated[bool, flag("--yes", "-y", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, flag("--dry-run", help="Print what would be moved, and change nothing.")] = False,
+    to: Annotated[str, option("--to", "What values get: headers, or timestamped.", "VALUES")] = "headers",
+    yes: Annotated[bool, flag("--yes -y", "Do not ask.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be moved, and change nothing.")] = False,
     json: Json = False,
 ) -> int:
     """Move all rows of older stores to the column family of stores with headers.
