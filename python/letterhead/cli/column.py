@@ -78,8 +78,10 @@ class NewColumns:
 class Tally:
     """Counts of input values, rows, bad rows and their error codes."""
 
-    def __init__(self, noun: str = "row") -> None:
+    def __init__(self, noun: str = "row", whole: str = "row") -> None:
         self.noun = noun
+        self.whole = whole
+        self.more = False
         self.values = 0
         self.rows = 0
         self.bad = 0
@@ -92,11 +94,13 @@ class Tally:
             self.bad += len(errors) - errors.null_count
             self.codes.update(errors.flatten().field("code").to_pylist())
 
-    def of(self, in_file: int) -> str:
-        """Return how much of a file was read."""
-        if self.noun == "row":
-            return f"{self.rows:,} of {counted(in_file, 'row')}"
-        return f"{counted(self.rows, self.noun)} from {self.values:,} of {counted(in_file, 'row')}"
+    def of(self, total: int) -> str:
+        """Return how much was read of the rows of a file, or of partitions."""
+        if self.noun == self.whole:
+            return f"{self.rows:,} of {counted(total, self.whole)}"
+        values = f"from {self.values:,} " if self.whole == "row" else ""
+        more = ", and there are more" if self.more else ""
+        return f"{counted(self.rows, self.noun)} {values}of {counted(total, self.whole)}{more}"
 
     def report(self, operation: str) -> int:
         """Print the errors to stderr and return the exit code."""

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from letterhead.cli import run_doctor
 from letterhead.cli.convert import convert_command
 from letterhead.cli.decode import decode_command
 from letterhead.cli.dump import dump_command
 from letterhead.cli.encode import encode_command
 from letterhead.cli.exits import OK
+from letterhead.cli.formats import run_formats
 from letterhead.cli.inspect import inspect_command
 from letterhead.cli.options import EXIT_CODES, Json, option
 from letterhead.cli.scan import scan_command
@@ -56,8 +58,6 @@ def formats_command(json: Json = False) -> int:
       letterhead formats
       letterhead formats --json
     """
-    from letterhead.cli.formats import run_formats
-
     return run_formats(json=json)
 
 
@@ -72,8 +72,6 @@ def doctor_command(json: Json = False) -> int:
       letterhead doctor
       letterhead doctor --json
     """
-    from letterhead.cli.doctor import run_doctor
-
     return run_doctor(json=json)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import letterhead as lh
 from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
 from letterhead.cli.document import plain, value_json
-from letterhead.cli.exits import OK, Failure
+from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.formats import Reading, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP, Summary, header_count, show_losses, warn_if_emptied
@@ -80,12 +80,8 @@ def convert_command(
     check_terminal("--to-hex, --json", to_hex or rows.json, rows.out)
     row_of(to)
     format = format_of(format, [data])
-    try:
+    with usage_errors():
         made = lh.convert(data, format, target=to, **writing, **options)
-    except lh.errors.HeaderError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise Failure(str(error)) from error
     written, losses = made if isinstance(made, lh.Converted) else (made, None)
     if on_loss is not OnLoss.raise_:
         warn_if_emptied(header_count(lh.decode(data, format, **options)), written, to)

@@ -13,7 +13,7 @@ from letterhead._formatting import printable
 from letterhead._optional_dependencies import how_to_install
 from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
 from letterhead.cli.document import headers_of, plain, to_json
-from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import Reading, in_microseconds, is_batch
 from letterhead.cli.headers import VALUE_LIMIT, headers_table
 from letterhead.cli.options import Format, grouped, option, reading, rows, source
@@ -77,25 +77,26 @@ def decode_command(
 
 def _decode_message(data: bytes, format: str, rows: Rows, options: Reading) -> int:
     format = format_of(format, [data])
-    found: list[Fields | None]
     try:
-        if is_batch(format):
-            found = [message._asdict() for message in lh.messages(data, format, **options)]
-        else:
-            message = lh.decode(data, format, **options)
-            found = [{"headers": message} if isinstance(message, lh.Headers) else message._asdict()]
+        with usage_errors():
+            found = _messages(data, format, options)
     except lh.errors.HeaderError:
         if rows.errors == "raise":
             raise
         found = _partly(data, format, rows, options)
-    except ValueError as error:
-        raise Failure(str(error)) from error
     if rows.json:
         documents = [None if fields is None else to_json(fields, format) for fields in found]
         print_json({"messages": documents} if is_batch(format) else documents[0])
     else:
         _show(data, format, found, everything=rows.everything)
     return BAD_DATA if any(fields is None or fields.get("error") for fields in found) else OK
+
+
+def _messages(data: bytes, format: str, options: Reading) -> list[Fields | None]:
+    if is_batch(format):
+        return [message._asdict() for message in lh.messages(data, format, **options)]
+    message = lh.decode(data, format, **options)
+    return [{"headers": message} if isinstance(message, lh.Headers) else message._asdict()]
 
 
 def _partly(data: bytes, format: str, rows: Rows, options: Reading) -> list[Fields | None]:
@@ -120,10 +121,8 @@ def _partly(data: bytes, format: str, rows: Rows, options: Reading) -> list[Fiel
 
 def _decode_column(source: Source, format: str, rows: Rows, prefix: str, profile: str | None, options: Reading) -> int:
     rows = rows.checked()
-    try:
+    with usage_errors():
         columns = None if profile is None else lh.profile(profile)
-    except ValueError as error:
-        raise Failure(str(error)) from error
     path, column = source.parquet, source.column or ""
     parquet, of_bytes = open_column(path, column)
     format = column_format(format, parquet, column, of_bytes)

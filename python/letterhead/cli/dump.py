@@ -15,7 +15,7 @@ from letterhead.cli.column import Rows, Tally, deliver
 from letterhead.cli.document import to_json
 from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.options import Errors, Json, OnErrors, flag, grouped, limits, option
-from letterhead.cli.render import counted, moment, progress, warn
+from letterhead.cli.render import moment, progress, warn
 from letterhead.cli.source import reason
 from letterhead.cli.spelling import read_time
 from letterhead.errors import TornTailWarning
@@ -80,7 +80,7 @@ def dump_command(
         reader = SegmentsReader(found, wanted, bounds, committed=committed)
     except (OSError, ValueError) as error:
         raise Failure(reason(error) if isinstance(error, OSError) and error.strerror else str(error)) from error
-    tally = _Records()
+    tally = Tally("record", "partition")
     document = functools.partial(to_json, format="record-batch")
     # A torn end is reported below, as one line.
     with warnings.catch_warnings(action="ignore", category=TornTailWarning):
@@ -88,20 +88,7 @@ def dump_command(
     return max(tally.report("decode"), _report(reader))
 
 
-class _Records(Tally):
-    """Counts of records."""
-
-    def __init__(self) -> None:
-        super().__init__("record")
-        self.more = False
-
-    def of(self, in_file: int) -> str:
-        """Return the number of records and partitions."""
-        more = ", and there are more" if self.more else ""
-        return f"{counted(self.rows, 'record')} of {counted(in_file, 'partition')}{more}"
-
-
-def _records(reader: SegmentsReader, tally: _Records, limit: int | None, rows: Rows) -> Iterator[pa.RecordBatch]:
+def _records(reader: SegmentsReader, tally: Tally, limit: int | None, rows: Rows) -> Iterator[pa.RecordBatch]:
     """Read and count records."""
     import pyarrow as pa
 

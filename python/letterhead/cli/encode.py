@@ -10,7 +10,7 @@ import typer
 
 import letterhead as lh
 from letterhead.cli.document import read_message
-from letterhead.cli.exits import OK, Failure
+from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.losses import header_count, warn_if_emptied
 from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
 from letterhead.cli.output import check_terminal, write_message
@@ -52,12 +52,8 @@ def encode_command(
     given = read_bytes(file)
     refuse_table(given, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
     message = read_message(_parse(given), format, with_types=types is not None)
-    try:
+    with usage_errors():
         data = lh.encode(message, format, types=types, on_loss=on_loss.value, canonical=canonical)
-    except lh.errors.HeaderError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise Failure(str(error)) from error
     if on_loss is EncodeOnLoss.drop:
         warn_if_emptied(header_count(message), data, format)
     write_message(data, format, as_hex=hex, out=out)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from letterhead.errors import LetterheadError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from letterhead.errors import HeaderError, LetterheadError
 
 OK = 0
 BAD_DATA = 1
@@ -18,3 +21,14 @@ class Failure(LetterheadError):
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Report wrong arguments as a failure; errors in the data pass."""
+    try:
+        yield
+    except HeaderError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise Failure(str(error)) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
@@ -190,7 +190,14 @@ class _View:
             wrong = [byte for byte in range(start, end) if byte in self.errors]
             style = "red" if wrong else FIELD_STYLES.get(label.field, "")
             marked = [byte - start for byte in wrong]
-            self._row("!" if wrong else "", self._offset(start), self.data[start:end].hex(" "), *texts, marked, style)
+            self._row(
+                "!" if wrong else "",
+                self._offset(start),
+                self.data[start:end].hex(" "),
+                *texts,
+                wrong=marked,
+                style=style,
+            )
             for byte in wrong:
                 self._reasons(byte, 3 * (byte - start))
             texts = ("", "", "")
@@ -241,23 +248,14 @@ class _View:
             reason = f"^^ {printable(error.message)} ({error.code}, byte {byte})"
             self._print(Text(place + reason, style="bold red"))
 
-    def _row(
-        self,
-        mark: str,
-        offset: str,
-        hex_bytes: str,
-        field: str,
-        header: str,
-        meaning: str,
-        wrong: list[int] | None = None,
-        style: str = "",
-    ) -> None:
+    def _row(self, *fields: str, wrong: Sequence[int] = (), style: str = "") -> None:
+        mark, offset, hex_bytes, field, header, meaning = fields
         line = Text()
         line.append(f"{mark:<2}", style="bold red")
         line.append(f"{offset:<{self.offset_width}}  ", style=style if offset == "offset" else "dim")
         at = len(line)
         line.append(f"{hex_bytes:<{self.hex_width}}  ", style=style)
-        for byte in wrong or []:
+        for byte in wrong:
             line.stylize("bold reverse red", at + 3 * byte, at + 3 * byte + 2)
         line.append(f"{field:<{self.field_width}}  {header:<9}  {meaning}", style=style)
         line.rstrip()

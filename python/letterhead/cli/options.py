@@ -7,25 +7,27 @@ import inspect
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from letterhead.cli.column import Rows
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.formats import COMMON, Reading, row_of
 from letterhead.cli.source import Source
 from letterhead.limits import Limits
 
+T = TypeVar("T")
+
 EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage."
 
 
-def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Replace parameters of a command by those of functions, which are called to make the arguments."""
 
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(command: Callable[..., T]) -> Callable[..., T]:
         @functools.wraps(command)
-        def run(**given: Any) -> Any:
+        def run(**given: Any) -> T:
             for name, group in groups.items():
                 given[name] = group(**{own: given.pop(own) for own in inspect.signature(group).parameters})
             return command(**given)
@@ -56,37 +58,10 @@ def flag(names: str, help: str) -> Any:
     return option(names, help, "")
 
 
-class Errors(StrEnum):
-    """What to do with data that does not decode."""
-
-    raise_ = "raise"
-    null = "null"
-    column = "column"
-
-
-class OnLoss(StrEnum):
-    """What to do with what a target cannot carry."""
-
-    raise_ = "raise"
-    drop = "drop"
-    report = "report"
-
-
-class EncodeOnLoss(StrEnum):
-    """What to do with what a format cannot carry, in a command that has no report."""
-
-    raise_ = "raise"
-    drop = "drop"
-
-
-class Types(StrEnum):
-    """How to write values where only one side has types."""
-
-    be = "be"
-    le = "le"
-    text = "text"
-    binary = "binary"
-
+Errors = StrEnum("Errors", {"raise_": "raise", "null": "null", "column": "column"})
+OnLoss = StrEnum("OnLoss", {"raise_": "raise", "drop": "drop", "report": "report"})
+EncodeOnLoss = StrEnum("EncodeOnLoss", {"raise_": "raise", "drop": "drop"})
+Types = StrEnum("Types", {"be": "be", "le": "le", "text": "text", "binary": "binary"})
 
 _ALL = "(`letterhead formats` lists all)"
 _READ = ", ".join(COMMON)
@@ -151,7 +126,7 @@ def limits(
     ] = None,
 ) -> Limits:
     """Return the limits of a command; unset ones come from the environment."""
-    try:
+    with usage_errors():
         return Limits(
             message_bytes=max_message_bytes,
             headers=max_headers,
@@ -159,8 +134,6 @@ def limits(
             records=max_records,
             output_bytes=max_output_bytes,
         ).filled()
-    except ValueError as error:
-        raise Failure(str(error)) from None
 
 
 @grouped(limits=limits)

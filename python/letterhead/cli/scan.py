@@ -15,7 +15,7 @@ from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.column import BATCH, column_format
-from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
 from letterhead.cli.formats import COMMON, Reading, row_of
 from letterhead.cli.options import Json, flag, grouped, option, reading
 from letterhead.cli.output import write_file
@@ -26,12 +26,7 @@ WIDE = 96
 STYLES = {"stated": "green", "strong": "green", "weak": "yellow", "tie": "yellow"}
 
 
-class Surface(StrEnum):
-    """The API that the code calls."""
-
-    python = "python"
-    arrow = "arrow"
-    spark = "spark"
+Surface = StrEnum("Surface", {"python": "python", "arrow": "arrow", "spark": "spark"})
 
 
 @grouped(options=reading)
@@ -108,10 +103,8 @@ def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_
     rows = parquet.metadata.num_rows
     with progress(rows, f"scanning {column}") as advance:
         values = _values(parquet, column, rows, sample, advance)
-        try:
+        with usage_errors():
             found = lha.scan(values, format, max_keys=max_keys, **options)
-        except (TypeError, ValueError) as error:
-            raise Failure(str(error)) from error
     return Scan(format, found.statistics, column)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import letterhead as lh
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.source import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
@@ -103,10 +103,8 @@ def check_type(type: str) -> str:
     """Return the canonical name of a value type; refuse other names."""
     if type in UNNAMED:
         return type
-    try:
+    with usage_errors():
         name = type_name(type)
-    except (TypeError, ValueError) as error:
-        raise Failure(str(error)) from None
     if name not in VALUE_TYPES:
         raise Failure(str(unknown_name("type", type, [*VALUE_TYPES, "type-16", "…", "type-255"])))
     return name

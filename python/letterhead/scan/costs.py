@@ -24,17 +24,9 @@ _NOT_OF_IT = 16
 
 
 def cost(type: str, values: Sequence[Sampled], *, strays: bool = False) -> float:
-    """Return the number of bits that encode distinct values as a type.
+    """Return the number of bits that encode distinct values, none of them empty, as a type other than types of text.
 
-    Parameters
-    ----------
-    type : str
-        Type name of `select`, other than types of text.
-    values : sequence of Sampled
-        The values, of at least one byte each.
-    strays : bool, default False
-        Whether a value that is not of the type costs only its bytes: if such values are rare, they are damage, which is no
-        evidence against the type.
+    With `strays`, a value that is not of the type costs only its bytes: rare ones are damage, and no evidence against it.
 
     Examples
     --------

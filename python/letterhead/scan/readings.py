@@ -28,18 +28,10 @@ WINDOW_MS = (946_684_800_000, 4_102_444_800_000)
 
 @dataclass
 class Tally:
-    """How many values a type reads.
+    """How many values a type reads, how many of those are unusual, and the least and the greatest finite number.
 
-    Attributes
-    ----------
-    fits : int
-        Values that it reads.
-    odd : int
-        Unusual ones of those: text with control characters; floats that are subnormal, NaN, infinite or extremely large or
-        small; times outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a leading 0; and
-        negative whole numbers.
-    low, high : int, float or None
-        The least and the greatest finite number.
+    Unusual are text with control characters; floats that are subnormal, NaN, infinite or extremely large or small; times
+    outside of 2000 to 2099; UUIDs without the bits of RFC 9562; text numbers with a leading 0; negative whole numbers.
     """
 
     fits: int = 0

@@ -68,17 +68,7 @@ class Scan:
         return KeyScan(plain, self.statistics.keys[plain], self.statistics.rows)
 
     def merge(self, other: Scan) -> Scan:
-        """Return the sum of two scans; neither is changed.
-
-        Parameters
-        ----------
-        other : Scan
-            A scan of other messages in the same format.
-
-        Returns
-        -------
-        Scan
-            The scan of the messages of both.
+        """Return the scan of the messages of both scans; neither is changed.
 
         Raises
         ------
@@ -128,16 +118,6 @@ class Scan:
 
     def html(self, *, title: str = "Headers") -> str:
         """Return an HTML page with plots; it needs no network and runs no script.
-
-        Parameters
-        ----------
-        title : str, default "Headers"
-            Its heading.
-
-        Returns
-        -------
-        str
-            HTML.
 
         Raises
         ------

@@ -20,17 +20,7 @@ _STEPS = 16
 
 @dataclass
 class Histogram:
-    """Counts of non-negative numbers.
-
-    Attributes
-    ----------
-    counts : dict of int to int
-        Count of each bucket, by its least number: at most 64 + 16 × 26 buckets.
-    low, high : int or None
-        The least and the greatest number, exactly.
-    total : int
-        Their sum.
-    """
+    """Counts of non-negative numbers: `counts` by the least number of a bucket (at most 64 + 16 × 26), the rest exact."""
 
     counts: dict[int, int] = field(default_factory=dict)
     low: int | None = None
@@ -87,17 +77,7 @@ def _bucket(number: int) -> int:
 
 @dataclass
 class Sampled:
-    """One distinct value of a sample.
-
-    Attributes
-    ----------
-    head : bytes
-        The value, or its first 64 bytes.
-    size : int
-        Its length in bytes.
-    count : int
-        How often it occurs, exactly.
-    """
+    """A distinct value, or its first 64 bytes, its size in bytes, and how often it occurs."""
 
     head: bytes
     size: int
@@ -114,13 +94,7 @@ class Sample:
     """The distinct values with the smallest hashes.
 
     A kept value was never removed, so its count is exact; the largest kept hash tells how many distinct values there were.
-
-    Attributes
-    ----------
-    most : int
-        Number of values that are kept.
-    values : dict of int to Sampled
-        The kept values by their hashes.
+    At most `most` values are kept, by their hashes.
     """
 
     most: int = 128

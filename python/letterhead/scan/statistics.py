@@ -71,17 +71,7 @@ class KeyStatistics:
         return self.headers - self.nulls - self.empty
 
     def add(self, values: Any, rows: Any, positions: Any, types: Any | None) -> None:
-        """Add the headers of one batch that have the key, in their order.
-
-        Parameters
-        ----------
-        values : pyarrow.BinaryArray
-            Their values.
-        rows, positions : numpy.ndarray of int64
-            The row of each header, and its position in the row.
-        types : pyarrow.StringArray, optional
-            Their types.
-        """
+        """Add the headers of one batch that have the key, in their order: values, rows, positions in the row, types."""
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         times = np.diff(starts, append=len(rows))
         self.headers += len(rows)

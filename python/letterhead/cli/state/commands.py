@@ -21,11 +21,7 @@ state = typer.Typer(
 )
 
 
-class Damaged(StrEnum):
-    """What to do with rows that cannot be read."""
-
-    report = "report"
-    raise_ = "raise"
+Damaged = StrEnum("Damaged", {"report": "report", "raise_": "raise"})
 
 
 class Selection(NamedTuple):

@@ -10,9 +10,7 @@ from letterhead.cli.state.commands import Selection
 from letterhead.cli.state.rows import failures, opened, read_key, stored_time, stores_of
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
-from letterhead.read.state_directory import Segment
 from letterhead.read.state_rows import Row, Store
-from letterhead.state.interfaces import VersionedBytes
 from letterhead.state.versioned import VersionedStore
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import (
@@ -103,16 +101,13 @@ def _version(store: Store, key: bytes, as_of: int | None) -> Iterator[Row]:
     for segment, families in store.databases():
         versions = _Versions(store, families)
         found = versions.get(key) if as_of is None else versions.get_as_of(key, as_of)
-        if found is not None:
-            yield _version_row(store, segment, key, found)
-
-
-def _version_row(store: Store, segment: Segment, key: bytes, found: VersionedBytes) -> Row:
-    try:
-        _, headers, payload = store.value_parts(found.value)
-    except DecodeError as error:
-        raise DamagedRowError(segment.directory.name, key, error) from error
-    return Row(key, {"valid_from": found.timestamp, "valid_to": found.valid_to}, payload, None, headers)
+        if found is None:
+            continue
+        try:
+            _, headers, payload = store.value_parts(found.value)
+        except DecodeError as error:
+            raise DamagedRowError(segment.directory.name, key, error) from error
+        yield Row(key, {"valid_from": found.timestamp, "valid_to": found.valid_to}, payload, None, headers)
 
 
 class _Versions(VersionedStore):

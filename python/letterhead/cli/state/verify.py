@@ -150,18 +150,15 @@ def _error(message: str, code: str = "out_of_range") -> DecodeError:
 def _line(found: Found, error: RowError) -> Text:
     if not error.segment:
         return Text(printable(f"! {error.reason}"), style="bold red")
-    words = [f"store {found.label}"]
-    if error.segment != found.name:
-        words.append(f"segment {error.segment}")
-    if error.family:
-        words.append(f"family {error.family}")
-    if error.key is not None:
-        words.append(f"key {error.key.hex()}")
-    place = ", ".join(
-        word for word in (error.code, f"byte {error.byte_offset}" if error.byte_offset is not None else None) if word
-    )
-    reason = f"{error.reason} ({place})" if place else error.reason
-    return Text(printable(f"! {', '.join(words)}: {reason}"), style="bold red")
+    words = [
+        f"store {found.label}",
+        f"segment {error.segment}" if error.segment != found.name else "",
+        f"family {error.family}" if error.family else "",
+        f"key {error.key.hex()}" if error.key is not None else "",
+    ]
+    details = [error.code or "", f"byte {error.byte_offset}" if error.byte_offset is not None else ""]
+    place, detail = (", ".join(filter(None, each)) for each in (words, details))
+    return Text(printable(f"! {place}: {error.reason}" + (f" ({detail})" if detail else "")), style="bold red")
 
 
 def _summary(result: Verified) -> Text:
