@@ -25,9 +25,9 @@ from hypothesis import strategies as st
 import letterhead as lh
 from letterhead import arrow as lha
 from letterhead.scan import CONFIDENCES, Scan, Statistics
+from letterhead.scan.key import percent
 from letterhead.scan.readings import READINGS
 from letterhead.scan.sketch import Histogram, Sample
-from letterhead.scan.table import percent
 
 HEADERS = pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
 ROWS = 400

@@ -166,19 +166,16 @@ def _decoded(
 def _show(data: bytes, format: str, found: list[Fields | None], *, everything: bool) -> None:
     screen = console()
     limit = None if everything else VALUE_LIMIT
-    head = f"{format}: {counted(len(data), 'byte')}, "
-    if not is_batch(format):
-        [fields] = found
-        headers = None if fields is None else fields["headers"]
+    if is_batch(format):
+        count = counted(len(found), "message")
+    else:
+        headers = (found[0] or {}).get("headers")
         count = "null" if headers is None else counted(len(headers), "header")
-        screen.print(Text(head + count, style="bold"))
-        _show_message(screen, format, fields or {}, limit)
-        return
-    screen.print(Text(head + counted(len(found), "message"), style="bold"))
+    screen.print(Text(f"{format}: {counted(len(data), 'byte')}, {count}", style="bold"))
     shown = found if everything else found[:MESSAGES_ON_SCREEN]
     for number, fields in enumerate(shown):
-        screen.print()
-        screen.print(Text(f"message {number}" + (": null" if fields is None else ""), style="bold"))
+        if is_batch(format):
+            screen.print(Text(f"\nmessage {number}" + (": null" if fields is None else ""), style="bold"))
         _show_message(screen, format, fields or {}, limit)
     if len(found) > len(shown):
         screen.print(Text(f"… {counted(len(found) - len(shown), 'more message')} (--all)", style="dim"))

@@ -18,7 +18,7 @@ from typing import Any
 
 import letterhead as lh
 from letterhead.cli.exits import Failure
-from letterhead.cli.formats import keys_of, row_of
+from letterhead.cli.formats import row_of
 from letterhead.cli.source import parse_base64, parse_hex
 from letterhead.cli.spelling import (
     KeyForm,
@@ -41,7 +41,7 @@ OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "or
 
 def to_json(fields: Mapping[str, Any], format: str, *, headers: str = "headers") -> dict[str, Any]:
     """Return the fields of a message, and other columns of its row, as JSON values without loss."""
-    form = keys_of(format)
+    form: KeyForm = row_of(format)["keys"]
     return {
         name: headers_json(headers_of(value), form) if name == headers and value is not None else plain(value)
         for name, value in fields.items()
@@ -129,7 +129,7 @@ def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
         return None
     if not isinstance(given, list):
         raise Failure(f'JSON: "headers" is a list, not {_name(given)}')
-    form, with_types = keys_of(format), with_types or bool(row_of(format)["types"])
+    form, with_types = row_of(format)["keys"], with_types or bool(row_of(format)["types"])
     headers = lh.Headers()
     for index, item in enumerate(given):
         place = f"JSON: header {index}"

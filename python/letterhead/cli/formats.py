@@ -10,7 +10,6 @@ from rich.text import Text
 from letterhead import _native
 from letterhead.cli.exits import OK, Failure
 from letterhead.cli.render import console, print_json, table
-from letterhead.cli.spelling import KeyForm
 from letterhead.errors import unknown_name
 from letterhead.limits import Limits
 
@@ -46,12 +45,6 @@ def row_of(format: str) -> dict[str, Any]:
 def is_batch(format: str) -> bool:
     """Return whether a value of the format holds many messages."""
     return bool(row_of(format)["is_"] == "batch")
-
-
-def keys_of(format: str) -> KeyForm:
-    """Return the form of the format's keys."""
-    form: KeyForm = row_of(format)["keys"]
-    return form
 
 
 def in_microseconds(format: str) -> bool:

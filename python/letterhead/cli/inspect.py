@@ -161,7 +161,7 @@ class _View:
         unplaced = self.errors.pop(None, [])
         if self.errors or not self.data:
             # Only errors at the very end are left: missing bytes.
-            self._row("!" if self.errors else "", self._offset(len(self.data)), "", "end of the bytes", "", "")
+            self._row("!" if self.errors else "", f"{len(self.data):0{self.digits}x}", "", "end of the bytes", "", "")
             for byte in sorted(offset for offset in self.errors if offset is not None):
                 self._reasons(byte, 0)
         for error in unplaced:
@@ -192,7 +192,7 @@ class _View:
             marked = [byte - start for byte in wrong]
             self._row(
                 "!" if wrong else "",
-                self._offset(start),
+                f"{start:0{self.digits}x}",
                 self.data[start:end].hex(" "),
                 *texts,
                 wrong=marked,
@@ -260,9 +260,6 @@ class _View:
         line.append(f"{field:<{self.field_width}}  {header:<9}  {meaning}", style=style)
         line.rstrip()
         self._print(line)
-
-    def _offset(self, byte: int) -> str:
-        return f"{byte:0{self.digits}x}"
 
     def _print(self, line: Text) -> None:
         # A terminal cuts long lines, to keep the columns aligned; a pipe gets all of them.

@@ -43,16 +43,13 @@ def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:
     """Print the losses of one message to stderr, and the command that restores the types."""
-    screen = console(sys.stderr)
-    if not losses:
-        _show_nothing_lost(source, target)
+    if not _show_count(source, target, counted(len(losses), "loss", "losses") if losses else ""):
         return
-    screen.print(Text(f"{source} to {target}: {counted(len(losses), 'loss', 'losses')}", style="bold"))
     view = table("header", "key", "not carried", "written", "code", right=("header",))
     for loss in losses:
         header = "" if loss.header is None else str(loss.header)
         view.add_row(header, printable(loss.key or ""), printable(loss.message), _written(loss.written), loss.code)
-    screen.print(view)
+    console(sys.stderr).print(view)
     _show_way_back(losses.types, source, target)
 
 
@@ -86,27 +83,27 @@ class Summary:
 
     def show(self, source: str, target: str, rows: int) -> None:
         """Print to stderr what was lost, how often, and the first row of each loss."""
-        screen = console(sys.stderr)
-        if not self.groups:
-            _show_nothing_lost(source, target)
+        count = f"{self.rows:,} of {counted(rows, 'row')} with losses" if self.groups else ""
+        if not _show_count(source, target, count):
             return
-        screen.print(Text(f"{source} to {target}: {self.rows:,} of {counted(rows, 'row')} with losses", style="bold"))
         view = table("times", "key", "not carried", "written", "first row", "code", right=("times", "first row"))
         groups = sorted(self.groups.values(), key=lambda group: -group.times)
         for group in groups[:ROWS]:
             loss = group.loss
             key, message = printable(loss["key"] or ""), printable(loss["message"])
             view.add_row(f"{group.times:,}", key, message, _written(loss["written"]), f"{group.row:,}", loss["code"])
-        screen.print(view)
+        console(sys.stderr).print(view)
         if len(groups) > ROWS:
-            screen.print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
+            console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
         # If the target has types, values that kept theirs are not among the losses.
         if not row_of(target)["types"] and all(len(types) == 1 for types in self.types.values()):
             _show_way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
 
 
-def _show_nothing_lost(source: str, target: str) -> None:
-    console(sys.stderr).print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
+def _show_count(source: str, target: str, count: str) -> bool:
+    style = "bold" if count else "bold green"
+    console(sys.stderr).print(Text(f"{source} to {target}: {count or 'nothing was lost'}", style=style))
+    return bool(count)
 
 
 def _written(written: str | None) -> Text:

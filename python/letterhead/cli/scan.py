@@ -166,7 +166,7 @@ def _uncertain(key: Any) -> bool:
 
 def _described(key: Any) -> str:
     """Return counts of a key that the table does not show."""
-    from letterhead.scan.table import summary
+    from letterhead.scan.key import summary
 
     fields = summary(key)
     null = f", {fields['null']} null" if key.statistics.nulls else ""

@@ -10,8 +10,6 @@ from letterhead.scan.readings import SHAPES, Tally
 from letterhead.scan.statistics import Key
 from letterhead.values import of_message
 
-__all__ = ["Surface", "select_code"]
-
 Surface: TypeAlias = Literal["spark", "arrow", "python"]
 
 _SPARK = "from letterhead import spark as lhs"

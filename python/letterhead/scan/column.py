@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead.errors import DecodeError, Fault, check_name
-from letterhead.limits import Limits
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
-
-__all__ = ["scan_column"]
 
 _BYTES = 16 << 20
 """Bytes of a piece: its decoded form takes about ten times as many."""
@@ -24,16 +21,7 @@ _BYTES = 16 << 20
 _ROWS = 10_000
 
 
-def scan_column(
-    column: Any,
-    format: str,
-    *,
-    errors: Literal["count", "raise"],
-    max_keys: int,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
-) -> Scan:
+def scan_column(column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, **options: Any) -> Scan:
     """Scan a column; see :func:`letterhead.arrow.scan` for the parameters."""
     check_name("errors", errors, ("count", "raise"))
     classes = {row["name"]: row["is_"] for row in _native.formats()}
@@ -41,26 +29,17 @@ def scan_column(
     if max_keys < 1:
         raise ValueError(f"max_keys is {max_keys}: pass at least 1")
     statistics = Statistics(max_keys=max_keys)
-    options: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
     rows = 0
     for piece in _pieces(column):
-        made = _read(piece, format, classes[format] == "batch", options)
+        headers, found, where = _read(piece, format, classes[format] == "batch", options)
         if errors == "raise":
-            _raise_first(made, format, rows)
-        statistics.add(made.headers)
-        wrong = made.errors.drop_null()
+            _raise_first(found, where, format, rows)
+        statistics.add(headers)
+        wrong = found.drop_null()
         codes = Counter(error["code"] for error in wrong.flatten().to_pylist())
         statistics.add_faults(dict(codes), len(wrong))
         rows += len(piece)
     return Scan(format, statistics)
-
-
-class _Read(NamedTuple):
-    """The headers of messages, their errors (null if there are none), and the row of the column that each is in."""
-
-    headers: Any
-    errors: Any
-    rows: Any
 
 
 def _pieces(column: Any) -> Iterator[Any]:
@@ -82,10 +61,11 @@ def _arrays(column: Any) -> Iterable[Any]:
     return whole.chunks or [pa.array([], whole.type)]
 
 
-def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> _Read:
+def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        return _Read(piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows)
+        return piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows
     if is_batch:
         read = _native.apply("messages", piece, format, fields=["row", "headers"], errors="column", **options)
     else:
@@ -93,10 +73,10 @@ def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> _
     made = pa.array(to_pyarrow(read))
     # flatten() applies the struct's own nulls to its fields.
     fields = dict(zip((field.name for field in made.type), made.flatten(), strict=True))
-    return _Read(fields["headers"], fields["error"], fields.get("row", rows))
+    return fields["headers"], fields["error"], fields.get("row", rows)
 
 
-def _raise_first(read: _Read, format: str, before: int) -> None:
-    for row, wrong in zip(read.rows.to_pylist(), read.errors.to_pylist(), strict=True):
+def _raise_first(errors: Any, rows: Any, format: str, before: int) -> None:
+    for row, wrong in zip(rows.to_pylist(), errors.to_pylist(), strict=True):
         if wrong:
             raise Fault(**wrong[0]).as_error(DecodeError, format, row=before + row)

@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from letterhead.scan.readings import READINGS, WINDOW_MS
 from letterhead.scan.sketch import Sampled
 
-__all__ = ["cost"]
-
 _RARE = 16
 
 _NOT_OF_IT = 16

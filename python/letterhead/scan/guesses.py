@@ -15,8 +15,6 @@ from letterhead.scan.readings import READINGS, SHAPES, Tally
 from letterhead.scan.statistics import KeyStatistics
 from letterhead.values import VALUE_TYPES
 
-__all__ = ["CONFIDENCES", "Confidence", "Guess", "guesses_of", "moment"]
-
 Confidence: TypeAlias = Literal["stated", "strong", "likely", "weak", "tie", "possible", "unlikely"]
 
 CONFIDENCES: dict[Confidence, str] = {
@@ -211,7 +209,7 @@ def _evidence(type: str, tally: Tally, statistics: KeyStatistics, of: int) -> st
     elif suffix == "text":
         what = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
                 "timestamp_ms": "milliseconds since 1970"}[name]  # fmt: skip
-        seen = [f"{_all(tally.fits, of, 'value', verb=False)} {'is' if tally.fits == 1 else 'are'} {what} as text"]
+        seen = [f"{_all(tally.fits, of, 'value')} {what} as text"]
         if tally.low is not None:
             seen.append(_span(name, tally))
         if tally.odd and name == "int64":
@@ -252,7 +250,7 @@ def _span(type: str, tally: Tally) -> str:
 
 
 def moment(time: int) -> str:
-    """Write milliseconds since 1970 as a date, to the second; as a number where there is no such date."""
+    """Format milliseconds since 1970 as a date, or as a number if it is outside the years 1 to 9999."""
     try:
         return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time):%Y-%m-%d %H:%M:%S}"
     except OverflowError:

@@ -20,8 +20,6 @@ from letterhead import _native
 from letterhead.conventions.amqp import CONSTRUCTORS, READ_AS
 from letterhead.conventions.readers.column import read_values
 
-__all__ = ["READINGS", "SHAPES", "WINDOW_MS", "Reading", "Tally", "Values"]
-
 WINDOW_MS = (946_684_800_000, 4_102_444_800_000)
 """The years 2000 to 2099 in milliseconds since 1970: other times are unusual."""
 

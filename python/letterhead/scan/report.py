@@ -9,12 +9,9 @@ from letterhead.errors import check_name
 from letterhead.fields import plain_key
 from letterhead.headers import GivenKey
 from letterhead.scan.code import Surface, select_code
-from letterhead.scan.key import KeyScan
+from letterhead.scan.key import KeyScan, summary
 from letterhead.scan.page import page
 from letterhead.scan.statistics import Statistics
-from letterhead.scan.table import summary
-
-__all__ = ["Scan"]
 
 
 class Scan:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-__all__ = ["EXACT", "Histogram", "Sample", "Sampled"]
-
 EXACT = 64
 """Numbers below are counted exactly; from here on, in steps of about 6 %."""
 
@@ -75,6 +73,11 @@ def _bucket(number: int) -> int:
     return number // step * step
 
 
+def hashed(value: bytes) -> int:
+    """Return the hash by which a sample chooses values."""
+    return int.from_bytes(blake2b(value, digest_size=8).digest(), "big")
+
+
 @dataclass
 class Sampled:
     """A distinct value, or its first 64 bytes, its size in bytes, and how often it occurs."""
@@ -108,7 +111,7 @@ class Sample:
         # Values beyond the last of a full sample would be removed.
         last = max(self.values) if len(self.values) >= self.most else 1 << 64
         for value, count in values:
-            hash = int.from_bytes(blake2b(value, digest_size=8).digest(), "big")
+            hash = hashed(value)
             kept = self.values.get(hash)
             if kept is not None:
                 kept.count += count
@@ -122,11 +125,8 @@ class Sample:
     def merge(self, other: Sample) -> None:
         """Add another sample."""
         for hash, value in other.values.items():
-            kept = self.values.get(hash)
-            if kept is not None:
-                kept.count += value.count
-            else:
-                self.values[hash] = Sampled(value.head, value.size, value.count)
+            kept = self.values.setdefault(hash, Sampled(value.head, value.size, 0))
+            kept.count += value.count
         self._shrink()
 
     @property

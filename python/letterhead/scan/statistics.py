@@ -11,9 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from letterhead.scan.readings import Tally, Values
-from letterhead.scan.sketch import Histogram, Sample
-
-__all__ = ["Key", "KeyStatistics", "Statistics"]
+from letterhead.scan.sketch import Histogram, Sample, hashed
 
 Key: TypeAlias = str | int | tuple[str, bytes]
 """A key as `select` takes it: text, an int, or a type and bits."""
@@ -81,24 +79,20 @@ class KeyStatistics:
         self.most = max(self.most, int(times.max(initial=0)))
         self.positions.add(_counted(positions))
         if types is not None:
-            for each in pc.value_counts(types.drop_null()).to_pylist():
-                self.types[each["values"]] = self.types.get(each["values"], 0) + each["counts"]
+            counted = pc.value_counts(types.drop_null()).to_pylist()
+            _add_counts(self.types, {each["values"]: each["counts"] for each in counted})
         distinct = pc.value_counts(values.drop_null())
         self._add_distinct(distinct.field("values"), distinct.field("counts").to_numpy())
 
     def merge(self, other: KeyStatistics) -> None:
         """Add other counts for the same key."""
-        self.headers += other.headers
-        self.rows += other.rows
-        self.nulls += other.nulls
-        self.empty += other.empty
-        self.repeated += other.repeated
+        for name in ("headers", "rows", "nulls", "empty", "repeated"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         self.most = max(self.most, other.most)
         self.sizes.merge(other.sizes)
         self.positions.merge(other.positions)
         self.sample.merge(other.sample)
-        for type, count in other.types.items():
-            self.types[type] = self.types.get(type, 0) + count
+        _add_counts(self.types, other.types)
         _add_tallies(self.readings, other.readings)
         _add_tallies(self.shapes, other.shapes)
         self.exact = self.exact and other.exact
@@ -149,13 +143,7 @@ class Statistics:
     more_headers: int = 0
 
     def add(self, headers: Any) -> None:
-        """Add messages.
-
-        Parameters
-        ----------
-        headers : pyarrow.ListArray or LargeListArray of struct
-            The headers of each message, as ``decode`` returns them.
-        """
+        """Add messages by their headers: a pyarrow array of lists, as ``decode`` returns it."""
         self.rows += len(headers)
         self.null_rows += headers.null_count
         counts = pc.list_value_length(headers).fill_null(0).to_numpy().astype(np.int64)
@@ -180,8 +168,7 @@ class Statistics:
     def add_faults(self, codes: dict[str, int], rows: int) -> None:
         """Add errors by code, of so many messages."""
         self.bad_rows += rows
-        for code, count in codes.items():
-            self.faults[code] = self.faults.get(code, 0) + count
+        _add_counts(self.faults, codes)
 
     def merge(self, other: Statistics) -> None:
         """Add the counts of other messages."""
@@ -207,7 +194,7 @@ class Statistics:
         """Number of dropped keys; exact up to 255."""
         if not self.more.is_all:
             return self.more.distinct
-        back = sum(1 for key in self.keys if _hashed(key) in self.more.values)
+        back = sum(hashed(_spelt(key)) in self.more.values for key in self.keys)
         return self.more.distinct - back
 
     def _drop(self, key: Key, headers: int) -> None:
@@ -279,10 +266,9 @@ def _spelt(key: Key) -> bytes:
     return repr(key).encode(errors="surrogatepass")
 
 
-def _hashed(key: Key) -> int:
-    alone = Sample()
-    alone.add([(_spelt(key), 1)])
-    return next(iter(alone.values))
+def _add_counts(mine: dict[str, int], others: dict[str, int]) -> None:
+    for name, count in others.items():
+        mine[name] = mine.get(name, 0) + count
 
 
 def _add_tallies(mine: dict[str, Tally], others: dict[str, Tally]) -> None:
