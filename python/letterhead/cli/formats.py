@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any, TypedDict
 
 from rich.text import Text
@@ -38,7 +39,8 @@ def row_of(format: str) -> dict[str, Any]:
     """Return the row of a format; an unknown name ends the command."""
     rows = table_of_formats()
     if format not in rows:
-        raise Failure(str(unknown_name("format", format, rows)))
+        suggestion, _, _ = str(unknown_name("format", format, rows)).partition(" (formats:")
+        raise Failure(f"{suggestion} (`letterhead formats` lists all)")
     return rows[format]
 
 
@@ -59,11 +61,7 @@ def run_formats(*, json: bool) -> int:
             "name": row["name"],
             "class": _CLASSES[row["is_"]],
             "system": _SYSTEMS.get(row["name"].partition("-")[0], "Kafka"),
-            "description": row["source"]
-            .removeprefix("KIP-82 draft, ")
-            .removeprefix("KIP-82 alternative, ")
-            .removeprefix("Apache Iggy")
-            .lstrip(", "),
+            "description": re.sub("^(KIP-82 draft|KIP-82 alternative|Apache Iggy),? ", "", row["source"]),
             "layout": row["layout"],
             "fields": dict(row["fields"]),
             "writable": row["is_target"],

@@ -6,7 +6,6 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
@@ -53,21 +52,13 @@ def show_losses(losses: lh.Losses, source: str, target: str) -> None:
     _show_way_back(losses.types, source, target)
 
 
-@dataclass
-class _Group:
-    """One kind of loss of a key, wherever it is in a column."""
-
-    row: int
-    loss: Mapping[str, Any]
-    times: int = 0
-
-
 class Summary:
     """The losses of a column."""
 
     def __init__(self) -> None:
         self.rows = 0
-        self.groups: dict[tuple[Any, ...], _Group] = {}
+        # The first row of each loss, the loss, and how often it occurs.
+        self.groups: dict[tuple[Any, ...], tuple[int, Mapping[str, Any], int]] = {}
         self.types: dict[str, set[str]] = {}
 
     def add(self, row: int, losses: Iterable[Mapping[str, Any]]) -> None:
@@ -76,8 +67,9 @@ class Summary:
         for loss in losses:
             # Messages that differ only in lengths are the same loss.
             what = re.sub(r"\d+", "", loss["message"])
-            group = self.groups.setdefault((loss["code"], loss["key"], loss["written"], what), _Group(row, loss))
-            group.times += 1
+            group = (loss["code"], loss["key"], loss["written"], what)
+            first, example, times = self.groups.get(group, (row, loss, 0))
+            self.groups[group] = (first, example, times + 1)
             if loss["type"] is not None and loss["key"] is not None:
                 self.types.setdefault(loss["key"], set()).add(loss["type"])
 
@@ -87,11 +79,10 @@ class Summary:
         if not _show_count(source, target, count):
             return
         view = table("times", "key", "not carried", "written", "first row", "code", right=("times", "first row"))
-        groups = sorted(self.groups.values(), key=lambda group: -group.times)
-        for group in groups[:ROWS]:
-            loss = group.loss
+        groups = sorted(self.groups.values(), key=lambda group: -group[2])
+        for row, loss, times in groups[:ROWS]:
             key, message = printable(loss["key"] or ""), printable(loss["message"])
-            view.add_row(f"{group.times:,}", key, message, _written(loss["written"]), f"{group.row:,}", loss["code"])
+            view.add_row(f"{times:,}", key, message, _written(loss["written"]), f"{row:,}", loss["code"])
         console(sys.stderr).print(view)
         if len(groups) > ROWS:
             console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))

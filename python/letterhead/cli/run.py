@@ -41,9 +41,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     except HeaderError as error:
         return _fail(str(error), BAD_DATA)
     except UsageError as error:
-        context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "letterhead"
-        message = error.format_message().rstrip(".").replace("\n", " ")
+        path = getattr(getattr(error, "ctx", None), "command_path", "letterhead")
+        message = error.format_message().rstrip(".").replace("\n", " ").replace("Value error, ", "")
         return _fail(f"{message} (see {path} --help)", USAGE)
     except BrokenPipeError:
         return _reader_gone()

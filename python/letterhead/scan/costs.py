@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Sequence
 
@@ -52,8 +53,6 @@ def _raw(value: Sampled) -> float:
     return 8 * len(value.head) + 1
 
 
-# Text. -----------------------------------------------------------------------------------------------------------------
-
 _ALPHABETS = (
     b"0123456789",
     b"0123456789abcdef",
@@ -94,9 +93,9 @@ def _shared(texts: Sequence[str]) -> tuple[str, str]:
 def _prefix(texts: Sequence[str]) -> str:
     # The common start of the first and the last in order is that of all.
     first, last = min(texts), max(texts)
-    same = next((place for place, char in enumerate(first) if char != last[place]), len(first))
+    start = first[: next((place for place, char in enumerate(first) if char != last[place]), len(first))]
     # Small binary numbers begin with zero bytes, which are unlikely in text.
-    return first[:same] if first[:same].isprintable() else ""
+    return start if start.isprintable() else ""
 
 
 def _spelt(text: str, alphabet: frozenset[int]) -> float:
@@ -117,16 +116,11 @@ def _spelt(text: str, alphabet: frozenset[int]) -> float:
 
 
 def _decoded(value: Sampled) -> str | None:
-    # The last character of a shortened value may be cut.
-    for cut in range(1 if value.whole else 4):
-        try:
-            return value.head[: len(value.head) - cut].decode()
-        except UnicodeDecodeError:
-            continue
-    return None
-
-
-# Numbers. --------------------------------------------------------------------------------------------------------------
+    try:
+        # The last character of a shortened value may be cut.
+        return getincrementaldecoder("utf-8")().decode(value.head, final=value.whole)
+    except UnicodeDecodeError:
+        return None
 
 
 def _universal(number: int) -> int:

@@ -170,9 +170,6 @@ def _same(one: str, other: str) -> bool:
     return len(alike) == 1
 
 
-# Evidence. -------------------------------------------------------------------------------------------------------------
-
-
 def _guess(type: str, confidence: Confidence, bits: float | None, statistics: KeyStatistics, of: int) -> Guess:
     tally = statistics.readings[type]
     return Guess(type, confidence, tally.fits, of, bits, _evidence(type, tally, statistics, of))

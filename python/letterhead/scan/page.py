@@ -105,19 +105,16 @@ def _tag(key: KeyScan) -> str:
 
 def _section(place: int, key: KeyScan) -> str:
     found = key.statistics
+    repeated = (
+        f"repeated in {found.repeated:,} rows, at most {found.most} times" if found.repeated else "never repeated"
+    )
     facts = [
         f"{found.headers:,} headers in {found.rows:,} of {key.of_rows:,} rows",
-        f"{found.nulls:,} null",
-        f"{found.empty:,} empty",
-        f"more than once in {found.repeated:,} rows, {found.most} times at most"
-        if found.repeated
-        else "never repeated",
+        f"{found.nulls:,} null; {found.empty:,} empty; {repeated}",
         f"{'' if found.sample.is_all else 'about '}{found.distinct:,} distinct",
     ]
-    drawn = place < _MOST_PLOTTED
-    plots = _figure("bytes of a value", found.sizes, drawn) + _figure(
-        "position in the row, from 0", found.positions, drawn
-    )
+    figures = (("bytes of a value", found.sizes), ("position in the row, from 0", found.positions))
+    plots = "".join(_figure(what, numbers, place < _MOST_PLOTTED) for what, numbers in figures)
     return (
         f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
@@ -140,9 +137,8 @@ def _guesses(key: KeyScan) -> str:
     plain = max((guess.bits for guess in key.guesses if guess.bits is not None), default=0.0)
     rows = []
     for guess in key.guesses:
-        drawn = ""
-        if guess.bits is not None and plain:
-            drawn = _meter(guess.bits, plain, f"{guess.bits:,.0f} bits") + f"{guess.bits:,.0f}"
+        bits = f"{guess.bits or 0:,.0f}"
+        drawn = _meter(guess.bits, plain, f"{bits} bits") + bits if guess.bits is not None and plain else ""
         rows.append(
             f'<tr><td class="nowrap"><code>{guess.type}</code></td>'
             f'<td><span class="tag {guess.confidence}">{guess.confidence}</span></td>'

@@ -136,10 +136,9 @@ class Scan:
 
     def headline(self) -> str:
         """Return one line: rows, format, number of keys."""
-        rows, keys = self.statistics.rows, len(self.statistics.keys)
-        return (
-            f"Scan of {rows:,} row{'' if rows == 1 else 's'} in {self.format}: {keys:,} key{'' if keys == 1 else 's'}"
-        )
+        found = {"row": self.statistics.rows, "key": len(self.statistics.keys)}
+        rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in found.items())
+        return f"Scan of {rows} in {self.format}: {keys}"
 
     def remarks(self) -> list[str]:
         """Return what the table of keys does not show: rows without headers, damaged rows, other keys."""
@@ -153,10 +152,8 @@ class Scan:
                 f"{found.bad_rows:,} of {found.rows:,} rows are damaged (their readable headers are counted): {codes}"
             )
         if found.more_headers:
-            about = "" if found.more.is_all else "about "
-            lines.append(
-                f"and {about}{self.more_keys:,} more keys, whose {found.more_headers:,} headers are not in the table"
-            )
+            keys = f"{'' if found.more.is_all else 'about '}{self.more_keys:,} more keys"
+            lines.append(f"and {keys}, whose {found.more_headers:,} headers are not in the table")
         if any(not each.exact for each in found.keys.values()):
             lines.append("keys marked + may have more headers among those: their numbers are lower bounds")
         return lines

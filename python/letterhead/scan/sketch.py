@@ -60,10 +60,8 @@ class Histogram:
         return max(sorted(self.counts.items()), key=lambda each: each[1], default=(0, 0))
 
     def _widen(self, low: int | None, high: int | None) -> None:
-        if low is not None and (self.low is None or low < self.low):
-            self.low = low
-        if high is not None and (self.high is None or high > self.high):
-            self.high = high
+        self.low = min((number for number in (self.low, low) if number is not None), default=None)
+        self.high = max((number for number in (self.high, high) if number is not None), default=None)
 
 
 def _bucket(number: int) -> int:

@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from letterhead.fields import plain_key
 from letterhead.scan.readings import Tally, Values
 from letterhead.scan.sketch import Histogram, Sample, hashed
+from letterhead.values import of_message
 
 Key: TypeAlias = str | int | tuple[str, bytes]
 """A key as `select` takes it: text, an int, or a type and bits."""
@@ -242,7 +244,7 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
             key: Key = names[code]
             return key
         type, bits = divmod(code, len(names))
-        return plain(spelt[type], names[bits])
+        return plain_key(of_message(spelt[type], names[bits]))
 
     if len(groups) > most:
         groups.sort(key=lambda each: (-len(each[1]), _spelt(key_of(each[0]))))
@@ -250,16 +252,6 @@ def _by_key(parts: dict[str, Any], drop: Any, most: int) -> Iterator[tuple[Key, 
             drop(key_of(code), len(places))
     for code, places in groups[:most]:
         yield key_of(code), places
-
-
-def plain(type: str, bits: bytes) -> Key:
-    """Return a typed key as text if it is a UTF-8 string, otherwise as its type and bits."""
-    if type == "string":
-        try:
-            return bits.decode()
-        except UnicodeDecodeError:
-            pass
-    return type, bits
 
 
 def _spelt(key: Key) -> bytes:

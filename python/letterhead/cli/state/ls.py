@@ -88,6 +88,8 @@ def _show_all(listed: list[Listed], quick: bool, everything: bool) -> None:
                 screen.print(Text(f"! {printable(each.error)}", style="bold red"), soft_wrap=True)
     if len(listed) == 1 or everything:
         for each in listed:
+            if len(listed) > 1:
+                screen.print()
             _show(screen, each, quick)
     else:
         screen.print(Text("--all shows families, segments and offsets of each store", style="dim"))
@@ -209,7 +211,6 @@ def _notes(each: Listed) -> Text:
 
 
 def _show(screen: Console, each: Listed, quick: bool) -> None:
-    screen.print()
     screen.print(Text(f"{printable(each.found.label)}: {each.type}", style="bold"))
     view = Table.grid(padding=(0, 2))
     for name, text in _facts(each, quick):

@@ -49,7 +49,6 @@ def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json
         plans = [_plan(opened(store, selection), to) for store in found]
         work = [plan for plan in plans if sum(plan.rows)]
         if work and not dry_run:
-            _check_free(work)
             _ask(work, yes, json)
             _move(work)
     if json:
@@ -104,16 +103,11 @@ def _older_rows(store: Store, layout: Layout) -> tuple[list[str], list[int]]:
     return list(where), counts
 
 
-def _check_free(work: list[Plan]) -> None:
-    for plan in work:
-        store = plan.store
-        if store.process is not None:
-            raise Failure(
-                f"store {store.found.label} is open in process {store.process}: stop it first. Nothing was changed"
-            )
-
-
 def _ask(work: list[Plan], yes: bool, json: bool) -> None:
+    for store in (plan.store for plan in work if plan.store.process is not None):
+        raise Failure(
+            f"store {store.found.label} is open in process {store.process}: stop it first. Nothing was changed"
+        )
     if yes:
         return
     if not sys.stdin.isatty() or json:
@@ -134,7 +128,12 @@ def _move(work: list[Plan]) -> None:
                     try:
                         _move_segment(plan, segment, advance)
                     except StateStoreError as error:
-                        raise Failure(_stopped(plan, error), BAD_DATA) from error
+                        raise Failure(
+                            f"{error}. Of store {plan.store.found.label} {plan.moved:,} of "
+                            f"{counted(sum(plan.rows), 'row')} were moved, the others are unchanged, and none is lost: "
+                            "run it again to continue",
+                            BAD_DATA,
+                        ) from error
 
 
 def _move_segment(plan: Plan, segment: Segment, advance: Any) -> None:
@@ -152,14 +151,6 @@ def _move_segment(plan: Plan, segment: Segment, advance: Any) -> None:
             database.close(clean=clean)
         raise
     database.close(clean=clean)
-
-
-def _stopped(plan: Plan, error: StateStoreError) -> str:
-    total = sum(plan.rows)
-    return (
-        f"{error}. Of store {plan.store.found.label} {plan.moved:,} of {counted(total, 'row')} were moved, the others are "
-        "unchanged, and none is lost: run it again to continue"
-    )
 
 
 def _table(plans: list[Plan], *, dry_run: bool) -> Table:
