@@ -1,4 +1,4 @@
-"""`letterhead scan`: what it prints on a pipe and on a terminal, its JSON, its page, and every way in which it refuses."""
+"""`letterhead scan`: output on a pipe and on a terminal, JSON, page, code, and rejected usage."""
 
 from __future__ import annotations
 
@@ -169,14 +169,14 @@ def test_no_control_character_of_a_key_or_value_gets_out(run, written, tmp_path)
 # JSON and the page. ----------------------------------------------------------------------------------------------------
 
 
-def test_json_is_what_the_library_gives(run, samples):
+def test_json_is_the_scan_of_the_library(run, samples):
     result = run("scan", samples / "orders-0.parquet", "--json")
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet")["headers"], "kafka")
     assert json.loads(result.out) == whole.to_dict()
     assert (result.code, result.err) == (0, "")
 
 
-def test_the_page_is_whole_and_asks_nobody_for_anything(run, samples, tmp_path):
+def test_the_page_is_well_formed_and_loads_nothing(run, samples, tmp_path):
     file = tmp_path / "page.html"
     assert run("scan", samples / "orders-0.parquet", "--html", file, "--json").code == 0
     text = file.read_text()
@@ -199,7 +199,7 @@ def test_the_page_is_whole_and_asks_nobody_for_anything(run, samples, tmp_path):
 # What is scanned. ------------------------------------------------------------------------------------------------------
 
 
-def test_bytes_of_a_message_format_are_read_and_can_be_found_out(run, samples):
+def test_bytes_of_a_message_format_are_read_and_detected(run, samples):
     store = samples / "store-latest-0.parquet"
     named = run("scan", store, "--column", "value", "--format", "streams-timestamped", "--json")
     assert json.loads(named.out)["rows"] == pq.read_metadata(store).num_rows
@@ -208,7 +208,7 @@ def test_bytes_of_a_message_format_are_read_and_can_be_found_out(run, samples):
     assert "these bytes fit streams and streams-timestamped: name one of them" in blocks
 
 
-def test_damaged_rows_are_counted_and_end_it_with_1(run, tmp_path):
+def test_damaged_rows_are_counted_and_the_exit_code_is_1(run, tmp_path):
     good = lh.encode([("k", b"v")], "kafka")
     path = tmp_path / "cells.parquet"
     pq.write_table(pa.table({"cell": pa.array([good, b"\x01", good], pa.binary())}), path)
@@ -217,7 +217,7 @@ def test_damaged_rows_are_counted_and_end_it_with_1(run, tmp_path):
     assert "1 of 3 rows are damaged (their readable headers are counted): negative_count 1" in result.out
 
 
-def test_a_sample_is_spread_evenly_and_said(run, written):
+def test_a_sample_is_evenly_spaced_and_reported(run, written):
     path = written([[("n", str(n).encode())] for n in range(25_000)])
     result = run("scan", path, "--sample", "50")
     assert "a sample of 25,000 rows, evenly spaced" in result.lines
@@ -228,7 +228,7 @@ def test_a_sample_is_spread_evenly_and_said(run, written):
     assert json.loads(run("scan", path, "--sample", "99999", "--json").out)["rows"] == 25_000
 
 
-def test_more_keys_than_asked_for_are_said(run, written):
+def test_keys_beyond_max_keys_are_counted(run, written):
     path = written([[(f"k{n}", b"v"), ("all", b"v")] for n in range(30)])
     result = run("scan", path, "--max-keys", "4")
     assert "and 27 more keys, whose 27 headers are not in the table" in result.lines
@@ -267,7 +267,7 @@ def test_help(run):
         (["--explain", "--json"], "--explain, --code and --json exclude each other"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(run, written, args, said):
+def test_wrong_usage_is_reported_in_one_line(run, written, args, said):
     path = written([[("k", b"v")]], number=pa.array([1], pa.int64()))
     result = run("scan", path, *args)
     assert result.code == 2
@@ -275,13 +275,13 @@ def test_what_cannot_be_done_is_said_in_a_line(run, written, args, said):
     assert result.err.count("\n") == 1
 
 
-def test_files_that_are_none(run, tmp_path):
+def test_files_of_other_formats_are_rejected(run, tmp_path):
     assert "cannot read" in run("scan", tmp_path / "none.parquet").err
     (tmp_path / "text.parquet").write_text("no")
     assert "not a Parquet file" in run("scan", tmp_path / "text.parquet").err
 
 
-def test_without_numpy_it_says_what_to_install(written):
+def test_without_numpy_the_error_names_the_extra(written):
     path = written([[("k", b"v")]])
     code = f"import sys; sys.modules['numpy'] = None; {MAIN}"
     result = subprocess.run([sys.executable, "-c", code, "scan", str(path)], capture_output=True, text=True, timeout=60)

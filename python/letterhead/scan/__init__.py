@@ -5,8 +5,8 @@ Examples
 >>> import pyarrow as pa
 >>> import letterhead as lh
 >>> from letterhead import arrow as lha
->>> cells = pa.array([lh.encode([("amount", n.to_bytes(8, "big"))], "kafka") for n in range(12, 900, 7)])
->>> for guess in lha.scan(cells, "kafka")["amount"].guesses[:2]:
+>>> messages = pa.array([lh.encode([("amount", n.to_bytes(8, "big"))], "kafka") for n in range(12, 900, 7)])
+>>> for guess in lha.scan(messages, "kafka")["amount"].guesses[:2]:
 ...     print(guess.type, guess.confidence, guess.evidence.replace("; ", "\\n  "), sep=" | ")
 int64 | strong | all 127 values are 8 bytes
   as int64 12 to 894

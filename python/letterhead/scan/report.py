@@ -34,9 +34,9 @@ class Scan:
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> cells = [lh.encode([("tenant", name), ("retry", n.to_bytes(4, "big"))], "kafka")
-    ...          for n, name in enumerate(["acme", "globex", "initech"])]
-    >>> lha.scan(pa.array(cells), "kafka")
+    >>> messages = [lh.encode([("tenant", name), ("retry", n.to_bytes(4, "big"))], "kafka")
+    ...             for n, name in enumerate(["acme", "globex", "initech"])]
+    >>> lha.scan(pa.array(messages), "kafka")
     Scan of 3 rows in kafka: 2 keys
     key     rows   null  repeated  bytes  position  type
     tenant  100 %  0 %   0 %       4-7    0         string, strong
@@ -130,7 +130,7 @@ class Scan:
             rows.insert(0, list(summary(self.keys[0])))
             widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
             lines += [
-                "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+                "  ".join(f"{field:{width}}" for field, width in zip(row, widths, strict=True)).rstrip() for row in rows
             ]
         return "\n".join([*lines, *self.remarks()])
 
