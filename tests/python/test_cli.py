@@ -872,7 +872,9 @@ def test_a_closed_output_is_one_line(monkeypatch, capfd):
 
 def test_a_name_in_capitals_is_suggested_as_it_is_meant(run):
     result = run("decode", "-f", "KAFKA", "--hex", "00")
-    assert result.err.startswith("letterhead: unknown format 'KAFKA': did you mean 'kafka'? (`letterhead formats` lists all)")
+    assert result.err.startswith(
+        "letterhead: unknown format 'KAFKA': did you mean 'kafka'? (`letterhead formats` lists all)"
+    )
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
 
 
