@@ -446,6 +446,16 @@ def test_lenient_lets_a_cut_message_go(run):
     assert (result.code, len(json.loads(result.out)["messages"])) == (0, 2)
 
 
+def test_inspect_heads_every_record_of_a_batch(run):
+    batch = lh.batch([{"value": b"x", "headers": [("k", b"v")]}, {"value": b"y"}])
+    result = run("inspect", "-f", "record-batch", "--hex", (batch * 2).hex())
+    assert result.lines[0] == f"record-batch: {len(batch) * 2} bytes, 4 messages, 2 headers, no errors"
+    headings = [line.strip() for line in result.lines if line.startswith(("  a batch", "  message "))]
+    assert headings == ["a batch", "message 0", "message 1", "a batch", "message 2", "message 3"]
+    labels = json.loads(run("inspect", "-f", "record-batch", "--json", "--hex", batch.hex()).out)["labels"]
+    assert [label["message"] for label in labels if label["field"] in ("offset", "value")] == [None, 0, 0, 1]
+
+
 def test_inspect_heads_every_message(run):
     result = run("inspect", "-f", "kip82-messages", "--hex", SET.hex())
     assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages, 2 headers, no errors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -77,10 +78,10 @@ def inspect_command(
 
 def _document(data: bytes, format: str, found: Inspection) -> dict[str, Any]:
     labels = [{**label._asdict(), "hex": data[label.start : label.end].hex()} for label in found["labels"]]
-    for place in _places(data, format, found["labels"]):
-        for label in labels:
-            if label["start"] >= place.start:
-                label["message"] = place.number
+    places = _places(data, format, found["labels"])
+    for label in labels:
+        if place := bisect.bisect_right(places, label["start"], key=lambda place: place.start):
+            label["message"] = places[place - 1].number
     return {
         "format": format,
         "bytes": len(data),
@@ -90,21 +91,12 @@ def _document(data: bytes, format: str, found: Inspection) -> dict[str, Any]:
 
 
 class _Place(NamedTuple):
-    """Where a message of a batch begins, its number, and the number of messages in a compressed set."""
+    """Where a message of a batch begins, its number, the number of messages in a compressed set, and the heading."""
 
     start: int
     number: int | None
     inside: int | None
-
-    @property
-    def heading(self) -> str:
-        if self.inside == 1:
-            return "a message" if self.number is None else f"message {self.number}"
-        if self.inside is None or self.number is None:
-            return "a compressed set"
-        if self.inside == 0:
-            return "a compressed set of no messages"
-        return f"messages {self.number} to {self.number + self.inside - 1}: a compressed set, which decode opens"
+    heading: str
 
 
 def _places(data: bytes, format: str, labels: list[Label]) -> list[_Place]:
@@ -116,16 +108,33 @@ def _places(data: bytes, format: str, labels: list[Label]) -> list[_Place]:
     number: int | None = 0
     places = []
     for start, end in itertools.pairwise([*starts, len(data)]):
-        attributes = [int(each.text) for each in labels if start <= each.start < end and each.field == "attributes"]
+        fields = [each for each in labels if start <= each.start < end]
+        attributes = next((int(each.text) for each in fields if each.field == "attributes"), 0)
         inside: int | None = 1
-        if attributes and attributes[0] & CODEC:
+        if attributes & CODEC:
             try:
                 inside = len(list(lh.messages(data[start:end], format)))
             except lh.HeaderError:
                 inside = None
-        places.append(_Place(start, number, inside))
+        elif any(each.field == "record count" for each in fields):
+            places.append(_Place(start, None, 0, "a batch"))
+            for record in (each.start for each in fields if each.field == "record length"):
+                places.append(_Place(record, number, 1, _heading(number, 1)))
+                number = None if number is None else number + 1
+            continue
+        places.append(_Place(start, number, inside, _heading(number, inside)))
         number = None if number is None or inside is None else number + inside
     return places
+
+
+def _heading(number: int | None, inside: int | None) -> str:
+    if inside == 1:
+        return "a message" if number is None else f"message {number}"
+    if inside is None or number is None:
+        return "a compressed set"
+    if inside == 0:
+        return "a compressed set of no messages"
+    return f"messages {number} to {number + inside - 1}: a compressed set, which decode opens"
 
 
 class _View:
