@@ -218,20 +218,15 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
 def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: Rows, prefix: str) -> None:
     """Show rows as lines of a table, or as lists of fields if they have many."""
     screen = console()
-    view = None
-    shown = 0
+    view, shown = None, 0
+    # The offset of a record is its number.
+    index = () if tally.noun == "record" else (tally.noun,)
     for batch in batches:
         names = batch.schema.names
         as_lists = len(names) > MAX_COLUMNS
-        # The offset of a record is its number.
-        numbered = tally.noun == "record"
         if view is None:
-            index = () if numbered else (tally.noun,)
-            view = (
-                table("", "", head=False)
-                if as_lists
-                else table(*index, *names, right=(tally.noun, "offset", "timestamp", "timestamp (UTC)"))
-            )
+            right = (tally.noun, "offset", "timestamp", "timestamp (UTC)")
+            view = table("", "", head=False) if as_lists else table(*index, *names, right=right)
         for row in batch.to_pylist():
             fields = {name: _field(name.removeprefix(prefix), value, rows) for name, value in row.items()}
             if as_lists:
@@ -239,7 +234,7 @@ def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: R
                 for name, field in fields.items():
                     view.add_row(f"  {name}", field)
             else:
-                view.add_row(*([] if numbered else [str(shown)]), *fields.values())
+                view.add_row(*([str(shown)] if index else []), *fields.values())
             shown += 1
     if view is not None:
         screen.print(view)

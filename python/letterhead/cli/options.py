@@ -32,20 +32,15 @@ def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callab
                 given[name] = group(**{own: given.pop(own) for own in inspect.signature(group).parameters})
             return command(**given)
 
-        parameters = [
-            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for own in inspect.signature(command, eval_str=True).parameters.values()
-            for each in (_parameters(groups[own.name]) if own.name in groups else [own])
-        ]
+        parameters: list[inspect.Parameter] = []
+        for name, own in inspect.signature(command, eval_str=True).parameters.items():
+            given = inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [own]
+            parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in parameters}
         return run
 
     return decorate
-
-
-def _parameters(of: Callable[..., Any]) -> list[inspect.Parameter]:
-    return list(inspect.signature(of, eval_str=True).parameters.values())
 
 
 def option(names: str, help: str, metavar: str | None = None, **settings: Any) -> Any:
