@@ -1,4 +1,4 @@
-"""The command: what it prints on a pipe and on a terminal, its exit codes, and every way in which it refuses."""
+"""The command: output on a pipe and on a terminal, exit codes, and rejected usage."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def terminal(*args: str, columns: int = 90) -> tuple[int, str]:
 def test_inspect_labels_every_byte_of_a_block(run):
     result = run("inspect", "--format", "kafka", "--hex", GOOD.hex())
     assert result.out == (
-        "kafka: 20 bytes, 2 headers, no faults\n"
+        "kafka: 20 bytes, 2 headers, no errors\n"
         "\n"
         "  offset  bytes                    field         header     meaning\n"
         "  0000    04                       header count             2\n"
@@ -80,10 +80,10 @@ def test_inspect_labels_every_byte_of_a_block(run):
     assert (result.code, result.err) == (0, "")
 
 
-def test_inspect_marks_the_failing_byte_and_says_why(run):
+def test_inspect_marks_the_failing_byte_with_its_reason(run):
     result = run("inspect", "-f", "kafka", "--hex", "04 06 6b ff 79 02 76 0a 61 62")
     assert result.out == (
-        "kafka: 10 bytes, 2 headers, 2 faults\n"
+        "kafka: 10 bytes, 2 headers, 2 errors\n"
         "\n"
         "  offset  bytes                    field         header     meaning\n"
         "  0000    04                       header count             2\n"
@@ -102,15 +102,15 @@ def test_inspect_marks_the_failing_byte_and_says_why(run):
 def test_inspect_marks_the_end_when_bytes_are_missing_there(run):
     result = run("inspect", "-f", "streams-timestamped", "--hex", "00")
     assert result.out.endswith(
-        "! 0001                             end of the cell\n"
+        "! 0001                             end of the bytes\n"
         "          ^^ timestamp takes 8 bytes and 0 are left (truncated, byte 1)\n"
     )
     assert result.code == 1
 
 
-def test_inspect_of_nothing_says_so(run):
+def test_inspect_of_no_bytes_shows_their_end(run):
     result = run("inspect", "-f", "kafka", "-")
-    assert result.out.startswith("kafka: 0 bytes, 0 headers, no faults\n")
+    assert result.out.startswith("kafka: 0 bytes, 0 headers, no errors\n")
     assert result.code == 0
 
 
@@ -136,7 +136,7 @@ def test_inspect_reads_from_every_source(run, tmp_path, source):
     assert (document["bytes"], document["faults"], result.code) == (len(CELL), [], 0)
 
 
-def test_inspect_json_gives_the_faults(run):
+def test_inspect_json_lists_the_errors(run):
     result = run("inspect", "-f", "kafka", "--json", "--hex", "03")
     document = json.loads(result.out)
     assert document["format"] == "kafka"
@@ -169,7 +169,7 @@ def test_inspect_folds_long_values_and_all_unfolds_them(run):
     assert '"' + "x" * 100 + '"' in unfolded
 
 
-def test_inspect_shows_a_fault_inside_a_folded_field(run):
+def test_inspect_shows_an_error_inside_a_folded_field(run):
     key = b"k" * 50 + b"\xff" + b"k" * 50
     block = b"\x02" + b"\xca\x01" + key + b"\x00"
     lines = run("inspect", "-f", "kafka", "--hex", block.hex()).out.splitlines()
@@ -181,13 +181,13 @@ def test_inspect_shows_a_fault_inside_a_folded_field(run):
     assert lines[at + 1].strip() == "^^ the key is not UTF-8 (key_not_utf8, byte 53)"
 
 
-def test_inspect_finds_a_cell_in_a_parquet_file(run):
+def test_inspect_reads_a_row_of_a_parquet_file(run):
     cells = pq.read_table(STORE).column("value").to_pylist()
     result = run("inspect", STORE, "--column", "value", "--row", "17", "-f", "streams-timestamped", "--json")
     assert "".join(label["hex"] for label in json.loads(result.out)["labels"]) == cells[17].hex()
 
 
-def test_labels_and_faults_of_damaged_cells_agree_with_the_reference(run):
+def test_labels_and_errors_of_damaged_messages_agree_with_the_reference(run):
     cells = pq.read_table(STORE).column("value").to_pylist()[:200]
     for row, cell in enumerate(cells[::5]):
         at = row * 7 % len(cell)
@@ -256,7 +256,7 @@ def test_a_terminal_is_not_waited_for_as_input():
     assert code == 2
 
 
-def test_a_reader_that_goes_away_is_no_traceback():
+def test_a_closed_pipe_prints_no_traceback():
     block = lh.encode([(f"key {number}", b"v" * 2000) for number in range(2000)], "kafka")
     command = "import sys; from letterhead.cli import main; sys.exit(main())"
     process = subprocess.Popen(
@@ -309,19 +309,19 @@ def test_decode_json_keeps_text_readable(run):
     assert "株式会社" in printed
 
 
-def test_decode_stops_at_a_fault_with_one_line(run):
+def test_decode_reports_an_error_in_one_line(run):
     result = run("decode", "-f", "kafka", "--hex", "03")
     assert result.err == "letterhead: kafka: header count -2 is negative (byte 0)\n"
     assert (result.code, result.out) == (1, "")
 
 
-def test_decode_gives_null_for_a_bad_cell(run):
+def test_decode_returns_null_for_a_bad_message(run):
     result = run("decode", "-f", "kafka", "--hex", "03", "--errors", "null", "--json")
     assert (result.code, result.out) == (1, "null\n")
     assert "kafka: 1 byte, null" in run("decode", "-f", "kafka", "--hex", "03", "--errors", "null").out
 
 
-def test_decode_keeps_what_is_whole_of_a_bad_cell(run):
+def test_decode_keeps_the_readable_fields_of_a_bad_message(run):
     damaged = bytes([CELL[0]]) + b"\x03" + CELL[2:]
     args = ("decode", "-f", "streams-timestamped", "--hex", damaged.hex(), "--errors", "column")
     result = run(*args, "--json")
@@ -497,7 +497,7 @@ def test_a_profile_makes_columns_of_a_convention(run, tmp_path, form):
     assert "original_offset" in run(*asked).out
 
 
-def test_a_profile_says_what_is_not_of_its_type(run, tmp_path):
+def test_a_profile_reports_values_of_other_types(run, tmp_path):
     path = tmp_path / "dead.parquet"
     cells = [lh.encode(headers, "kafka") for headers in (dead_letters(), [("kafka_dlt-original-offset", b"17")])]
     pq.write_table(pa.table({"cell": pa.array(cells, pa.binary())}), path)
@@ -541,7 +541,7 @@ def test_no_column_of_a_profile_is_named_as_a_field_of_a_message(name):
         (["-f", "kafka", "--profile", "otle"], "unknown profile 'otle': did you mean 'otel'? (profiles: otel, "),
         (
             ["-f", "auto", "--profile", "otel"],
-            "column 'headers' is headers already: name the --format that they came in, as kafka",
+            "column 'headers' holds decoded headers: name their original --format, such as kafka",
         ),
         (["-f", "record-batch"], "the column is list<element: struct<key: string, value: binary>>, and record-batch "),
         (["-f", "kip82-int"], "the column is list<element: struct<key: string, value: binary>>, and what fits is "),
@@ -691,8 +691,8 @@ def test_encode_takes_every_spelling_of_a_value(run):
             '{"headers": [{"key": "\\ud800", "value": null}]}',
             "JSON: header 0: its key has a lone surrogate, which UTF-8 does not have",
         ),
-        ('{"headers": ' + "[" * 100_000, "JSON: a number or a nesting beyond all bounds"),
-        ("9" * 5000, "JSON: a number or a nesting beyond all bounds"),
+        ('{"headers": ' + "[" * 100_000, "JSON: a number is too long, or the nesting too deep"),
+        ("9" * 5000, "JSON: a number is too long, or the nesting too deep"),
     ],
 )
 def test_encode_refuses_with_one_line(run, document, message):
@@ -718,7 +718,7 @@ def test_encode_refuses_with_one_line(run, document, message):
         ),
         (
             {"headers": [], "timestamp": 1, "payload": None},
-            "streams-timestamped: a null payload is a tombstone: the cell is null and has no bytes",
+            "streams-timestamped: a null payload is a tombstone: the message is null and has no bytes",
             1,
         ),
     ],
@@ -729,7 +729,7 @@ def test_encode_refuses_message_formats_with_one_line(run, document, message, co
     assert (result.code, result.out) == (code, "")
 
 
-def test_encode_refuses_what_the_format_cannot_carry(run):
+def test_encode_rejects_values_that_the_format_cannot_carry(run):
     document = {"headers": [{"key": "k", "value": "v"}], "timestamp": 1, "payload": None}
     result = run("encode", "-f", "streams-timestamped", "--hex", stdin=json.dumps(document).encode())
     assert result.code == 1
@@ -837,11 +837,11 @@ def test_parquet_is_checked_before_it_is_read(run, tmp_path, parquet):
         assert result.err == f"letterhead: {message}\n"
         assert result.code == 2
     result = run("inspect", parquet, "-c", "value", "--row", "2", "-f", "kafka")
-    assert result.err == "letterhead: row 2 of column 'value' is null: there are no bytes to look at\n"
+    assert result.err == "letterhead: row 2 of column 'value' is null: there are no bytes to inspect\n"
     assert result.code == 1
 
 
-def test_a_folder_is_no_parquet_file(run, tmp_path):
+def test_a_folder_is_rejected_as_a_parquet_file(run, tmp_path):
     for command in (column(tmp_path), ["scan", tmp_path]):
         result = run(*command)
         assert (result.code, result.err) == (2, f"letterhead: cannot read {tmp_path}: is a directory\n")
@@ -872,7 +872,9 @@ def test_a_closed_output_is_one_line(monkeypatch, capfd):
 
 def test_a_name_in_capitals_is_suggested_as_it_is_meant(run):
     result = run("decode", "-f", "KAFKA", "--hex", "00")
-    assert result.err.startswith("letterhead: unknown format 'KAFKA': did you mean 'kafka'? (formats: kafka, ")
+    assert result.err.startswith(
+        "letterhead: unknown format 'KAFKA': did you mean 'kafka'? (`letterhead formats` lists all)"
+    )
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
 
 
@@ -884,7 +886,7 @@ def test_help_has_examples_and_exit_codes(run, command):
     result = run(command, "--help")
     assert f"letterhead {command} " in result.out
     assert "Examples:" in result.out
-    assert "Exit codes: 0 all is well" in result.out
+    assert "Exit codes: 0 success" in result.out
     assert result.code == 0
 
 
@@ -923,6 +925,25 @@ def test_examples_of_the_help_that_bring_their_bytes_work(run, args):
     assert (result.code, bool(result.out)) == (0, True), result.err
 
 
+def test_formats_lists_every_format_with_its_class_and_system(run):
+    rows = json.loads(run("formats", "--json").out)
+    names = [row["name"] for row in _native.formats()]
+    assert [row["name"] for row in rows] == names
+    assert {row["class"] for row in rows} == {"headers", "message", "batch"}
+    assert {row["system"] for row in rows} == {"Kafka", "Kafka Streams", "Iggy", "KIP-82 draft"}
+    table = run("formats")
+    assert [line.split()[0] for line in table.lines if line.startswith(tuple(names))] == names
+    assert table.code == 0
+
+
+@pytest.mark.parametrize("command", ["inspect", "decode", "convert", "scan"])
+def test_help_of_format_names_common_formats_and_where_all_are_listed(run, command):
+    words = run(command, "--help").out.replace("│", " ").split()
+    assert {"kafka,", "streams-timestamped,", "iggy,", "record-batch,", "iggy-message,"} <= set(words)
+    assert "kip82-typed," not in words
+    assert "`letterhead formats`" in " ".join(words)
+
+
 def test_help_names_every_command(run):
     result = run("--help")
     for command in ("inspect", "decode", "encode", "convert"):
@@ -940,14 +961,14 @@ def test_version(run):
 
 
 @pytest.mark.parametrize("name", ["typer", "rich"])
-def test_without_its_extra_the_command_says_what_to_install(run, monkeypatch, name):
+def test_without_its_extra_the_command_names_it(run, monkeypatch, name):
     monkeypatch.setitem(sys.modules, name, None)
     result = run("--help")
     assert result.err == f"letterhead: the command needs {name}: pip install 'letterhead[cli]'\n"
     assert result.code == 2
 
 
-def test_without_pyarrow_a_parquet_file_says_what_to_install(run, monkeypatch):
+def test_without_pyarrow_the_error_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     result = run("inspect", STORE, "-c", "value", "-f", "kafka")
@@ -955,7 +976,7 @@ def test_without_pyarrow_a_parquet_file_says_what_to_install(run, monkeypatch):
     assert result.code == 2
 
 
-def test_one_cell_is_read_without_pyarrow():
+def test_one_message_is_read_without_pyarrow():
     block_pyarrow = "import sys; sys.modules['pyarrow'] = None; from letterhead.cli import main; sys.exit(main())"
     for args in (["inspect"], ["decode"], ["decode", "--json"]):
         command = [sys.executable, "-c", block_pyarrow, *args, "-f", "kafka", "--hex", GOOD.hex()]

@@ -36,7 +36,7 @@ def run(capfdbinary, monkeypatch):
 # one cell ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_bytes_are_those_of_the_verb(run):
+def test_the_bytes_are_those_of_the_library(run):
     types = {"tenant": "string", "retry": "int32"}
     args = ("convert", "-f", "kafka", "--to", "iggy", "--type", "tenant=string", "--type", "retry=int32")
     result = run(*args, stdin=PLAIN)
@@ -66,13 +66,13 @@ def test_bytes_come_from_every_source_and_go_to_a_file(run, tmp_path, source):
 
 
 @pytest.mark.parametrize("word", ["be", "le", "text"])
-def test_types_are_written_as_the_word_says(run, word):
+def test_the_types_option_chooses_the_byte_order_or_text(run, word):
     block = lh.encode(HEADERS[:2], "iggy")
     result = run("convert", "-f", "iggy", "--to", "kafka", "--types", word, stdin=block)
     assert result.raw == lh.convert(block, "iggy", target="kafka", types=word)
 
 
-def test_a_key_that_stands_several_times_has_a_type_each_time(run):
+def test_a_repeated_key_has_a_type_for_each_header(run):
     block = lh.encode([("a", b"\1"), ("a", b"x"), ("b=c", b"3")], "kafka")
     types = ["--type", "a=int8", "--type", "a=string", "--type", "b=c=int16:text"]
     result = run("convert", "-f", "kafka", "--to", "iggy", *types, stdin=block)
@@ -110,7 +110,7 @@ def test_the_first_remedy_of_a_refused_conversion_loses_nothing(run, source, tar
 
 
 @pytest.mark.parametrize("on_loss", ["drop", "report"])
-def test_a_conversion_that_drops_every_header_says_so(run, on_loss):
+def test_a_conversion_that_drops_every_header_warns(run, on_loss):
     result = run("convert", "-f", "kafka", "-t", "iggy", "--on-loss", on_loss, stdin=PLAIN)
     count = len(lh.decode(PLAIN, "kafka"))
     assert (result.code, result.raw) == (0, b"")
@@ -170,7 +170,7 @@ def test_losses_are_reported_as_a_table(run):
         "     1   retry    the type int32 is not carried    text       type_not_carried",
         "     2   route    the type string is not carried   as it is   type_not_carried",
         "     3   route    the type int8 is not carried     text       type_not_carried",
-        "The way back, with the types that they had:",
+        "To convert back and restore the types:",
         "  letterhead convert -f streams --to kip82-typed --type tenant=string --type retry=int32:text "
         "--type route=string --type route=int8:text",
     ]
@@ -183,7 +183,7 @@ def test_the_way_back_that_is_printed_leads_back(run):
     assert run(*shlex.split(command)[1:], stdin=there.raw).raw == TYPED
 
 
-def test_a_conversion_without_losses_says_so(run):
+def test_a_conversion_without_losses_is_reported(run):
     result = run("convert", "-f", "kip82-typed", "--to", "kip82-message", "--on-loss", "report", stdin=TYPED)
     assert result.err == "kip82-typed to kip82-message: nothing was lost\n"
     assert lh.decode(result.raw, "kip82-message").headers == lh.decode(TYPED, "kip82-typed")
@@ -200,13 +200,13 @@ def test_losses_and_their_types_are_in_the_json(run):
     assert (result.code, result.err) == (0, "")
 
 
-def test_a_message_without_a_cell_has_no_bytes(run):
+def test_a_null_message_has_no_bytes(run):
     message = lh.encode(lh.Message(headers=HEADERS, value=None, timestamp=1), "kip82-message")
     args = ("convert", "-f", "kip82-message", "--to", "streams", "--on-loss", "drop", "--types", "be")
     result = run(*args, "--to-hex", stdin=message)
     emptied, tombstone = result.err.splitlines()
     assert emptied.startswith("letterhead: streams: all headers were left out (4 of 4)")
-    assert tombstone == "letterhead: streams: a null payload is a tombstone: the cell is null and has no bytes"
+    assert tombstone == "letterhead: streams: a null payload is a tombstone: the message is null and has no bytes"
     assert result.code == 1
     result = run(*args, "--json", stdin=message)
     assert (result.code, json.loads(result.out)["data"]) == (0, None)
@@ -228,7 +228,7 @@ def test_lenient_reads_what_java_reads(run):
     assert (result.code, result.out) == (0, "\n")
 
 
-def test_bytes_with_faults_are_not_converted(run):
+def test_bytes_with_errors_are_not_converted(run):
     result = run("convert", "-f", "kafka", "--to", "iggy", "--types", "binary", "--to-hex", stdin=PLAIN[:-1])
     assert result.err == "letterhead: kafka: header 1: value takes 4 bytes and 3 are left (byte 20)\n"
     assert (result.code, result.out) == (1, "")
@@ -309,7 +309,7 @@ def test_a_column_becomes_json_lines_or_a_table(run, cells):
     assert "1 of 2 rows with losses" in result.err
 
 
-def test_a_store_goes_to_iggy_and_says_what_it_lost(run, tmp_path):
+def test_a_store_is_converted_to_iggy_with_its_losses_reported(run, tmp_path):
     there, back = tmp_path / "there.parquet", tmp_path / "back.parquet"
     args = ("--types", "binary", "--on-loss", "report", "-o", there)
     result = run("convert", STORE, "-c", "value", "-f", "streams-timestamped", "--to", "iggy-message", *args)
@@ -350,7 +350,7 @@ TO_IGGY = ["convert", "-f", "kafka", "--to", "iggy"]
         ([*TO_IGGY, "--hex", "00", "--json", "--to-hex"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
         ([*TO_IGGY, "--hex", "00", "--json", "-o", "x"], "--json excludes --to-hex and --out: it prints a document that has the bytes"),
         ([*TO_IGGY, "-c", "value", "--hex", "00"], "--column needs a Parquet FILE"),
-        ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one cell, not for --column"),
+        ([*TO_IGGY, "-c", "value", "x.parquet", "--to-hex"], "--to-hex is for one message, not for --column"),
         ([*TO_IGGY, "-c", "value", str(STORE), "--json", "-o", "x"], "--json and --out exclude each other: one writes lines, the other Parquet"),
         (
             [*TO_IGGY, "--hex", "00", "--to-hex", "--types", "be"],
@@ -385,7 +385,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(run, args, message):
         (["-f", "kafka", "--to", "iggy", "--on-loss", "ignore"], "Invalid value for '--on-loss'"),
     ],
 )
-def test_what_is_misspelt_is_named(run, args, message):
+def test_misspelt_names_are_reported(run, args, message):
     for source in (["--hex", "00", "--to-hex"], [STORE, "--column", "value"]):
         result = run("convert", *args, *source)
         assert result.err.startswith(f"letterhead: {message}")

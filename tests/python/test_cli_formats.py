@@ -63,7 +63,7 @@ types = st.sampled_from(list(VALUE_TYPES))
 
 
 @given(types, st.data())
-def test_what_a_value_spells_reads_as_the_same_bits(type: str, data: st.DataObject) -> None:
+def test_the_text_of_a_value_reads_as_the_same_bits(type: str, data: st.DataObject) -> None:
     value = of_message(type, data.draw(st.binary(min_size=VALUE_TYPES[type] or 0, max_size=VALUE_TYPES[type] or 20)))
     text = text_of(value)
     if text is None:
@@ -91,11 +91,11 @@ def test_what_a_value_spells_reads_as_the_same_bits(type: str, data: st.DataObje
         (NAN, "float64:7ff8000000000001"),
     ],
 )
-def test_a_value_is_spelt_as_faults_spell_it(value: Value, spelt: str) -> None:
+def test_a_value_is_written_as_in_errors(value: Value, spelt: str) -> None:
     assert spell(value) == spelt
 
 
-def test_a_fault_names_a_key_as_the_command_spells_it() -> None:
+def test_an_error_names_a_key_as_the_command_writes_it() -> None:
     for key in (
         lh.Int32(-3),
         lh.Float64(1.5),
@@ -117,7 +117,7 @@ def test_a_key_that_is_text_stays_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["int32:x", "int8:300", "bool:1", "char:ab", "binary:0", "binary:xy", "int32:"])
-def test_what_spells_no_value_is_refused(text: str) -> None:
+def test_text_that_is_no_value_is_rejected(text: str) -> None:
     with pytest.raises(Failure):
         read_value(text)
 
@@ -199,7 +199,7 @@ def test_encode_takes_every_spelling_of_a_value_with_a_type(run):
         assert lh.decode(written, format).get_all("k") == [lh.Int32(3)] * len(values)
 
 
-def test_encode_gives_types_that_are_said(run):
+def test_encode_writes_stated_types(run):
     document = json.dumps({"headers": [{"key": "n", "value": "3"}, {"key": "n", "value": {"hex": "01"}}]}).encode()
     result = run("encode", "-f", "iggy", "--type", "n=int16:text", "--type", "n=bool", stdin=document)
     assert lh.decode(result.raw, "iggy").get_all("n") == [lh.Int16(3), lh.Bool(True)]
@@ -239,7 +239,7 @@ def test_text_that_spells_a_typed_value_is_refused_by_an_untyped_format(run, tex
     assert written("int32:3", "--types", "text") == b"3"
 
 
-def test_encode_writes_types_as_it_is_told(run):
+def test_encode_writes_types_as_the_options_choose(run):
     document = b'{"headers": [{"key": "n", "value": {"type": "int16", "text": "258"}}]}'
     for word, value in (("be", b"\1\2"), ("le", b"\2\1"), ("text", b"258")):
         written = run("encode", "-f", "kafka", "--types", word, stdin=document).raw
@@ -268,7 +268,7 @@ def test_fields_that_the_format_fills_in_may_be_left_out(run):
     [
         ("kip82-int", {"key": "5", "value": None}, "JSON: header 0: a key is a whole number, not a string"),
         ("kip82-int", {"key": True, "value": None}, "JSON: header 0: a key is a whole number, not true or false"),
-        ("kip82-int", {"key": 2**31, "value": None}, "JSON: header 0: its key does not fit 32 bits"),
+        ("kip82-int", {"key": 2**31, "value": None}, "JSON: header 0: a key does not fit 32 bits"),
         ("iggy", {"key": 5, "value": None}, "JSON: header 0: a key is a string, not a number"),
         ("iggy", {"key": "int32:x", "value": None}, "JSON: header 0: its key: the text does not spell int32"),
         ("iggy", {"key": {"hex": "00"}, "value": None}, 'JSON: header 0: its key has no "type"'),
@@ -328,7 +328,7 @@ def test_a_batch_is_not_written(run):
 # decode --------------------------------------------------------------------------------------------------------------
 
 
-def test_decode_shows_types_and_what_values_spell(run):
+def test_decode_shows_types_and_values_as_text(run):
     data = lh.encode([*TYPED, ("note", None), ("unit", lh.Char("x")), ("x", NAN)], "kip82-typed")
     assert run("decode", "-f", "kip82-typed", "--hex", data.hex()).lines == [
         "kip82-typed: 116 bytes, 7 headers",
@@ -344,7 +344,7 @@ def test_decode_shows_types_and_what_values_spell(run):
     ]
 
 
-def test_decode_shows_typed_keys_as_faults_do(run):
+def test_decode_shows_typed_keys_as_in_errors(run):
     lines = run("decode", "-f", "iggy", "--hex", lh.encode(ANY_KEYS, "iggy").hex()).lines
     assert [line.split()[1] for line in lines[3:]] == [
         '"tenant"',
@@ -399,7 +399,7 @@ def test_decode_shows_the_messages_of_a_batch(run):
     assert result.code == 0
 
 
-def test_decode_json_gives_messages_that_encode_takes(run):
+def test_encode_reads_messages_that_decode_json_prints(run):
     document = json.loads(run("decode", "-f", "kip82-messages", "--json", "--hex", SET.hex()).out)
     assert [each["offset"] for each in document["messages"]] == [0, 1, 2]
     written = [
@@ -446,9 +446,19 @@ def test_lenient_lets_a_cut_message_go(run):
     assert (result.code, len(json.loads(result.out)["messages"])) == (0, 2)
 
 
+def test_inspect_heads_every_record_of_a_batch(run):
+    batch = lh.batch([{"value": b"x", "headers": [("k", b"v")]}, {"value": b"y"}])
+    result = run("inspect", "-f", "record-batch", "--hex", (batch * 2).hex())
+    assert result.lines[0] == f"record-batch: {len(batch) * 2} bytes, 4 messages, 2 headers, no errors"
+    headings = [line.strip() for line in result.lines if line.startswith(("  a batch", "  message "))]
+    assert headings == ["a batch", "message 0", "message 1", "a batch", "message 2", "message 3"]
+    labels = json.loads(run("inspect", "-f", "record-batch", "--json", "--hex", batch.hex()).out)["labels"]
+    assert [label["message"] for label in labels if label["field"] in ("offset", "value")] == [None, 0, 0, 1]
+
+
 def test_inspect_heads_every_message(run):
     result = run("inspect", "-f", "kip82-messages", "--hex", SET.hex())
-    assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages, 2 headers, no faults"
+    assert result.lines[0] == f"kip82-messages: {len(SET)} bytes, 3 messages, 2 headers, no errors"
     assert [line.strip() for line in result.lines if line.startswith("  message ")] == [
         f"message {n}" for n in range(3)
     ]
@@ -485,7 +495,7 @@ def test_inspect_heads_the_parts_of_a_batch_of_iggy(run):
     assert result.code == 0
 
 
-def test_inspect_says_which_lengths_are_null(run):
+def test_inspect_marks_lengths_that_mean_null(run):
     typed = lh.encode([("k", None)], "kip82-typed")
     assert "value length  header 0   0, null" in run("inspect", "-f", "kip82-typed", "--hex", typed.hex()).out
     tombstone = message(0, value=None, key=None)

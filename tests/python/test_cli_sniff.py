@@ -90,12 +90,12 @@ def test_the_format_of_a_vector_is_found_or_is_among_those_named():
     "format",
     ["kip82-typed", "kip82-int", "iggy", "iggy-2023", "kafka", "iggy-message", "iggy-message-2023", "iggy-batch"],
 )
-def test_most_vectors_of_a_format_are_told_from_all_others(format):
+def test_most_vectors_of_a_format_are_distinguished_from_all_others(format):
     found = [sniff([data]) == [format] for _, of, data in cases() if of == format and data]
     assert sum(found) > 0.9 * len(found) > 0
 
 
-def test_record_batches_are_told_from_all_others_but_the_older_formats():
+def test_record_batches_are_distinguished_from_all_but_the_older_formats():
     found = [(sniff([data]), data[16]) for _, of, data in cases() if of == "record-batch"]
     assert all(formats == ["record-batch"] for formats, magic in found if magic == 2)
     # The drafts read the message formats before theirs as well.
@@ -109,7 +109,7 @@ def test_the_two_layouts_of_iggy_are_never_confused():
             assert set(sniff([data])) & {"iggy", "iggy-2023"} == {format}
 
 
-def test_a_checksum_says_more_than_anything_else():
+def test_a_checksum_outranks_other_evidence():
     message = lh.encode(lh.Message(value=b"v", headers=[("n", lh.Int32(1))], timestamp=1), "kip82-message")
     assert sniff([message]) == ["kip82-message"]
     assert sniff([message + message]) == ["kip82-messages"]
@@ -135,13 +135,13 @@ def test_bytes_that_are_nothing_fit_no_format():
     assert sniff([b"\xff" * 5]) == []
 
 
-def test_a_damaged_cell_does_not_hide_what_a_column_is():
+def test_a_damaged_value_does_not_hide_the_format_of_a_column():
     cells = [lh.encode(lh.Message(offset=n, value=b"v", headers={"n": lh.Int8(n)}), "kip82-message") for n in range(4)]
     cells[2] = cells[2][:-1] + b"w"
     assert sniff(cells) == ["kip82-message"]
 
 
-def test_the_command_says_what_it_found_on_stderr(run):
+def test_the_detected_format_is_printed_to_stderr(run):
     for command in ("inspect", "decode"):
         result = run(command, "-f", "auto", "--hex", BLOCK.hex())
         assert result.err == "letterhead: these bytes are kafka\n"
@@ -165,14 +165,14 @@ def test_none_is_picked_where_several_fit(run, command):
     assert (result.code, result.out) == (2, "")
 
 
-def test_bytes_that_fit_no_format_are_faults(run):
+def test_bytes_that_fit_no_format_are_exit_code_1(run):
     result = run("inspect", "-f", "auto", "--hex", "ffffffffff")
-    message = "no format fits these bytes as they are: name one to see what is wrong with them"
+    message = "no format fits these bytes: name one to see what is wrong with them"
     assert result.err == f"letterhead: {message}\n"
     assert (result.code, result.out) == (1, "")
 
 
-def test_auto_is_no_format_to_write(run):
+def test_auto_is_rejected_as_a_target(run):
     result = run("encode", "-f", "auto", "--hex", stdin=b'{"headers": []}')
     assert result.err.startswith("letterhead: unknown format 'auto'")
     assert result.code == 2

@@ -142,7 +142,7 @@ def test_ls_of_a_real_task_counts_rows_bytes_and_headers(run):
     assert (result.code, result.err) == (0, "")
 
 
-def test_ls_counts_what_the_rows_hold(run):
+def test_ls_counts_the_bytes_of_rows(run):
     rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
     payloads = [lh.decode(row["value"], "streams-timestamped").payload for row in rows]
     [latest] = document(run("state", "ls", SAMPLES / "streams-state-0_0" / "rocksdb" / "latest", "--json"))
@@ -189,7 +189,7 @@ def test_ls_of_one_store_shows_all_there_is(run, monkeypatch):
         ("app/0_0/hourly/hourly.1728000000000", ["0_0"]),
     ],
 )
-def test_every_directory_from_the_state_to_a_segment_can_be_given(run, task, given, tasks):
+def test_every_directory_from_the_state_to_a_segment_is_accepted(run, task, given, tasks):
     listed = document(run("state", "ls", task.parents[1] / given, "--json"))
     names = {"latest", "hourly", "sessions"} & set(Path(given).parts) or {"hourly", "latest", "sessions"}
     names = {"latest"} if given.endswith("rocksdb") else names
@@ -197,21 +197,21 @@ def test_every_directory_from_the_state_to_a_segment_can_be_given(run, task, giv
     assert sorted({each["task"] for each in listed}) == tasks
 
 
-def test_ls_says_that_an_upgrade_is_unfinished(run, fixture):
+def test_ls_reports_an_unfinished_upgrade(run, fixture):
     result = run("state", "ls", fixture("kv-mid-upgrade"))
     older = len(described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"])
     assert f"  upgrade    not finished: {older} rows still in keyValueWithTimestamp" in result.lines
     assert "  rows       8" in result.lines
 
 
-def test_ls_says_that_a_store_was_not_closed(run, task):
+def test_ls_reports_a_store_that_was_not_closed(run, task):
     write_raw(task / "rocksdb" / "latest", "offsets", (b"status", struct.pack(">q", 1)))
     [latest] = document(run("state", "ls", task, "-s", "latest", "--json"))
     assert latest["closed"] is False
     assert "  closed     no: it is open, or its process died" in run("state", "ls", task, "-s", "latest").lines
 
 
-def test_ls_quick_estimates_and_says_so(run):
+def test_ls_quick_marks_its_estimates(run):
     result = run("state", "ls", SAMPLES / "streams-state-0_0", "-s", "latest", "--quick")
     assert "  rows       about 6,508 (an estimate)" in result.lines
     [latest] = document(run("state", "ls", SAMPLES / "streams-state-0_0", "-s", "latest", "--quick", "--json"))
@@ -238,7 +238,7 @@ def test_reading_changes_nothing_in_a_directory(run, task, fixture):
         assert snapshot(directory) == before
 
 
-def test_a_read_only_directory_can_be_read_and_says_why_it_cannot_be_upgraded(run, tmp_path, fixture):
+def test_a_read_only_directory_is_read_and_its_upgrade_is_rejected(run, tmp_path, fixture):
     task = fixture("kv-timestamped")
     before = families_of(task / "rocksdb" / "store")
     with read_only(task, tmp_path / "mounted") as mounted:
@@ -246,7 +246,7 @@ def test_a_read_only_directory_can_be_read_and_says_why_it_cannot_be_upgraded(ru
         result = run("state", "upgrade", mounted, "--yes")
         assert result.code == 1
         assert "(this process may not write there)" in result.err
-        assert "0 of 6 rows were moved, the others are where they were, and none is lost" in result.err
+        assert "0 of 6 rows were moved, the others are unchanged, and none is lost" in result.err
     assert families_of(task / "rocksdb" / "store") == before
 
 
@@ -275,7 +275,7 @@ def read_only(directory: Path, mounted: Path) -> Iterator[Path]:
 # get -----------------------------------------------------------------------------------------------------------------
 
 
-def test_get_gives_the_row_that_kafka_streams_wrote(run):
+def test_get_returns_the_row_that_kafka_streams_wrote(run):
     row = next(row for row in pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist() if row["key"])
     key: bytes = row["key"]
     expected: Any = lh.decode(row["value"], "streams-timestamped")
@@ -308,7 +308,7 @@ def test_a_key_can_be_spelt_in_several_ways(run, tmp_path, spelling):
     )
 
 
-def test_get_of_a_row_in_an_older_family_gives_it_as_a_newer_one(run, fixture):
+def test_get_returns_a_row_of_an_older_family_as_a_newer_one(run, fixture):
     [(key, value)] = described("kv-mid-upgrade")["rocksdb/store"]["keyValueWithTimestamp"][:1]
     found = document(run("state", "get", fixture("kv-mid-upgrade"), f"hex:{key.hex()}", "--json"))
     assert (found["headers"], found["timestamp"]) == ([], struct.unpack(">q", value[:8])[0])
@@ -335,7 +335,7 @@ def test_get_of_a_session_needs_its_start_and_end(run):
     assert "it has no --as-of" in run(*map(str, args), "--end", "5", "--as-of", "5").err
 
 
-def test_no_row_is_exit_code_1_and_said(run):
+def test_a_missing_row_is_exit_code_1(run):
     result = run("state", "get", SAMPLES / "streams-state-0_0", "nobody", "-s", "latest")
     assert (result.code, result.out) == (1, "")
     assert result.err.startswith("letterhead: there is no row of key 'nobody' in ")
@@ -364,7 +364,7 @@ def versioned(tmp_path: Path) -> Iterator[Path]:
         ("ink", "2026-01-01T00:02:00", None),
     ],
 )
-def test_get_of_a_versioned_store_gives_what_was_valid(run, versioned, key, as_of, value):
+def test_get_of_a_versioned_store_returns_the_valid_version(run, versioned, key, as_of, value):
     result = run("state", "get", versioned, key, *([] if as_of is None else ["--as-of", as_of]), "--json")
     assert result.code == (1 if value is None else 0)
     if value is not None:
@@ -382,7 +382,7 @@ def value_of(text: str) -> dict[str, str]:
 # scan ----------------------------------------------------------------------------------------------------------------
 
 
-def test_scan_gives_every_row_that_kafka_streams_wrote(run):
+def test_scan_returns_every_row_that_kafka_streams_wrote(run):
     rows = pq.read_table(SAMPLES / "store-latest-0.parquet").to_pylist()
     found = rows_of(run("state", "scan", SAMPLES / "streams-state-0_0", "-s", "latest", "--json"))
     assert [row["key"]["hex"] for row in found] == [row["key"].hex() for row in rows]
@@ -397,7 +397,7 @@ def test_scan_gives_every_row_that_kafka_streams_wrote(run):
 
 
 @pytest.mark.parametrize("name", ["window-headers", "session-headers"])
-def test_scan_gives_rows_by_segment_with_their_times(run, fixture, name):
+def test_scan_returns_rows_by_segment_with_their_times(run, fixture, name):
     databases = described(name)
     segments = sorted(databases, key=lambda path: int(path.rpartition(".")[2]))
     family = WITH_HEADERS if name == "window-headers" else "sessionKeyValueWithHeaders"
@@ -428,7 +428,7 @@ def test_scan_gives_rows_by_segment_with_their_times(run, fixture, name):
     ],
 )
 @pytest.mark.parametrize("kind", ["key-value", "window", "session", "time-ordered-window", "versioned"])
-def test_scan_gives_the_keys_that_are_asked_for(run, tmp_path, kind, options, keys):
+def test_scan_returns_the_selected_keys(run, tmp_path, kind, options, keys):
     store: Any = {
         "key-value": lambda: RocksDBKeyValueStore("store"),
         "window": lambda: RocksDBWindowStore("store", 3_600_000, MINUTE),
@@ -526,7 +526,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("kind", "values", "assumed"), KINDS)
-def test_the_kind_of_a_store_is_told_by_its_families_and_its_rows(run, tmp_path, kind, values, assumed):
+def test_the_type_of_a_store_follows_from_its_families_and_rows(run, tmp_path, kind, values, assumed):
     make(tmp_path, kind, values)
     result = run("state", "ls", tmp_path, "--json")
     [listed] = document(result)
@@ -536,10 +536,10 @@ def test_the_kind_of_a_store_is_told_by_its_families_and_its_rows(run, tmp_path,
     if kind.startswith("time-ordered"):
         assert listed["index_entries"] == 50
     verified = run("state", "verify", tmp_path)
-    assert (verified.code, "no faults" in verified.out) == (0, True)
+    assert (verified.code, "no errors" in verified.out) == (0, True)
 
 
-def test_the_user_can_say_the_kind(run, tmp_path):
+def test_the_user_can_pass_the_store_type(run, tmp_path):
     make(tmp_path, "versioned", "plain")
     assert rows_of(run("state", "scan", tmp_path, "--json", "-n", "1"))[0]["valid_from"] == NEW_YEAR
     result = run("state", "scan", tmp_path, "--store-type", "key-value", "--json", "-n", "1")
@@ -588,7 +588,7 @@ def test_a_scan_can_end_at_a_damaged_row(run, task):
     )
 
 
-def test_get_of_a_damaged_row_says_what_is_wrong(run, task):
+def test_get_of_a_damaged_row_reports_the_error(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED))
     result = run("state", "get", task, "-s", "latest", "bad")
     assert (result.code, result.out) == (1, "")
@@ -598,11 +598,11 @@ def test_get_of_a_damaged_row_says_what_is_wrong(run, task):
 def test_ls_counts_damaged_rows(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", b"\x7f"))
     result = run("state", "ls", task, "-s", "latest")
-    assert "  damaged    1 row: `letterhead state verify` says which" in result.lines
+    assert "  damaged    1 row: see `letterhead state verify`" in result.lines
     assert result.code == 1
 
 
-def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
+def test_verify_reports_every_error_with_store_key_byte_and_reason(run, task):
     write_raw(task / "rocksdb" / "latest", WITH_HEADERS, (b"bad", DAMAGED), (b"worse", b""))
     write_raw(task / "rocksdb" / "latest", "default", (b"left", b"over"))
     segment = task / "hourly" / "hourly.1728000000000"
@@ -628,7 +628,7 @@ def test_verify_names_every_fault_with_store_key_byte_and_reason(run, task):
     ]
     lines = run("state", "verify", task).lines
     assert f"! store 0_0/latest, family {WITH_HEADERS}, key 626164: {REASON} (truncated, byte 3)" in lines
-    assert lines[-1] == "a store with a changelog restores itself from it when its directory is not there"
+    assert lines[-1] == "a store with a changelog restores itself from it when its directory is missing"
 
 
 def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
@@ -642,7 +642,7 @@ def test_verify_finds_rows_that_the_index_does_not_know(run, tmp_path):
     # Java leaves entries behind whose row is gone: they are counted, and are no faults.
     assert store["index_entries_without_row"] == 1
     assert [(bytes.fromhex(fault["key"]["hex"]), fault["reason"]) for fault in store["faults"]] == [
-        (unknown, "the index has no entry for it: no search by key finds it")
+        (unknown, "the index has no entry for it, so that no search by key finds it")
     ]
 
 
@@ -655,7 +655,7 @@ def test_a_damaged_version_is_named_with_its_byte(run, versioned):
     assert run("state", "scan", versioned, "--json").out.count("\n") == 3
 
 
-def test_a_damaged_file_is_said_and_the_other_stores_are_read(run, task):
+def test_a_damaged_file_is_reported_and_the_other_stores_are_read(run, task):
     [table] = [
         path for path in (task / "sessions" / "sessions.1728000000000").glob("*.sst") if path.stat().st_size > 9000
     ]
@@ -675,7 +675,7 @@ def test_a_damaged_file_is_said_and_the_other_stores_are_read(run, task):
     assert "! Error while iterating over store sessions.1728000000000: Corruption" in result.out
     result = run("state", "scan", task, "-s", "sessions", "--store-type", "session", "--json")
     assert result.code == 1
-    assert "what comes after it is not read" in result.err
+    assert "the rows after it are not read" in result.err
 
 
 # upgrade -------------------------------------------------------------------------------------------------------------
@@ -727,7 +727,7 @@ def test_upgrade_goes_on_where_kafka_streams_stopped(run, fixture):
         ("versioned", "plain", ["--store-type", "versioned"], "versionedKeyValueWithHeaders"),
     ],
 )
-def test_every_kind_of_store_is_upgraded(run, tmp_path, kind, values, options, family):
+def test_every_type_of_store_is_upgraded(run, tmp_path, kind, values, options, family):
     make(tmp_path, kind, values)
     said = options or []
     before = rows_of(run("state", "scan", tmp_path, "--json", *said))
@@ -748,16 +748,16 @@ def test_an_upgrade_needs_no_assumption(run, tmp_path):
     before = snapshot(tmp_path)
     result = run("state", "upgrade", tmp_path, "--yes")
     assert result.code == 2
-    assert "nothing is changed on an assumption. If it is versioned, plain, say --store-type versioned" in result.err
+    assert "If it is versioned, plain, pass --store-type versioned" in result.err
     assert snapshot(tmp_path) == before
 
 
 @pytest.mark.parametrize(("store", "to"), [("latest", "timestamped"), ("latest", "plain"), ("sessions", "plain")])
-def test_there_is_no_way_back(run, task, store, to):
+def test_an_upgrade_cannot_be_reversed(run, task, store, to):
     before = snapshot(task)
     result = run("state", "upgrade", task, "-s", store, "--to", to, "--yes")
     assert result.code == 2
-    assert f"with headers: it does not become {to} again" in result.err
+    assert f"with headers: it cannot become {to} again" in result.err
     assert snapshot(task) == before
 
 
@@ -773,7 +773,7 @@ def test_an_upgrade_is_asked_for(run, fixture):
     task = fixture("kv-plain")
     result = run("state", "upgrade", task)
     assert (result.code, result.out) == (2, "")
-    assert "say --yes, or --dry-run" in result.err
+    assert "pass --yes, or --dry-run" in result.err
     assert terminal("n\n", "state", "upgrade", str(task)) == 1
     assert families_of(task / "rocksdb" / "store") == described("kv-plain")["rocksdb/store"]
     assert terminal("y\n", "state", "upgrade", str(task)) == 0
@@ -817,7 +817,7 @@ def test_a_full_disk_ends_an_upgrade_and_loses_nothing(run, tmp_path):
     )
     assert full.returncode == 1, full.stderr
     assert "File too large (make room" in full.stderr
-    assert " of 8,000 rows were moved, the others are where they were, and none is lost" in full.stderr
+    assert " of 8,000 rows were moved, the others are unchanged, and none is lost" in full.stderr
     assert [row["key"]["text"].encode() for row in rows_of(run("state", "scan", tmp_path, "--json"))] == [
         key for key, _ in rows
     ]
@@ -912,16 +912,19 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         (["ls", "nowhere"], "there is no directory nowhere: give a state, task or store directory"),
         (["ls", "file"], "file is not a directory: give a state, task or store directory"),
         (["scan", "empty"], "there is no store in empty: no directory in it has a file CURRENT, as RocksDB's have"),
-        (["scan", "0_0"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
-        (["get", "0_0", "k"], "there are several stores in 0_0: say which with --store: hourly, latest, sessions"),
+        (["scan", "0_0"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
+        (["get", "0_0", "k"], "there are several stores in 0_0: choose one with --store: hourly, latest, sessions"),
         (["ls", "0_0", "-s", "last"], "there is no store last in 0_0: there are hourly, latest, sessions"),
         (["get", "0_0", "hex:0", "-s", "latest"], "hex: 1 digits; bytes have two each"),
         (["get", "0_0", "base64:!", "-s", "latest"], "base64: "),
         (
             ["get", "0_0", "k", "-s", "hourly", "--start", "noon"],
-            "--start: 'noon' is neither milliseconds since 1970 nor a date like 2026-01-01T00:00:00.000",
+            "--start: 'noon' is neither milliseconds since 1970 nor a time like 2026-01-01T08:30:00Z",
         ),
-        (["get", "0_0", "k", "-s", "hourly", "--start", "-5"], "--start: -5 is no time that a store can hold"),
+        (
+            ["get", "0_0", "k", "-s", "hourly", "--start", "-5"],
+            "--start: -5 is outside the times that a store can hold",
+        ),
         (["get", "0_0", "k", "-s", "latest", "--start", "5"], "store latest is a key-value store: it has no --start"),
         (
             ["scan", "0_0", "-s", "latest", "--prefix", "a", "--from", "b"],
@@ -929,7 +932,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         ),
         (
             ["upgrade", "0_0", "--store-type", "window", "--yes"],
-            "--store-type is said of one store: say which with --store",
+            "--store-type applies to one store: choose it with --store",
         ),
         (
             ["upgrade", "0_0", "-s", "sessions", "--to", "timestamped"],
@@ -939,7 +942,7 @@ def test_a_foreign_column_family_is_refused_and_named(run, task):
         (["lss", "0_0"], "No such command 'lss'"),
     ],
 )
-def test_wrong_usage_says_what_is_wrong(run, tmp_path, monkeypatch, args, message):
+def test_wrong_usage_is_named(run, tmp_path, monkeypatch, args, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"")
@@ -949,7 +952,7 @@ def test_wrong_usage_says_what_is_wrong(run, tmp_path, monkeypatch, args, messag
     assert message in result.err
 
 
-def test_without_rocksdict_it_says_what_to_install(run, monkeypatch):
+def test_without_rocksdict_the_error_names_the_extra(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     result = run("state", "ls", SAMPLES / "streams-state-0_0")
     assert (result.code, result.out) == (2, "")
@@ -973,7 +976,7 @@ def test_help_has_examples_and_exit_codes(run, command):
     assert result.code == 0
     assert f"letterhead state {command} " in result.out
     assert "Examples:" in result.out
-    assert "Exit codes: 0 all is well" in result.out
+    assert "Exit codes: 0 success" in result.out
 
 
 def test_help_names_every_command(run):

@@ -1,4 +1,4 @@
-"""The command ``letterhead``: look at, decode and encode message headers, and see the library at work."""
+"""The ``letterhead`` command: inspect, decode, encode, convert and scan message headers; :func:`main` runs it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the command's name; those of the process when left out.
+        The arguments after the command's name; by default those of the process.
 
     Returns
     -------
     int
-        0 when all is well, 1 when bytes have faults or a check failed, 2 for wrong usage.
+        0 for success, 1 if the data has errors or a check failed, 2 for wrong usage.
     """
     try:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError as missing:
-        said = how_to_install("the command", missing.name, "'letterhead[cli]'")
-        print(f"letterhead: {said}", file=sys.stderr)
+        message = how_to_install("the command", missing.name, "'letterhead[cli]'")
+        print(f"letterhead: {message}", file=sys.stderr)
         return 2
     try:
         from letterhead import _native  # noqa: F401
@@ -40,10 +40,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_native(argv: Sequence[str], broken: ImportError) -> int:
-    """Run the one command that can do without the compiled core, as it says why that does not load."""
+    """Run `letterhead doctor`, which reports why the compiled core does not load; refuse all other commands."""
     if list(argv) not in (["doctor"], ["doctor", "--json"]):
         print(f"letterhead: the compiled core does not load: {broken} (see letterhead doctor)", file=sys.stderr)
         return 1
-    from letterhead.cli.doctor import run_doctor
-
     return run_doctor(json="--json" in argv)
+
+
+def run_doctor(*, json: bool) -> int:
+    """Print the versions of installed components and their problems; return 1 if there are problems."""
+    from letterhead import doctor
+    from letterhead._formatting import printable
+
+    report = doctor.report()
+    print(report.to_json() if json else "\n".join(map(printable, str(report).split("\n"))))
+    return 0 if report.ok else 1

@@ -1,4 +1,4 @@
-"""A column of a Parquet file, worked on batch by batch: what is made of it stands in its place."""
+"""Process a column of a Parquet file batch by batch, and print or write the result in its place."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import printable
-from letterhead.cli.exits import FAULTS, OK, Failure
+from letterhead.cli.exits import BAD_DATA, OK, Failure
 from letterhead.cli.headers import SUMMARY_LIMIT, headers_summary
-from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, short, table, value_text
+from letterhead.cli.render import console, counted, json_text, progress, short, table, warn
 from letterhead.cli.sniff import AUTO, format_of
 from letterhead.cli.source import reason
 from letterhead.errors import replaced
@@ -28,110 +27,111 @@ if TYPE_CHECKING:
 ErrorPolicy: TypeAlias = Literal["raise", "null", "column"]
 
 ROWS_ON_SCREEN = 20
-# With more, a table of the width of a screen has none that can be read.
-MOST_COLUMNS = 7
+# Tables with more columns are unreadable on a screen: print each row as a list of its fields.
+MAX_COLUMNS = 7
 BATCH = 10_000
-# Cells that are looked at to tell what format they are in.
+# Values that `--format auto` examines.
 SNIFFED = 100
 
 
-@dataclass
-class Made:
-    """What was made of the cells of a batch.
+class Rows(NamedTuple):
+    """How to process rows: what to do with bad ones, how many to read, and where to print them."""
 
-    Attributes
-    ----------
-    fields : dict of str to array
-        The columns that take the place of the cells.
-    faults : array or None
-        What is wrong with each row, null where it is whole.
-    rows : array or None
-        The cell that each row comes from, where a cell gives many rows or none.
-    """
-
-    fields: dict[str, Any]
-    faults: Any = None
-    rows: Any = None
-
-
-@dataclass(frozen=True)
-class ErrorOptions:
-    """What becomes of bad rows, and the name of the column that says why.
-
-    Attributes
-    ----------
-    policy : {"raise", "null", "column"}
-        What the user asked for.
-    column : str
-        Name of the column of errors.
-    """
-
-    policy: ErrorPolicy
-    column: str = "error"
+    errors: ErrorPolicy
+    error_column: str
+    limit: int | None
+    out: Path | None
+    json: bool
+    everything: bool
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of an operation: rows become null here, so that the bad ones can be counted."""
-        return {"errors": policy(self.policy), "error_column": self.column}
+        """The error options of an operation: rows become null here, so that bad ones can be counted."""
+        return {"errors": "raise" if self.errors == "raise" else "column", "error_column": self.error_column}
+
+    @property
+    def on_screen(self) -> bool:
+        """Whether rows are shown in a table."""
+        return not self.json and self.out is None
+
+    def checked(self) -> Rows:
+        """Refuse contradicting options; limit what is shown on a screen."""
+        if self.json and self.out is not None:
+            raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
+        return self._replace(limit=ROWS_ON_SCREEN) if self.limit is None and self.on_screen else self
+
+    def check_column(self, column: str | None) -> None:
+        """Refuse --error-column where there is no such column."""
+        if self.error_column != "error" and (column is None or self.errors != "column"):
+            raise Failure("--error-column needs --column and --errors column: it names the column of errors")
+
+
+@dataclass
+class NewColumns:
+    """What replaces a column: the new columns, the errors of each row, and the input row that each row comes from."""
+
+    fields: dict[str, Any]
+    errors: Any = None
+    rows: Any = None
 
 
 class Tally:
-    """How many rows were made, of how many cells, and what was wrong with the bad ones."""
+    """Counts of input values, rows, bad rows and their error codes."""
 
-    def __init__(self, noun: str = "row") -> None:
+    def __init__(self, noun: str = "row", whole: str = "row") -> None:
         self.noun = noun
-        self.cells = 0
+        self.whole = whole
+        self.more = False
+        self.values = 0
         self.rows = 0
         self.bad = 0
         self.codes: Counter[str] = Counter()
 
-    def add(self, rows: int, faults: Any) -> None:
+    def add(self, rows: int, errors: Any) -> None:
         """Count some rows."""
         self.rows += rows
-        if faults is not None:
-            self.bad += len(faults) - faults.null_count
-            self.codes.update(faults.flatten().field("code").to_pylist())
+        if errors is not None:
+            self.bad += len(errors) - errors.null_count
+            self.codes.update(errors.flatten().field("code").to_pylist())
 
-    def of(self, in_file: int) -> str:
-        """Say how much of a file that was."""
-        if self.noun == "row":
-            return f"{self.rows:,} of {counted(in_file, 'row')}"
-        return f"{counted(self.rows, self.noun)} from {self.cells:,} of {counted(in_file, 'row')}"
+    def of(self, total: int) -> str:
+        """Return how much was read of the rows of a file, or of partitions."""
+        if self.noun == self.whole:
+            return f"{self.rows:,} of {counted(total, self.whole)}"
+        values = f"from {self.values:,} " if self.whole == "row" else ""
+        more = ", and there are more" if self.more else ""
+        return f"{counted(self.rows, self.noun)} {values}of {counted(total, self.whole)}{more}"
 
-    def report(self, verb: str) -> int:
-        """Say on stderr what was wrong, and give the exit code."""
+    def report(self, operation: str) -> int:
+        """Print the errors to stderr and return the exit code."""
         if not self.bad:
             return OK
         codes = ", ".join(f"{code} {count:,}" for code, count in self.codes.most_common())
-        line = f"letterhead: {self.bad:,} of {counted(self.rows, self.noun)} did not {verb}: {codes}"
-        print(line, file=sys.stderr)
-        return FAULTS
-
-
-def first_cells(parquet: Any, column: str) -> list[bytes]:
-    """Give the first cells of a column that are not null."""
-    batches = parquet.iter_batches(batch_size=SNIFFED, columns=[column])
-    cells = (cell for batch in batches for cell in batch.column(0).to_pylist() if cell is not None)
-    return list(itertools.islice(cells, SNIFFED))
+        warn(f"{self.bad:,} of {counted(self.rows, self.noun)} did not {operation}: {codes}")
+        return BAD_DATA
 
 
 def column_format(format: str, parquet: Any, column: str, of_bytes: bool) -> str:
-    """Settle the format of a column: one of bytes can be looked at, one of headers does not say what they came in."""
-    if of_bytes:
-        return format_of(format, first_cells(parquet, column))
-    if format == AUTO:
-        raise Failure(f"column {column!r} is headers already: name the --format that they came in, as kafka")
-    return format
+    """Detect the format of a column of bytes if it is `auto`."""
+    if not of_bytes:
+        if format == AUTO:
+            raise Failure(f"column {column!r} holds decoded headers: name their original --format, such as kafka")
+        return format
+    batches = parquet.iter_batches(batch_size=SNIFFED, columns=[column])
+    values = (value for batch in batches for value in batch.column(0).to_pylist() if value is not None)
+    return format_of(format, itertools.islice(values, SNIFFED))
 
 
-def worked(
-    parquet: Any, column: str, work: Callable[[Any], Made], *, limit: int | None, tally: Tally, doing: str
+def processed(
+    parquet: Any, column: str, work: Callable[[Any], NewColumns], *, limit: int | None, tally: Tally, doing: str
 ) -> Iterator[pa.RecordBatch]:
-    """Work on a column batch by batch; what is made stands where the column stood."""
+    """Process a column batch by batch; the result replaces the column."""
+    import pyarrow as pa
+
     total = parquet.metadata.num_rows if limit is None else min(limit, parquet.metadata.num_rows)
     size = BATCH if limit is None else max(1, min(limit, BATCH))
     # A file without rows has no batches, but its columns have names and types all the same.
-    batches = parquet.iter_batches(batch_size=size) if total else [_no_rows(parquet.schema_arrow)]
+    batches = parquet.iter_batches(batch_size=size) if total else [pa.RecordBatch.from_pylist([], parquet.schema_arrow)]
     with progress(total, f"{doing} {column}") as advance:
         for batch in batches:
             if limit is not None:
@@ -139,43 +139,39 @@ def worked(
             try:
                 made = work(batch.column(column))
             except lh.errors.HeaderError as error:
-                raise _in_file(error, tally.cells) from error
+                # Name the row of the file, not that of the batch.
+                raise error if error.row is None else replaced(error, row=error.row + tally.values) from error
             except (ValueError, TypeError) as error:
                 raise Failure(str(error)) from error
-            placed, faults = _placed(batch, column, made), made.faults
+            result, errors = _replaced(batch, column, made), made.errors
             if limit is not None:
-                # A batch in a cell has given more rows than there were cells.
-                placed = placed.slice(0, limit - tally.rows)
-                faults = None if faults is None else faults.slice(0, limit - tally.rows)
-            tally.cells += batch.num_rows
-            tally.add(placed.num_rows, faults)
-            yield placed
+                # Batch formats return more rows than there were values.
+                result = result.slice(0, limit - tally.rows)
+                errors = None if errors is None else errors.slice(0, limit - tally.rows)
+            tally.values += batch.num_rows
+            tally.add(result.num_rows, errors)
+            yield result
             advance(batch.num_rows)
             if limit is not None and tally.rows >= limit:
                 return
 
 
-def taken_apart(made: Any, name: str, errors: ErrorOptions) -> Made:
-    """Take apart what an operation made of a column with `errors.options`; what is no struct gets a name."""
+def new_columns(made: Any, name: str, rows: Rows) -> NewColumns:
+    """Split the result of an operation with `rows.options` into columns; a result that is no struct is named `name`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     array = pa.array(made)
     if not pa.types.is_struct(array.type):
-        return Made({name: array})
-    # flatten() carries the struct's own nulls into its fields; field() would not.
+        return NewColumns({name: array})
+    # flatten() applies the struct's own nulls to its fields; field() would not.
     fields = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
-    faults = fields.get(errors.column) if errors.policy != "raise" else None
-    if faults is not None and errors.policy == "null":
-        del fields[errors.column]
-        whole = pc.if_else(faults.is_null(), pa.array(range(len(array)), pa.int64()), None)
+    errors = fields.get(rows.error_column) if rows.errors != "raise" else None
+    if errors is not None and rows.errors == "null":
+        del fields[rows.error_column]
+        whole = pc.if_else(errors.is_null(), pa.array(range(len(array)), pa.int64()), None)
         fields = {name: array.take(whole) for name, array in fields.items()}
-    return Made(fields, faults)
-
-
-def policy(errors: ErrorPolicy) -> Literal["raise", "column"]:
-    """Give the policy that a verb is asked for: rows become null here, so that the bad ones can be counted."""
-    return "raise" if errors == "raise" else "column"
+    return NewColumns(fields, errors)
 
 
 def deliver(
@@ -183,97 +179,82 @@ def deliver(
     tally: Tally,
     source: Path,
     in_file: int,
+    rows: Rows,
+    document: Callable[[dict[str, Any]], Any],
     *,
-    out: Path | None,
-    document: Callable[[dict[str, Any]], Any] | None,
     prefix: str = "",
-    error_column: str = "error",
-    everything: bool,
 ) -> None:
-    """Write rows as Parquet where a file is given, as JSON lines where they are asked for, or show them."""
-    if out is not None:
-        _write(batches, out, source)
-        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(out))}", file=sys.stderr)
-    elif document is not None:
+    """Write rows as Parquet, print them as JSON lines, or show them in a table."""
+    if rows.out is not None:
+        _write(batches, rows.out, source)
+        print(f"{counted(tally.rows, tally.noun)} written to {printable(str(rows.out))}", file=sys.stderr)
+    elif rows.json:
         for batch in batches:
             for row in batch.to_pylist():
                 print(json_text(document(row)))
     else:
-        _show_rows(batches, tally, in_file, prefix=prefix, error_column=error_column, everything=everything)
-
-
-def rows_wanted(limit: int | None, *, json: bool, out: Path | None) -> int | None:
-    """Give how many rows are worked on: on a screen, the first ones if nothing else was said."""
-    if json and out is not None:
-        raise Failure("--json and --out exclude each other: one writes lines, the other Parquet")
-    return ROWS_ON_SCREEN if limit is None and not json and out is None else limit
+        _show(batches, tally, in_file, rows, prefix)
 
 
 def _write(batches: Iterator[pa.RecordBatch], out: Path, source: Path) -> None:
-    """Write Parquet under another name first, so that a failure leaves no half file behind."""
+    """Write Parquet to a temporary name first, so that a failure leaves no partial file."""
     import pyarrow.parquet as pq
 
     if out.exists() and source.samefile(out):
         raise Failure("--out is the file that is read: give another name")
-    half = out.with_name(out.name + ".part")
+    partial = out.with_name(out.name + ".part")
     try:
         first = next(batches)
-        with pq.ParquetWriter(half, first.schema) as writer:
-            writer.write_batch(first)
-            for batch in batches:
+        with pq.ParquetWriter(partial, first.schema) as writer:
+            for batch in itertools.chain([first], batches):
                 writer.write_batch(batch)
-        half.replace(out)
+        partial.replace(out)
     except OSError as error:
         raise Failure(f"cannot write {out}: {reason(error)}") from error
     finally:
-        half.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
-def _show_rows(
-    batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, *, prefix: str, error_column: str, everything: bool
-) -> None:
-    """Show rows as a table, or one below the other where they have too many columns for one."""
+def _show(batches: Iterator[pa.RecordBatch], tally: Tally, in_file: int, rows: Rows, prefix: str) -> None:
+    """Show rows as lines of a table, or as lists of fields if they have many."""
     screen = console()
-    view = None
-    rows = ((batch.schema.names, row) for batch in batches for row in batch.to_pylist() or [None])
-    for names, row in rows:
+    view, shown = None, 0
+    # The offset of a record is its number.
+    index = () if tally.noun == "record" else (tally.noun,)
+    for batch in batches:
+        names = batch.schema.names
+        as_lists = len(names) > MAX_COLUMNS
         if view is None:
-            wide = len(names) > MOST_COLUMNS
-            view = table("", "", head=False) if wide else table(tally.noun, *names, right=(tally.noun,))
-            shown = 0
-        if row is None:
-            continue
-        cells = {
-            name: _summary(name.removeprefix(prefix), value, error_column, everything) for name, value in row.items()
-        }
-        if wide:
-            view.add_row(Text(f"{tally.noun} {shown}", style="bold"))
-            for name, cell in cells.items():
-                view.add_row(f"  {name}", cell)
-        else:
-            view.add_row(str(shown), *cells.values())
-        shown += 1
+            right = (tally.noun, "offset", "timestamp", "timestamp (UTC)")
+            view = table("", "", head=False) if as_lists else table(*index, *names, right=right)
+        for row in batch.to_pylist():
+            fields = {name: _field(name.removeprefix(prefix), value, rows) for name, value in row.items()}
+            if as_lists:
+                view.add_row(Text(f"{tally.noun} {shown}", style="bold"))
+                for name, field in fields.items():
+                    view.add_row(f"  {name}", field)
+            else:
+                view.add_row(*([str(shown)] if index else []), *fields.values())
+            shown += 1
     if view is not None:
         screen.print(view)
     screen.print(Text(tally.of(in_file), style="dim"))
 
 
-def _summary(name: str, value: Any, error_column: str, everything: bool) -> Text:
-    """Show a cell of the table in a few words."""
+def _field(name: str, value: Any, rows: Rows) -> Text:
     if isinstance(value, bytes) or value is None:
-        return value_text(value) if everything else short(value, SUMMARY_LIMIT)
+        return short(value, None if rows.everything else SUMMARY_LIMIT)
     if name == "headers" and isinstance(value, list):
-        return headers_summary(value, everything=everything)
-    if name == error_column and isinstance(value, list):
-        return Text("\n").join(Text(f"{fault['code']}: {printable(fault['message'])}", style="red") for fault in value)
+        return headers_summary(value, everything=rows.everything)
+    if name == rows.error_column and isinstance(value, list):
+        return Text("\n").join(Text(f"{error['code']}: {printable(error['message'])}", style="red") for error in value)
     if name == "losses":
         codes = Counter(loss["code"] for loss in value)
         return Text(", ".join(f"{code} {count:,}" for code, count in codes.items()))
     return Text(printable(str(value).lower() if isinstance(value, bool) else str(value)))
 
 
-def _placed(batch: pa.RecordBatch, column: str, made: Made) -> pa.RecordBatch:
-    """Put what was made where the column stood."""
+def _replaced(batch: pa.RecordBatch, column: str, made: NewColumns) -> pa.RecordBatch:
     import pyarrow as pa
 
     others = batch if made.rows is None else batch.take(made.rows)
@@ -282,18 +263,7 @@ def _placed(batch: pa.RecordBatch, column: str, made: Made) -> pa.RecordBatch:
         raise Failure(
             f"the file already has a column {taken[0]!r}, which decoding {column!r} would add: give a --prefix"
         )
-    placed: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for name in batch.schema.names:
-        placed.update(made.fields if name == column else {name: others.column(name)})
-    return pa.RecordBatch.from_arrays(list(placed.values()), names=list(placed))
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
-
-
-def _in_file(error: Any, cells_before: int) -> Any:
-    """Give an error the row of the file, not that of the batch."""
-    return error if error.row is None else replaced(error, row=error.row + cells_before)
+        columns.update(made.fields if name == column else {name: others.column(name)})
+    return pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))

@@ -1,146 +1,157 @@
-"""`letterhead convert`: one cell, or a column of a Parquet file, from one format to another."""
+"""`letterhead convert`: convert one message, or a column of a Parquet file, to another format."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 import letterhead as lh
-from letterhead.cli.column import (
-    ErrorOptions,
-    ErrorPolicy,
-    Made,
-    Tally,
-    column_format,
-    deliver,
-    rows_wanted,
-    taken_apart,
-    worked,
-)
+from letterhead.cli.column import NewColumns, Rows, Tally, column_format, deliver, new_columns, processed
 from letterhead.cli.document import plain, value_json
-from letterhead.cli.exits import OK, Failure
-from letterhead.cli.formats import Converting, row_of
+from letterhead.cli.exits import OK, Failure, usage_errors
+from letterhead.cli.formats import Reading, row_of
 from letterhead.cli.headers import key_text
 from letterhead.cli.losses import KEEP, Summary, header_count, show_losses, warn_if_emptied
-from letterhead.cli.output import check_terminal, write_cell
-from letterhead.cli.render import counted, json_text
+from letterhead.cli.options import (
+    Canonical,
+    Format,
+    OnLoss,
+    Target,
+    flag,
+    grouped,
+    option,
+    reading,
+    rows,
+    source,
+    types_option,
+)
+from letterhead.cli.output import check_terminal, write_message
+from letterhead.cli.render import counted, print_json, warn
 from letterhead.cli.sniff import format_of
-from letterhead.cli.source import open_headers
-
-OnLoss: TypeAlias = Literal["raise", "drop", "report"]
+from letterhead.cli.source import Source, open_column
 
 
-def run_cell(
-    data: bytes,
-    format: str,
-    target: str,
+@grouped(source=source, types=types_option, rows=rows, options=reading)
+def convert_command(
     *,
-    on_loss: OnLoss,
+    format: Format,
+    to: Target,
+    source: Source,
+    on_loss: Annotated[
+        OnLoss,
+        option(
+            "--on-loss",
+            "What the target cannot carry: stop; leave it out or write the nearest; or do so and report it.",
+        ),
+    ] = OnLoss.raise_,
     types: Any,
-    as_hex: bool,
-    json: bool,
-    out: Path | None,
-    options: Converting,
+    canonical: Canonical = False,
+    to_hex: Annotated[bool, flag("--to-hex", "Write hex instead of bytes.")] = False,
+    rows: Rows,
+    options: Reading,
 ) -> int:
-    """Convert one cell; its bytes go to standard output or a file, its losses to stderr, with --json both to stdout."""
-    if json and (out is not None or as_hex):
+    """Convert one message, or a column of a Parquet file, to another format.
+
+    The bytes of one message go to standard output. A column is shown as a table
+    of its first rows, or written as JSON lines (--json) or Parquet (--out); the
+    converted bytes replace the column, and a column `losses` has what was lost.
+    Losses that --on-loss drops or reports are no failure.
+
+    \b
+    Examples:
+      letterhead convert in.bin -f kafka -t iggy --type retry=int32 -o out.bin
+      letterhead convert in.bin -f iggy --to kafka --types be \\
+                 --on-loss report --to-hex
+      letterhead convert --hex "02 06 6b 65 79 02 76" -f auto --to iggy \\
+                 --types binary --json
+      letterhead convert store.parquet -c value -f streams --to iggy-message \\
+                 --types binary --on-loss report --errors column -o out.parquet
+    """
+    rows.check_column(source.column)
+    writing: Any = {"on_loss": on_loss.value, "types": types, "canonical": canonical}
+    if source.column is not None:
+        if to_hex:
+            raise Failure("--to-hex is for one message, not for --column")
+        return _convert_column(source, format, to, rows, writing, options)
+    if rows.limit is not None or rows.errors != "raise":
+        raise Failure("--limit and --errors need --column: they are for a column of a Parquet file")
+    if rows.json and (rows.out is not None or to_hex):
         raise Failure("--json excludes --to-hex and --out: it prints a document that has the bytes")
-    check_terminal("--to-hex, --json", as_hex or json, out)
-    row_of(target)
+    data = source.read()
+    check_terminal("--to-hex, --json", to_hex or rows.json, rows.out)
+    row_of(to)
     format = format_of(format, [data])
-    try:
-        made = lh.convert(data, format, target=target, on_loss=on_loss, types=types, **options)
-    except lh.errors.HeaderError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise Failure(str(error)) from error
+    with usage_errors():
+        made = lh.convert(data, format, target=to, **writing, **options)
     written, losses = made if isinstance(made, lh.Converted) else (made, None)
-    if on_loss != "raise":
-        reading: Any = {name: option for name, option in options.items() if name != "canonical"}
-        warn_if_emptied(header_count(lh.decode(data, format, **reading)), written, target)
-    if json:
-        print(json_text(_document(format, target, written, losses), indent=2))
+    if on_loss is not OnLoss.raise_:
+        warn_if_emptied(header_count(lh.decode(data, format, **options)), written, to)
+    if rows.json:
+        print_json(_document(format, to, written, losses))
         return OK
     if losses is not None:
-        show_losses(losses, format, target)
-    write_cell(written, target, as_hex=as_hex, out=out)
+        show_losses(losses, format, to)
+    write_message(written, to, as_hex=to_hex, out=rows.out)
     return OK
 
 
-def run_column(
-    path: Path,
-    column: str,
-    format: str,
-    target: str,
-    *,
-    on_loss: OnLoss,
-    types: Any,
-    json: bool,
-    errors: ErrorPolicy,
-    error_column: str,
-    limit: int | None,
-    out: Path | None,
-    everything: bool,
-    options: Converting,
-) -> int:
-    """Convert a column of a Parquet file; sum up on stderr what was lost, and which rows were bad."""
-    limit = rows_wanted(limit, json=json, out=out)
-    parquet, of_bytes = open_headers(path, column)
-    row_of(target)
+def _convert_column(source: Source, format: str, to: str, rows: Rows, writing: Any, options: Reading) -> int:
+    rows = rows.checked()
+    path, column = source.parquet, source.column or ""
+    parquet, of_bytes = open_column(path, column)
+    row_of(to)
     format = column_format(format, parquet, column, of_bytes)
-    tally, losses, bad = Tally(), Summary(), ErrorOptions(errors, error_column)
-    reading: Any = {name: option for name, option in options.items() if name != "canonical"}
+    tally, losses = Tally(), Summary()
     emptied = 0
 
-    def work(cells: Any) -> Made:
+    def work(values: Any) -> NewColumns:
         nonlocal emptied
         from letterhead import arrow as lha
 
-        writing: Any = {"on_loss": on_loss, "types": types}
         if of_bytes:
-            converted = lha.convert(cells, format, target=target, **bad.options, **writing, **options)
+            converted = lha.convert(values, format, target=to, **rows.options, **writing, **options)
         else:
-            converted = lha.encode(cells, target, canonical=options["canonical"], **writing)
-        made = taken_apart(converted, "data", bad)
-        if on_loss != "raise":
-            emptied += _emptied(cells, format if of_bytes else None, made, target, **reading)
+            converted = lha.encode(values, to, **writing)
+        made = new_columns(converted, "data", rows)
+        if writing["on_loss"] != "raise":
+            emptied += _emptied(_headers(values, format, **options) if of_bytes else values, made, to)
         if "losses" in made.fields:
             for row, found in enumerate(made.fields["losses"].to_pylist()):
                 if found:
-                    losses.add(tally.cells + row, found)
+                    losses.add(tally.values + row, found)
         made.fields = {column if name == "data" else name: array for name, array in made.fields.items()}
         return made
 
-    batches = worked(parquet, column, work, limit=limit, tally=tally, doing="converting")
-    in_file, document = parquet.metadata.num_rows, plain if json else None
-    deliver(batches, tally, path, in_file, out=out, document=document, error_column=error_column, everything=everything)
-    if on_loss == "report":
-        losses.show(format, target, tally.rows)
+    batches = processed(parquet, column, work, limit=rows.limit, tally=tally, doing="converting")
+    deliver(batches, tally, path, parquet.metadata.num_rows, rows, plain)
+    if writing["on_loss"] == "report":
+        losses.show(format, to, tally.rows)
     if emptied:
-        print(f"letterhead: {emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP}", file=sys.stderr)
+        warn(f"{emptied:,} of {counted(tally.rows, 'row')} lost all headers: {KEEP}")
     return tally.report("convert")
 
 
-def _emptied(cells: Any, format: str | None, made: Made, target: str, **reading: Any) -> int:
-    """Count the messages that had headers and were written without any; without a format the cells are the headers."""
+def _emptied(headers: Any, made: NewColumns, target: str) -> int:
+    """Return the number of messages that had headers and were written without any."""
     import pyarrow.compute as pc
 
     written = made.fields["data"]
-    before = pc.list_value_length(cells if format is None else _headers(cells, format, **reading))
     none_left = pc.or_kleene(pc.is_null(written), pc.equal(pc.list_value_length(_headers(written, target)), 0))
-    lost = pc.and_kleene(pc.greater(before, 0), none_left)
-    if made.faults is not None:
-        lost = pc.and_kleene(lost, pc.is_null(made.faults))
+    lost = pc.and_kleene(pc.greater(pc.list_value_length(headers), 0), none_left)
+    if made.errors is not None:
+        lost = pc.and_kleene(lost, pc.is_null(made.errors))
     return int(pc.sum(lost, min_count=0).as_py())
 
 
-def _headers(cells: Any, format: str, **reading: Any) -> Any:
-    """Decode the headers of a column; null where they cannot be read."""
+def _headers(values: Any, format: str, **options: Any) -> Any:
+    """Return the decoded headers of a column; null where they cannot be read."""
+    import pyarrow as pa
+
     from letterhead import arrow as lha
 
-    decoded = lha.decode(cells, format, errors="null", **reading)
-    return taken_apart(decoded, "headers", ErrorOptions("raise")).fields["headers"]
+    decoded = pa.array(lha.decode(values, format, errors="null", **options))
+    if not pa.types.is_struct(decoded.type):
+        return decoded
+    return decoded.flatten()[decoded.type.get_field_index("headers")]
 
 
 def _document(format: str, target: str, written: bytes | None, losses: lh.Losses | None) -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""A message as JSON, both ways: what `letterhead decode --json` prints, `letterhead encode` takes.
+"""Messages as JSON: `letterhead decode --json` prints what `letterhead encode` reads.
 
     {"headers": [{"key": "tenant", "value": {"hex": "61636d65", "text": "acme"}}], "timestamp": 1767225600000, …}
 
-A value is null, or an object with "hex" and, where it spells something, "text"; of a value with a type also "type", and
-then "hex" has its bits, most significant byte first. For `encode` one of them is enough, "base64" will do, and a string
-stands for text: `"acme"`, or for a value with a type: `"int32:3"`, which a format without types takes only if --types says
-how to write it. A key is a string, a number where keys are integers,
-and where keys have types a string like `"int32:3"`, or an object as for values if it has no such spelling.
+`decode` prints a value as null, or as an object with "hex" and, if it is text, "text". Typed values also have "type"; their
+"hex" holds the bits, most significant byte first. `encode` needs one of them, also reads "base64", and takes a string as
+text (`"acme"`) or as a typed value (`"int32:3"`), which a format without types takes only with --types. A key is a string, a
+number in formats with integer keys, and in formats with typed keys a string like `"int32:3"` or an object like a value.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 
 import letterhead as lh
 from letterhead.cli.exits import Failure
-from letterhead.cli.formats import keys_of, row_of
+from letterhead.cli.formats import row_of
 from letterhead.cli.source import parse_base64, parse_hex
 from letterhead.cli.spelling import (
     KeyForm,
@@ -36,13 +35,13 @@ from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.values import Value, of_message
 
 SPELLINGS = ("hex", "text", "base64")
-# What a format fills in itself where a message does not say: these may be left out.
+# The format fills in these fields if they are missing.
 OPTIONAL = ("offset", "crc", "checksum", "magic", "attributes", "key", "id", "origin_timestamp", "tombstone")
 
 
 def to_json(fields: Mapping[str, Any], format: str, *, headers: str = "headers") -> dict[str, Any]:
-    """Spell the fields of a message, and columns that come along, for JSON without loss; one field has headers."""
-    form = keys_of(format)
+    """Return the fields of a message, and other columns of its row, as JSON values without loss."""
+    form: KeyForm = row_of(format)["keys"]
     return {
         name: headers_json(headers_of(value), form) if name == headers and value is not None else plain(value)
         for name, value in fields.items()
@@ -50,12 +49,12 @@ def to_json(fields: Mapping[str, Any], format: str, *, headers: str = "headers")
 
 
 def headers_json(headers: lh.Headers, form: KeyForm) -> list[dict[str, Any]]:
-    """Spell headers for JSON."""
+    """Return headers as JSON values."""
     return [{"key": _key_json(key, form), "value": value_json(value)} for key, value in headers]
 
 
 def value_json(value: HeaderValue) -> dict[str, str] | None:
-    """Spell a value for JSON: its type if it has one, its bits as hex always, and text as well where there is any."""
+    """Return a value as JSON: its type if it has one, its bits as hex, and its text if it has one."""
     if value is None:
         return None
     spelt = {"hex": value.hex()} if isinstance(value, bytes) else {"type": value.type, "hex": value.bits.hex()}
@@ -69,7 +68,7 @@ def value_json(value: HeaderValue) -> dict[str, str] | None:
 
 
 def plain(value: Any) -> Any:
-    """Spell any other value for JSON: bytes as hex and text, what JSON does not have as text."""
+    """Return any other value as JSON: bytes as hex and text, types that JSON lacks as text."""
     if isinstance(value, bytes):
         return value_json(value)
     if isinstance(value, Mapping):
@@ -82,14 +81,15 @@ def plain(value: Any) -> Any:
 
 
 def headers_of(given: lh.Headers | Iterable[Mapping[str, Any]]) -> lh.Headers:
-    """Make headers of the rows of a list column, as Arrow has them."""
+    """Return headers from an element of a list column."""
     if isinstance(given, lh.Headers):
         return given
-    return lh.Headers([(_row_key(row), _row_value(row)) for row in given])
+    rows = [(_typed(row.get("key_type"), row["key"]), _typed(row.get("type"), row["value"])) for row in given]
+    return lh.Headers(rows)
 
 
 def read_message(document: Any, format: str, *, with_types: bool = False) -> Any:
-    """Turn a JSON document into what `letterhead.encode` takes for a format: headers, or a message."""
+    """Return what `letterhead.encode` takes for a format, headers or a message, from a JSON document."""
     if row_of(format)["is_"] == "batch":
         raise Failure(f"{format} is a batch: its messages are written one by one")
     fields = dict(row_of(format)["fields"])
@@ -108,16 +108,8 @@ def read_message(document: Any, format: str, *, with_types: bool = False) -> Any
     return lh.Message(**{**given, "headers": headers})
 
 
-def _row_key(row: Mapping[str, Any]) -> Any:
-    if "key_type" not in row or row["key_type"] is None:
-        return row["key"]
-    return of_message(row["key_type"], row["key"])
-
-
-def _row_value(row: Mapping[str, Any]) -> HeaderValue:
-    value: bytes | None = row["value"]
-    type = row.get("type")
-    return value if value is None or type is None else of_message(type, value)
+def _typed(type: str | None, bits: Any) -> Any:
+    return bits if bits is None or type is None else of_message(type, bits)
 
 
 def _key_json(key: HeaderKey, form: KeyForm) -> Any:
@@ -137,7 +129,7 @@ def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
         return None
     if not isinstance(given, list):
         raise Failure(f'JSON: "headers" is a list, not {_name(given)}')
-    form, with_types = keys_of(format), with_types or bool(row_of(format)["types"])
+    form, with_types = row_of(format)["keys"], with_types or bool(row_of(format)["types"])
     headers = lh.Headers()
     for index, item in enumerate(given):
         place = f"JSON: header {index}"
@@ -157,11 +149,7 @@ def _headers(given: Any, format: str, *, with_types: bool) -> lh.Headers | None:
 
 def _key(given: Any, form: KeyForm, place: str) -> HeaderKey:
     if form == "int":
-        if isinstance(given, bool) or not isinstance(given, int):
-            raise Failure(f"{place}: a key is a whole number, not {_name(given)}")
-        if not -(1 << 31) <= given < 1 << 31:
-            raise Failure(f"{place}: its key does not fit 32 bits")
-        return given
+        return _whole(given, f"{place}: a key", -(1 << 31), 1 << 31)
     if form == "typed" and isinstance(given, dict):
         value = _value(given, f"{place}: its key", types=True)
         if not isinstance(value, Value):
@@ -184,16 +172,19 @@ def _field(name: str, given: Any, of: str) -> Any:
         if not isinstance(given, bool):
             raise Failure(f"{place} is true or false, not {_name(given)}")
         return given
+    return _whole(given, place, *((0, 1 << 64) if of.startswith("decimal") else (-(1 << 63), 1 << 63)))
+
+
+def _whole(given: Any, place: str, low: int, high: int) -> int:
     if isinstance(given, bool) or not isinstance(given, int):
         raise Failure(f"{place} is a whole number, not {_name(given)}")
-    low, high = (0, 1 << 64) if of.startswith("decimal") else (-(1 << 63), 1 << 63)
     if not low <= given < high:
-        raise Failure(f"{place} does not fit 64 bits")
+        raise Failure(f"{place} does not fit {(high - low).bit_length() - 1} bits")
     return given
 
 
 def _value(given: Any, place: str, *, types: bool = False) -> bytes | Value | None:
-    """Read a value: null, a string, or bytes spelt one or more times, the same each time."""
+    """Read a value: null, a string, or an object whose spellings agree."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -224,7 +215,7 @@ def _spelt(name: str, text: str, type: str | None, place: str) -> bytes:
 
 
 def _at(place: str, read: Any, *given: Any) -> Any:
-    """Read something, and say where it stands if it cannot be read."""
+    """Call a reader; its failure names the place in the document."""
     try:
         return read(*given)
     except Failure as error:

@@ -1,43 +1,62 @@
-"""`letterhead encode`: JSON, as `letterhead decode --json` gives it, into the bytes of one cell."""
+"""`letterhead encode`: encode JSON, as `letterhead decode --json` prints it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
+
+import typer
 
 import letterhead as lh
 from letterhead.cli.document import read_message
-from letterhead.cli.exits import OK, Failure
+from letterhead.cli.exits import OK, Failure, usage_errors
 from letterhead.cli.losses import header_count, warn_if_emptied
-from letterhead.cli.output import check_terminal, write_cell
+from letterhead.cli.options import Canonical, EncodeOnLoss, Written, flag, grouped, option, types_option
+from letterhead.cli.output import check_terminal, write_message
 from letterhead.cli.source import read_bytes, refuse_table
 
 
-def run_encode(
-    file: str | None,
-    format: str,
+@grouped(types=types_option)
+def encode_command(
     *,
-    as_hex: bool,
-    out: Path | None,
-    types: Any = None,
-    on_loss: Literal["raise", "drop"] = "raise",
-    canonical: bool = False,
+    format: Written,
+    file: Annotated[str | None, typer.Argument(metavar="FILE|-", help="JSON; - is standard input.")] = None,
+    hex: Annotated[bool, flag("--hex", "Write hex instead of bytes.")] = False,
+    out: Annotated[Path | None, option("--out -o", "Write the bytes to a file.", "FILE")] = None,
+    types: Any,
+    on_loss: Annotated[
+        EncodeOnLoss, option("--on-loss", "What the format cannot carry: stop, or leave it out.")
+    ] = EncodeOnLoss.raise_,
+    canonical: Canonical = False,
 ) -> int:
-    """Encode one JSON document and write the bytes to standard output or to a file."""
-    check_terminal("--hex", as_hex, out)
+    """Encode JSON, as `letterhead decode --json` prints it, to bytes on standard output.
+
+    A value is null, a string, or an object with "hex", "text" or "base64". A
+    typed value is a string like "int32:3", "bool:true", "string:acme" or
+    "binary:00ff", or an object that also has "type". A format without types
+    takes it only with --types; {"text": "int32:3"} is that text itself. A key
+    is a string, a whole number in formats with integer keys, or in iggy also a
+    string like "int32:3".
+
+    \b
+    Examples:
+      echo '{"headers": [{"key": "tenant", "value": "acme"}]}' \\
+                 | letterhead encode -f kafka --hex
+      echo '{"headers": [{"key": "retry", "value": "int32:3"}]}' \\
+                 | letterhead encode -f iggy --hex
+      letterhead decode message.bin -f kafka --json \\
+                 | letterhead encode -f kafka > same.bin
+    """
+    check_terminal("--hex", hex, out)
     given = read_bytes(file)
     refuse_table(given, file, "encode reads JSON; `letterhead convert --column NAME` reads columns")
     message = read_message(_parse(given), format, with_types=types is not None)
-    try:
-        data = lh.encode(message, format, types=types, on_loss=on_loss, canonical=canonical)
-    except lh.errors.HeaderError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise Failure(str(error)) from error
-    if on_loss == "drop":
+    with usage_errors():
+        data = lh.encode(message, format, types=types, on_loss=on_loss.value, canonical=canonical)
+    if on_loss is EncodeOnLoss.drop:
         warn_if_emptied(header_count(message), data, format)
-    write_cell(data, format, as_hex=as_hex, out=out)
+    write_message(data, format, as_hex=hex, out=out)
     return OK
 
 
@@ -49,5 +68,5 @@ def _parse(text: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise Failure(f"JSON: {error.msg.lower()} (line {error.lineno}, column {error.colno})") from error
     except (ValueError, RecursionError) as error:
-        # A number of thousands of digits, or thousands of brackets in each other.
-        raise Failure("JSON: a number or a nesting beyond all bounds") from error
+        # A number of thousands of digits, or thousands of nested brackets.
+        raise Failure("JSON: a number is too long, or the nesting too deep") from error

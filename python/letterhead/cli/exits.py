@@ -1,14 +1,17 @@
-"""Exit codes, and the one exception that ends a command with a line on stderr."""
+"""Exit codes, and the exception that ends a command with one line on stderr."""
 
 from __future__ import annotations
 
-from letterhead.errors import LetterheadError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from letterhead.errors import HeaderError, LetterheadError
 
 OK = 0
-FAULTS = 1
+BAD_DATA = 1
 USAGE = 2
 INTERRUPTED = 130
-# What a shell reports for a writer whose reader went away, as in `letterhead inspect … | head`.
+# What a shell reports for a writer whose reader has closed the pipe, as in `letterhead inspect … | head`.
 BROKEN_PIPE = 141
 
 
@@ -18,3 +21,14 @@ class Failure(LetterheadError):
     def __init__(self, message: str, exit_code: int = USAGE) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Report wrong arguments as a failure; errors in the data pass."""
+    try:
+        yield
+    except HeaderError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise Failure(str(error)) from error

@@ -1,56 +1,79 @@
-"""What the command needs to know of a format, from the table of formats."""
+"""The table of formats: what commands look up in it, and `letterhead formats`, which prints it."""
 
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any, TypedDict
 
+from rich.text import Text
+
 from letterhead import _native
-from letterhead.cli.exits import Failure
-from letterhead.cli.spelling import KeyForm
+from letterhead.cli.exits import OK, Failure
+from letterhead.cli.render import console, print_json, table
 from letterhead.errors import unknown_name
 from letterhead.limits import Limits
 
+COMMON = ("kafka", "streams-timestamped", "iggy", "record-batch", "iggy-message")
+"""The formats that help texts name; `letterhead formats` lists all."""
+
+_CLASSES = {"block": "headers", "message": "message", "batch": "batch"}
+_SYSTEMS = {"kip82": "KIP-82 draft", "iggy": "Iggy", "streams": "Kafka Streams"}
+
 
 class Reading(TypedDict):
-    """The options of every verb that reads."""
+    """The options of every operation that reads."""
 
     lenient: bool
     strict_types: bool
     limits: Limits
 
 
-class Converting(Reading):
-    """Those, and that of writing."""
-
-    canonical: bool
-
-
 @functools.cache
 def table_of_formats() -> dict[str, dict[str, Any]]:
-    """Give the rows of the table by name."""
+    """Return the rows of the table by name."""
     return {row["name"]: row for row in _native.formats()}
 
 
 def row_of(format: str) -> dict[str, Any]:
-    """Give the row of a format; a misspelt name ends the command."""
+    """Return the row of a format; an unknown name ends the command."""
     rows = table_of_formats()
     if format not in rows:
-        raise Failure(str(unknown_name("format", format, rows)))
+        suggestion, _, _ = str(unknown_name("format", format, rows)).partition(" (formats:")
+        raise Failure(f"{suggestion} (`letterhead formats` lists all)")
     return rows[format]
 
 
 def is_batch(format: str) -> bool:
-    """Say whether a cell of the format holds many messages."""
+    """Return whether a value of the format holds many messages."""
     return bool(row_of(format)["is_"] == "batch")
 
 
-def keys_of(format: str) -> KeyForm:
-    """Say what form the keys of the format have."""
-    form: KeyForm = row_of(format)["keys"]
-    return form
-
-
 def in_microseconds(format: str) -> bool:
-    """Say whether the times of the format are microseconds: Iggy's are, all others milliseconds."""
+    """Return whether the format's times are microseconds, as in Iggy, and not milliseconds."""
     return format.startswith("iggy")
+
+
+def run_formats(*, json: bool) -> int:
+    """Print all formats."""
+    rows = [
+        {
+            "name": row["name"],
+            "class": _CLASSES[row["is_"]],
+            "system": _SYSTEMS.get(row["name"].partition("-")[0], "Kafka"),
+            "description": re.sub("^(KIP-82 draft|KIP-82 alternative|Apache Iggy),? ", "", row["source"]),
+            "layout": row["layout"],
+            "fields": dict(row["fields"]),
+            "writable": row["is_target"],
+        }
+        for row in table_of_formats().values()
+    ]
+    if json:
+        print_json(rows)
+        return OK
+    view = table("name", "class", "system", "description", fold=True)
+    view.columns[0].no_wrap = view.columns[2].no_wrap = True
+    for row in rows:
+        view.add_row(Text(row["name"], style="bold"), *(row[name] for name in ("class", "system", "description")))
+    console().print(view)
+    return OK

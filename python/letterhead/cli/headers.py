@@ -1,4 +1,4 @@
-"""How headers are put on a screen: keys, values by their type, all of them as a table or in a few words."""
+"""Format headers for a screen: as a table, or in a few words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from letterhead.headers import HeaderKey, HeaderValue
 from letterhead.values import Value
 
 SUMMARY_LIMIT = 24
+VALUE_LIMIT = 60
 HEADERS_IN_SUMMARY = 4
 
 
 def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
-    """Show headers, one a line; types where values have them."""
+    """Return a table of headers, with a column of types if values have them."""
     with_types = any(isinstance(value, Value) for _, value in headers)
     types = ("type",) if with_types else ()
     view = table("header", "key", *types, "value", "bytes", right=("header", "bytes"))
@@ -34,7 +35,7 @@ def headers_table(headers: lh.Headers, *, limit: int | None) -> Table:
 
 
 def headers_summary(given: Any, *, everything: bool) -> Text:
-    """Show headers in a few words, as key=value."""
+    """Return the first headers as key=value."""
     headers = headers_of(given)
     shown = headers if everything else headers[:HEADERS_IN_SUMMARY]
     limit = None if everything else SUMMARY_LIMIT
@@ -45,12 +46,12 @@ def headers_summary(given: Any, *, everything: bool) -> Text:
 
 
 def key_text(key: HeaderKey) -> str:
-    """Spell a key as faults do."""
+    """Return a key as errors name it."""
     return spell(key) if isinstance(key, Value) else str(key)
 
 
 def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:
-    """Show a value: what it spells if it has a type, otherwise quoted text or hex."""
+    """Return a typed value as its text, any other value as quoted text or hex."""
     if not isinstance(value, Value):
         return value_text(value, limit=limit)
     text = text_of(value)
@@ -62,8 +63,7 @@ def typed_text(value: HeaderValue, *, limit: int | None = None) -> Text:
 
 
 def _summary(value: HeaderValue, limit: int | None) -> Text:
-    if isinstance(value, bytes | None) and limit is not None:
-        return short(value, limit)
-    if isinstance(value, Value) and value.type in ("string", "binary") and limit is not None:
-        return short(value.bits, limit)
+    bits = value.bits if isinstance(value, Value) and value.type in ("string", "binary") else value
+    if limit is not None and isinstance(bits, bytes | None):
+        return short(bits, limit)
     return typed_text(value, limit=limit)

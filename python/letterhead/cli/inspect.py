@@ -1,28 +1,31 @@
-"""`letterhead inspect`: a hex view in which every byte is labelled and the failing byte is marked."""
+"""`letterhead inspect`: a hex view that labels every byte and marks the bytes in error."""
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import sys
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import as_text, printable, quoted
-from letterhead.cli.exits import FAULTS, OK
+from letterhead.cli.exits import BAD_DATA, OK
 from letterhead.cli.formats import Reading, in_microseconds, is_batch, row_of
-from letterhead.cli.render import console, counted, json_text, moment
+from letterhead.cli.options import Everything, Format, Json, grouped, option, reading, source
+from letterhead.cli.render import console, counted, moment, print_json
 from letterhead.cli.sniff import CODEC, format_of
+from letterhead.cli.source import Source
 from letterhead.results import Inspection, Label
 
-BYTES_A_LINE = 8
-BYTES_A_LINE_WIDE = 16
+BYTES_PER_LINE = 8
+BYTES_PER_LINE_WIDE = 16
 WIDE = 120
-# A field is folded when it has more lines than this.
-LINES_A_FIELD = 2
+# A field with more lines than this is folded.
+LINES_PER_FIELD = 2
 MEANING = 48
 
 FIELD_STYLES = {
@@ -34,177 +37,198 @@ FIELD_STYLES = {
     "not read": "dim",
     "reserved": "dim",
 }
-# The field that a message of a batch begins with, and what else has a heading.
+# The first field of each message of a batch.
 BEGINS = {"iggy-batch": "checksum"}
 HEADINGS = {"polled prefix": "before the batches", "partition id": "batch"}
 CODECS = {1: "gzip", 2: "snappy", 3: "lz4"}
 
 
-def run_inspect(data: bytes, format: str, *, json: bool, everything: bool, options: Reading) -> int:
-    """Print the labelled bytes of one cell; the exit code says whether they have faults."""
+@grouped(source=source, options=reading)
+def inspect_command(
+    *,
+    format: Format,
+    source: Source,
+    row: Annotated[int, option("--row", "With --column: the row, from 0.", "N", min=0)] = 0,
+    json: Json = False,
+    everything: Everything = False,
+    options: Reading,
+) -> int:
+    """Show the bytes of one message or batch, each labelled with its field.
+
+    A byte in error is marked, with the reason below it. In a batch, every
+    message has a heading.
+
+    \b
+    Examples:
+      letterhead inspect --format kafka --hex "02 06 6b 65 79 02 76"
+      letterhead inspect message.bin --format streams-timestamped
+      letterhead inspect state.parquet --column value --row 17 --format streams
+      letterhead inspect segment.bin --format kip82-messages
+      kcat … | letterhead inspect - --format auto --json
+    """
+    data = source.read(row, lists=False)
     format = format_of(format, [data])
-    row_of(format)
-    seen = lh.inspect(data, format, **options)
+    found = lh.inspect(data, format, **options)
     if json:
-        print(json_text(_document(data, format, seen), indent=2))
+        print_json(_document(data, format, found))
     else:
-        _View(console(), data, format, seen["faults"], everything=everything).show(seen["labels"])
-    return FAULTS if seen["faults"] else OK
+        _View(console(), data, format, found, everything=everything).show()
+    return BAD_DATA if found["faults"] else OK
 
 
-def _document(data: bytes, format: str, seen: Inspection) -> dict[str, Any]:
-    labels = [{**label._asdict(), "hex": data[label.start : label.end].hex()} for label in seen["labels"]]
-    if is_batch(format):
-        for place in _places(data, format, seen["labels"]):
-            for label in labels:
-                if label["start"] >= place.start:
-                    label["message"] = place.number
+def _document(data: bytes, format: str, found: Inspection) -> dict[str, Any]:
+    labels = [{**label._asdict(), "hex": data[label.start : label.end].hex()} for label in found["labels"]]
+    places = _places(data, format, found["labels"])
+    for label in labels:
+        if place := bisect.bisect_right(places, label["start"], key=lambda place: place.start):
+            label["message"] = places[place - 1].number
     return {
         "format": format,
         "bytes": len(data),
         "labels": labels,
-        "faults": [fault._asdict() for fault in seen["faults"]],
+        "faults": [error._asdict() for error in found["faults"]],
     }
 
 
 class _Place(NamedTuple):
-    """Where a message of a batch begins, its number, and of a compressed set how many are in it."""
+    """Where a message of a batch begins, its number, the number of messages in a compressed set, and the heading."""
 
     start: int
     number: int | None
     inside: int | None
-
-    @property
-    def heading(self) -> str:
-        if self.inside == 1:
-            return "a message" if self.number is None else f"message {self.number}"
-        if self.inside is None or self.number is None:
-            return "a compressed set"
-        if self.inside == 0:
-            return "a compressed set of no messages"
-        return f"messages {self.number} to {self.number + self.inside - 1}: a compressed set, which decode opens"
+    heading: str
 
 
 def _places(data: bytes, format: str, labels: list[Label]) -> list[_Place]:
-    """Find where the messages of a batch begin. After a compressed set that cannot be read they have no numbers."""
+    """Find the messages of a batch; those after an unreadable compressed set have no number."""
+    if not is_batch(format):
+        return []
     begins = BEGINS.get(format, "offset")
     starts = [label.start for label in labels if label.header is None and label.field == begins]
     number: int | None = 0
     places = []
     for start, end in itertools.pairwise([*starts, len(data)]):
-        attributes = [int(each.text) for each in labels if start <= each.start < end and each.field == "attributes"]
+        fields = [each for each in labels if start <= each.start < end]
+        attributes = next((int(each.text) for each in fields if each.field == "attributes"), 0)
         inside: int | None = 1
-        if attributes and attributes[0] & CODEC:
+        if attributes & CODEC:
             try:
                 inside = len(list(lh.messages(data[start:end], format)))
             except lh.HeaderError:
                 inside = None
-        places.append(_Place(start, number, inside))
+        elif any(each.field == "record count" for each in fields):
+            places.append(_Place(start, None, 0, "a batch"))
+            for record in (each.start for each in fields if each.field == "record length"):
+                places.append(_Place(record, number, 1, _heading(number, 1)))
+                number = None if number is None else number + 1
+            continue
+        places.append(_Place(start, number, inside, _heading(number, inside)))
         number = None if number is None or inside is None else number + inside
     return places
 
 
-class _View:
-    """The layout of one hex view: offset, bytes, field, header, meaning."""
+def _heading(number: int | None, inside: int | None) -> str:
+    if inside == 1:
+        return "a message" if number is None else f"message {number}"
+    if inside is None or number is None:
+        return "a compressed set"
+    if inside == 0:
+        return "a compressed set of no messages"
+    return f"messages {number} to {number + inside - 1}: a compressed set, which decode opens"
 
-    def __init__(
-        self, screen: Console, data: bytes, format: str, faults: list[lh.errors.Fault], *, everything: bool
-    ) -> None:
+
+class _View:
+    """The hex view: offset, bytes, field, header, meaning."""
+
+    def __init__(self, screen: Console, data: bytes, format: str, found: Inspection, *, everything: bool) -> None:
         self.screen = screen
         self.data = data
         self.format = format
         self.everything = everything
-        self.a_line = BYTES_A_LINE_WIDE if screen.width >= WIDE else BYTES_A_LINE
+        self.labels = found["labels"]
+        self.per_line = BYTES_PER_LINE_WIDE if screen.width >= WIDE else BYTES_PER_LINE
         self.digits = max(4, len(f"{len(data):x}"))
         self.offset_width = max(self.digits, len("offset"))
-        self.hex_width = 3 * self.a_line - 1
-        self.faults: dict[int, list[lh.errors.Fault]] = {}
-        self.placeless: list[lh.errors.Fault] = []
-        for fault in faults:
-            if fault.byte_offset is None:
-                self.placeless.append(fault)
-            else:
-                self.faults.setdefault(fault.byte_offset, []).append(fault)
-        self.fault_count = len(faults)
+        self.hex_width = 3 * self.per_line - 1
+        self.field_width = max(len(field) for field in ["field", *(label.field for label in self.labels)])
+        self.error_count = len(found["faults"])
+        self.errors: dict[int | None, list[lh.errors.Fault]] = {}
+        for error in found["faults"]:
+            self.errors.setdefault(error.byte_offset, []).append(error)
+        self.places = {place.start: place for place in _places(data, format, self.labels)}
 
-    def show(self, labels: list[Label]) -> None:
-        self.field_width = max([len(label.field) for label in labels] + [len("field")])
-        places = (
-            {place.start: place for place in _places(self.data, self.format, labels)} if is_batch(self.format) else {}
-        )
-        self._headline(labels, places)
+    def show(self) -> None:
+        """Print the view."""
+        self._headline()
         self._row("", "offset", "bytes", "field", "header", "meaning", style="bold")
-        for label in labels:
-            if places:
-                self._heading(label, places)
+        for label in self.labels:
+            place = self.places.get(label.start)
+            heading = place.heading if place else HEADINGS.get(label.field, "") if self.places else ""
+            if heading:
+                self._print(Text(f"  {heading}", style="bold"))
             self._label(label)
-        if self.faults or not self.data:
-            # Only faults at the very end are left: bytes that should have been there.
-            self._row("!" if self.faults else "", self._offset(len(self.data)), "", "end of the cell", "", "")
-            for byte in sorted(self.faults):
+        unplaced = self.errors.pop(None, [])
+        if self.errors or not self.data:
+            # Only errors at the very end are left: missing bytes.
+            self._row("!" if self.errors else "", f"{len(self.data):0{self.digits}x}", "", "end of the bytes", "", "")
+            for byte in sorted(offset for offset in self.errors if offset is not None):
                 self._reasons(byte, 0)
-        for fault in self.placeless:
-            self._print(Text(f"! {printable(fault.message)} ({fault.code})", style="bold red"))
+        for error in unplaced:
+            self._print(Text(f"! {printable(error.message)} ({error.code})", style="bold red"))
 
-    def _heading(self, label: Label, places: dict[int, _Place]) -> None:
-        place = places.get(label.start)
-        text = HEADINGS.get(label.field, "") if place is None else place.heading
-        if text:
-            self._print(Text(f"  {text}", style="bold"))
-
-    def _headline(self, labels: list[Label], places: dict[int, _Place]) -> None:
-        headers = sum(label.header is not None for label in _first_of_headers(labels))
+    def _headline(self) -> None:
+        headers = [index for index, _ in itertools.groupby(label.header for label in self.labels) if index is not None]
         verdict = (
-            Text(counted(self.fault_count, "fault"), style="bold red")
-            if self.fault_count
-            else Text("no faults", style="bold green")
+            Text(counted(self.error_count, "error"), style="bold red")
+            if self.error_count
+            else Text("no errors", style="bold green")
         )
-        messages = f"{counted(sum(place.inside or 0 for place in places.values()), 'message')}, " if places else ""
-        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {messages}{counted(headers, 'header')}, "
+        messages = sum(place.inside or 0 for place in self.places.values())
+        in_batch = f"{counted(messages, 'message')}, " if self.places else ""
+        sizes = f"{self.format}: {counted(len(self.data), 'byte')}, {in_batch}{counted(len(headers), 'header')}, "
         self._print(Text.assemble(sizes, verdict))
         self._print(Text(""))
 
     def _label(self, label: Label) -> None:
         header = "" if label.header is None else f"header {label.header}"
-        first = True
+        texts = (label.field, header, self._meaning(label))
         for start, end in self._lines(label):
             if start is None:
                 self._row("", "", f"… {counted(end, 'byte')}", "", "", "", style="dim")
                 continue
-            wrong = [byte for byte in range(start, end) if byte in self.faults]
+            wrong = [byte for byte in range(start, end) if byte in self.errors]
+            style = "red" if wrong else FIELD_STYLES.get(label.field, "")
+            marked = [byte - start for byte in wrong]
             self._row(
                 "!" if wrong else "",
-                self._offset(start),
+                f"{start:0{self.digits}x}",
                 self.data[start:end].hex(" "),
-                label.field if first else "",
-                header if first else "",
-                self._meaning(label) if first else "",
-                wrong=[byte - start for byte in wrong],
-                style="red" if wrong else FIELD_STYLES.get(label.field, ""),
+                *texts,
+                wrong=marked,
+                style=style,
             )
             for byte in wrong:
                 self._reasons(byte, 3 * (byte - start))
-            first = False
+            texts = ("", "", "")
 
     def _lines(self, label: Label) -> Iterator[tuple[int | None, int]]:
-        """Cut a field into lines; a fold is given as (None, bytes left out)."""
-        starts = range(label.start, label.end, self.a_line)
+        """Split a field into lines; omitted lines become (None, number of bytes)."""
+        starts = range(label.start, label.end, self.per_line)
         folded = 0
         for line, start in enumerate(starts):
-            end = min(start + self.a_line, label.end)
-            wanted = (
+            end = min(start + self.per_line, label.end)
+            if (
                 self.everything
-                or len(starts) <= LINES_A_FIELD + 1
-                or line < LINES_A_FIELD
-                or any(byte in self.faults for byte in range(start, end))
-            )
-            if not wanted:
+                or len(starts) <= LINES_PER_FIELD + 1
+                or line < LINES_PER_FIELD
+                or any(byte in self.errors for byte in range(start, end))
+            ):
+                if folded:
+                    yield None, folded
+                    folded = 0
+                yield start, end
+            else:
                 folded += end - start
-                continue
-            if folded:
-                yield None, folded
-                folded = 0
-            yield start, end
         if folded:
             yield None, folded
 
@@ -225,57 +249,37 @@ class _View:
             text = text if payload is None else quoted(payload)
         if self.everything or len(text) <= MEANING:
             return text
-        closing = '"' if text.endswith('"') else ""
-        return text[: MEANING - 1] + "…" + closing
+        return text[: MEANING - 1] + "…" + ('"' if text.endswith('"') else "")
 
     def _reasons(self, byte: int, indent: int) -> None:
-        for fault in self.faults.pop(byte):
+        for error in self.errors.pop(byte):
             place = " " * (2 + self.offset_width + 2 + indent)
-            reason = f"^^ {printable(fault.message)} ({fault.code}, byte {byte})"
+            reason = f"^^ {printable(error.message)} ({error.code}, byte {byte})"
             self._print(Text(place + reason, style="bold red"))
 
-    def _row(
-        self,
-        mark: str,
-        offset: str,
-        hex_bytes: str,
-        field: str,
-        header: str,
-        meaning: str,
-        *,
-        wrong: list[int] | None = None,
-        style: str = "",
-    ) -> None:
+    def _row(self, *fields: str, wrong: Sequence[int] = (), style: str = "") -> None:
+        mark, offset, hex_bytes, field, header, meaning = fields
         line = Text()
         line.append(f"{mark:<2}", style="bold red")
         line.append(f"{offset:<{self.offset_width}}  ", style=style if offset == "offset" else "dim")
         at = len(line)
         line.append(f"{hex_bytes:<{self.hex_width}}  ", style=style)
-        for byte in wrong or []:
+        for byte in wrong:
             line.stylize("bold reverse red", at + 3 * byte, at + 3 * byte + 2)
         line.append(f"{field:<{self.field_width}}  {header:<9}  {meaning}", style=style)
         line.rstrip()
         self._print(line)
 
-    def _offset(self, byte: int) -> str:
-        return f"{byte:0{self.digits}x}"
-
     def _print(self, line: Text) -> None:
-        # On a terminal a long line is cut, so that the columns stay columns; a pipe gets all of it.
+        # A terminal cuts long lines, to keep the columns aligned; a pipe gets all of them.
         if self.screen.is_terminal:
             self.screen.print(line, no_wrap=True, overflow="ellipsis", crop=True)
         else:
             print(line.plain, file=self.screen.file or sys.stdout)
 
 
-def _first_of_headers(labels: list[Label]) -> Iterator[Label]:
-    """Give the first label of every run of labels that belong to the same header."""
-    for _, run in itertools.groupby(labels, key=lambda label: label.header):
-        yield next(run)
-
-
 def _attributes(bits: int, format: str) -> str:
-    """Say what the attributes of a message mean."""
+    """Return the attributes of a message and their meaning."""
     known = [CODECS.get(bits & CODEC, "an unknown codec") if bits & CODEC else ""]
     known.append("log append time" if bits & 0x08 else "")
     known.append(("tombstone" if format.endswith("wrapper") else "headers") if bits & 0x10 else "")

@@ -1,4 +1,4 @@
-"""What a conversion could not carry, on the screen, and the options that say what to do about it."""
+"""Print what a conversion could not carry."""
 
 from __future__ import annotations
 
@@ -6,137 +6,110 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rich.text import Text
 
 import letterhead as lh
 from letterhead._formatting import printable
-from letterhead.cli.exits import Failure
 from letterhead.cli.formats import row_of
 from letterhead.cli.headers import key_text
-from letterhead.cli.render import console, counted, table
+from letterhead.cli.render import console, counted, table, warn
 
-KEEP = "without --on-loss, the error says how to keep them"
+KEEP = "without --on-loss, the error names how to keep them"
 
-# Rows of a summary; there may be as many keys as there are headers.
+# Rows of a summary; there may be as many keys as headers.
 ROWS = 20
 
 
-def types_option(types: str | None, pairs: list[str] | None) -> Any:
-    """Read --types WORD and --type KEY=TYPE, which may stand more than once, into what `types=` takes.
-
-    A key is written as faults and losses write it. One that is given more than once has a type for each time it stands.
-    """
-    if not pairs:
-        return types
-    if types is not None:
-        raise Failure("--types and --type exclude each other: give one of them")
-    by_key: dict[str, list[str]] = {}
-    for pair in pairs:
-        key, equals, name = pair.rpartition("=")
-        if not equals:
-            raise Failure(f"--type: {pair!r} is not KEY=TYPE, as in retry=int32")
-        by_key.setdefault(key, []).append(name)
-    return {key: each[0] if len(each) == 1 else each for key, each in by_key.items()}
-
-
 def header_count(message: Any) -> int:
-    """Count the headers of a message, or of headers by themselves."""
+    """Return the number of headers of a message, or of headers alone."""
     headers = message if isinstance(message, lh.Headers) else message.headers
     return len(headers or ())
 
 
 def warn_if_emptied(count: int, written: bytes | None, target: str) -> None:
-    """Say on stderr that a message had so many headers and has none left."""
+    """Warn if a message had `count` headers and has none left."""
     left = 0
     if written is not None:
         try:
             left = header_count(lh.decode(written, target))
-        except lh.errors.HeaderError:  # longer than a limit of this process: it has headers
+        except lh.errors.HeaderError:  # over a limit of this process, so it has headers
             return
     if count and not left:
-        print(f"letterhead: {target}: all headers were left out ({count} of {count}): {KEEP}", file=sys.stderr)
+        warn(f"{target}: all headers were left out ({count} of {count}): {KEEP}")
 
 
 def show_losses(losses: lh.Losses, source: str, target: str) -> None:
-    """Show the losses of one message on stderr, one a line, and how the types come back."""
-    screen = console(sys.stderr)
-    if not losses:
-        screen.print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
+    """Print the losses of one message to stderr, and the command that restores the types."""
+    if not _show_count(source, target, counted(len(losses), "loss", "losses") if losses else ""):
         return
-    screen.print(Text(f"{source} to {target}: {counted(len(losses), 'loss', 'losses')}", style="bold"))
     view = table("header", "key", "not carried", "written", "code", right=("header",))
     for loss in losses:
         header = "" if loss.header is None else str(loss.header)
         view.add_row(header, printable(loss.key or ""), printable(loss.message), _written(loss.written), loss.code)
-    screen.print(view)
-    _way_back(losses.types, source, target)
-
-
-@dataclass
-class _Group:
-    """One loss of a key, wherever it is in a column."""
-
-    row: int
-    loss: Mapping[str, Any]
-    times: int = 0
+    console(sys.stderr).print(view)
+    _show_way_back(losses.types, source, target)
 
 
 class Summary:
-    """The losses of a column, added up."""
+    """The losses of a column."""
 
     def __init__(self) -> None:
         self.rows = 0
-        self.groups: dict[tuple[Any, ...], _Group] = {}
+        # The first row of each loss, the loss, and how often it occurs.
+        self.groups: dict[tuple[Any, ...], tuple[int, Mapping[str, Any], int]] = {}
         self.types: dict[str, set[str]] = {}
 
     def add(self, row: int, losses: Iterable[Mapping[str, Any]]) -> None:
         """Count the losses of one row."""
         self.rows += 1
         for loss in losses:
-            # Lengths differ from row to row, and are the same loss.
+            # Messages that differ only in lengths are the same loss.
             what = re.sub(r"\d+", "", loss["message"])
-            group = self.groups.setdefault((loss["code"], loss["key"], loss["written"], what), _Group(row, loss))
-            group.times += 1
+            group = (loss["code"], loss["key"], loss["written"], what)
+            first, example, times = self.groups.get(group, (row, loss, 0))
+            self.groups[group] = (first, example, times + 1)
             if loss["type"] is not None and loss["key"] is not None:
                 self.types.setdefault(loss["key"], set()).add(loss["type"])
 
     def show(self, source: str, target: str, rows: int) -> None:
-        """Show them on stderr: how often, what, and where first."""
-        screen = console(sys.stderr)
-        if not self.groups:
-            screen.print(Text(f"{source} to {target}: nothing was lost", style="bold green"))
+        """Print to stderr what was lost, how often, and the first row of each loss."""
+        count = f"{self.rows:,} of {counted(rows, 'row')} with losses" if self.groups else ""
+        if not _show_count(source, target, count):
             return
-        screen.print(Text(f"{source} to {target}: {self.rows:,} of {counted(rows, 'row')} with losses", style="bold"))
         view = table("times", "key", "not carried", "written", "first row", "code", right=("times", "first row"))
-        groups = sorted(self.groups.values(), key=lambda group: -group.times)
-        for group in groups[:ROWS]:
-            loss = group.loss
+        groups = sorted(self.groups.values(), key=lambda group: -group[2])
+        for row, loss, times in groups[:ROWS]:
             key, message = printable(loss["key"] or ""), printable(loss["message"])
-            view.add_row(f"{group.times:,}", key, message, _written(loss["written"]), f"{group.row:,}", loss["code"])
-        screen.print(view)
+            view.add_row(f"{times:,}", key, message, _written(loss["written"]), f"{row:,}", loss["code"])
+        console(sys.stderr).print(view)
         if len(groups) > ROWS:
-            screen.print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
-        # Where the target has types, values that kept theirs are not in the losses.
+            console(sys.stderr).print(Text(f"… {len(groups) - ROWS:,} more", style="dim"))
+        # If the target has types, values that kept theirs are not among the losses.
         if not row_of(target)["types"] and all(len(types) == 1 for types in self.types.values()):
-            _way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
+            _show_way_back({key: next(iter(types)) for key, types in self.types.items()}, source, target)
+
+
+def _show_count(source: str, target: str, count: str) -> bool:
+    style = "bold" if count else "bold green"
+    console(sys.stderr).print(Text(f"{source} to {target}: {count or 'nothing was lost'}", style=style))
+    return bool(count)
 
 
 def _written(written: str | None) -> Text:
     return Text("left out", style="red") if written is None else Text(written)
 
 
-def _way_back(types: Mapping[Any, str | list[str]], source: str, target: str) -> None:
-    """Print the command that gives the values their types again."""
+def _show_way_back(types: Mapping[Any, str | list[str]], source: str, target: str) -> None:
+    """Print the command that converts back and restores the types."""
     if not types or not row_of(source)["is_target"]:
         return
     words = ["letterhead", "convert", "-f", target, "--to", source]
     for key, given in types.items():
         for name in [given] if isinstance(given, str) else given:
             words += ["--type", f"{key_text(key)}={name}"]
-    # On one line, whatever the width: it is there to be copied.
     screen = console(sys.stderr)
-    screen.print(Text("The way back, with the types that they had:", style="dim"))
+    screen.print(Text("To convert back and restore the types:", style="dim"))
+    # On one line, whatever the width, so that it can be copied.
     screen.print(Text("  " + printable(" ".join(map(shlex.quote, words))), style="cyan"), soft_wrap=True)

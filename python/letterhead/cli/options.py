@@ -1,156 +1,186 @@
-"""Options that several commands have, and the words that they take."""
+"""Options shared by commands, and groups of them that a command receives as one object (:func:`grouped`)."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import typer
 
-from letterhead.cli.exits import Failure
-from letterhead.cli.formats import table_of_formats
+from letterhead.cli.column import Rows
+from letterhead.cli.exits import Failure, usage_errors
+from letterhead.cli.formats import COMMON, Reading, row_of
+from letterhead.cli.source import Source
 from letterhead.limits import Limits
 
-EXIT_CODES = "Exit codes: 0 all is well; 1 the bytes have faults, or a check failed; 2 wrong usage."
+T = TypeVar("T")
+
+EXIT_CODES = "Exit codes: 0 success; 1 errors in the data, or a failed check; 2 wrong usage."
 
 
-class Errors(StrEnum):
-    """What to do with bytes that do not decode."""
+def grouped(**groups: Callable[..., Any]) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Replace parameters of a command by those of functions, which are called to make the arguments."""
 
-    raise_ = "raise"
-    null = "null"
-    column = "column"
+    def decorate(command: Callable[..., T]) -> Callable[..., T]:
+        @functools.wraps(command)
+        def run(**given: Any) -> T:
+            for name, group in groups.items():
+                given[name] = group(**{own: given.pop(own) for own in inspect.signature(group).parameters})
+            return command(**given)
 
+        parameters: list[inspect.Parameter] = []
+        for name, own in inspect.signature(command, eval_str=True).parameters.items():
+            given = inspect.signature(groups[name], eval_str=True).parameters.values() if name in groups else [own]
+            parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in given]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
 
-class OnLoss(StrEnum):
-    """What to do with what a target cannot carry."""
-
-    raise_ = "raise"
-    drop = "drop"
-    report = "report"
-
-
-class Refusal(StrEnum):
-    """The same where there is nothing to report in."""
-
-    raise_ = "raise"
-    drop = "drop"
+    return decorate
 
 
-class Types(StrEnum):
-    """What becomes of types where one side has none."""
-
-    be = "be"
-    le = "le"
-    text = "text"
-    binary = "binary"
+def option(names: str, help: str, metavar: str | None = None, **settings: Any) -> Any:
+    """Return an option with a value; its names are separated by spaces."""
+    return typer.Option(*names.split(), help=help, metavar=metavar, **settings)
 
 
-def format_names() -> str:
-    """Give the names of all formats, for a line of help."""
-    return ", ".join(row["name"] for row in table_of_formats().values())
+def flag(names: str, help: str) -> Any:
+    """Return an option without a value; its names are separated by spaces."""
+    return option(names, help, "")
 
 
-def _target_names() -> str:
-    return ", ".join(row["name"] for row in table_of_formats().values() if row["is_target"])
+Errors = StrEnum("Errors", {"raise_": "raise", "null": "null", "column": "column"})
+OnLoss = StrEnum("OnLoss", {"raise_": "raise", "drop": "drop", "report": "report"})
+EncodeOnLoss = StrEnum("EncodeOnLoss", {"raise_": "raise", "drop": "drop"})
+Types = StrEnum("Types", {"be": "be", "le": "le", "text": "text", "binary": "binary"})
 
+_ALL = "(`letterhead formats` lists all)"
+_READ = ", ".join(COMMON)
+_WRITTEN = ", ".join(name for name in COMMON if row_of(name)["is_target"])
 
 File = Annotated[str | None, typer.Argument(metavar="FILE|-", help="Raw bytes; - is standard input.")]
 Format = Annotated[
-    str,
-    typer.Option(
-        "--format", "-f", metavar="FORMAT", help=f"One of: {format_names()}; or auto: the one that fits, if one does."
-    ),
+    str, option("--format -f", f"{_READ}, … {_ALL}; auto: the format that fits, if only one does.", "FORMAT")
 ]
-Written = Annotated[str, typer.Option("--format", "-f", metavar="FORMAT", help=f"One of: {_target_names()}.")]
-Target = Annotated[str, typer.Option("--to", "-t", metavar="TARGET", help=f"One of: {_target_names()}.")]
-Hex = Annotated[
-    str | None,
-    typer.Option("--hex", metavar="TEXT", help="The bytes as hex (spaces, 0x, colons are fine); - reads stdin."),
-]
-Base64 = Annotated[
-    str | None, typer.Option("--base64", metavar="TEXT", help="The bytes as base64; - reads standard input.")
-]
+Written = Annotated[str, option("--format -f", f"{_WRITTEN}, … {_ALL}.", "FORMAT")]
+Target = Annotated[str, option("--to -t", f"{_WRITTEN}, … {_ALL}.", "TARGET")]
+Hex = Annotated[str | None, option("--hex", "The bytes as hex; - reads standard input.", "TEXT")]
+Base64 = Annotated[str | None, option("--base64", "The bytes as base64; - reads standard input.", "TEXT")]
 Column = Annotated[
     str | None,
-    typer.Option(
-        "--column",
-        "-c",
-        metavar="NAME",
-        help="FILE is Parquet: use this column of bytes (decode, convert: or of headers).",
-    ),
+    option("--column -c", "FILE is Parquet: read this column of bytes (decode, convert: or headers).", "NAME"),
 ]
-Lenient = Annotated[bool, typer.Option("--lenient", help="Accept what Java's deserializers accept, as they read it.")]
-StrictTypes = Annotated[
-    bool, typer.Option("--strict-types", help="Of iggy: refuse types that have no name yet, codes 16 to 255.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values, and show every message.")]
-WordOfTypes = Annotated[
+Json = Annotated[bool, flag("--json", "Print JSON.")]
+Everything = Annotated[bool, flag("--all", "Do not shorten long values, and show every message.")]
+TypesWord = Annotated[
     Types | None,
-    typer.Option(
+    option(
         "--types",
-        help="To a format without types: write values big-endian, little-endian or as text. To one with types: "
-        "values without a type are binary.",
+        "To a format without types: write values big-endian, little-endian or as text. To one with types: write "
+        "values without a type as binary.",
     ),
 ]
 Type = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--type",
-        metavar="KEY=TYPE",
-        help="To a format with types: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
-        "Give it once for each key; for one key several times, in the order of its headers.",
+        "To a format with types: the type of a key's values, as in retry=int32, at=int64:le, n=int32:text. "
+        "Repeat it for other keys, and for other headers of the same key, in their order.",
+        "KEY=TYPE",
     ),
 ]
-Canonical = Annotated[bool, typer.Option("--canonical", help="To iggy: sort the headers as Iggy's own map does.")]
+Canonical = Annotated[bool, flag("--canonical", "To iggy: sort the headers as Iggy's own map does.")]
 OnErrors = Annotated[
-    Errors,
-    typer.Option("--errors", help="Bytes that do not decode: stop there, give null, or add a column that says why."),
-]
-ErrorColumn = Annotated[
-    str,
-    typer.Option("--error-column", metavar="NAME", help="With --errors column: the name of the column that says why."),
-]
-Limit = Annotated[
-    int | None, typer.Option("--limit", "-n", min=0, help="With --column: the first rows only (20 on screen).")
+    Errors, option("--errors", "Data that does not decode: stop, make it null, or report it in a column.")
 ]
 
 
-def _limit(option: str, help: str) -> typer.models.OptionInfo:
-    said: typer.models.OptionInfo = typer.Option(option, metavar="N", min=0, help=help, rich_help_panel="Limits")
-    return said
+def _limit(name: str, help: str) -> Any:
+    return option(name, help, "N", min=0, rich_help_panel="Limits")
 
 
 MaxMessageBytes = Annotated[
-    int | None, _limit("--max-message-bytes", "Refuse messages, batches and stored values of more bytes.")
+    int | None, _limit("--max-message-bytes", "Refuse larger messages, batches and stored values.")
 ]
-MaxHeaders = Annotated[int | None, _limit("--max-headers", "Refuse messages of more headers.")]
-MaxDecompressedBytes = Annotated[
-    int | None, _limit("--max-decompressed-bytes", "Refuse compressed batches that become more bytes.")
-]
-
-MaxRecords = Annotated[int | None, _limit("--max-records", "Refuse batches of more records.")]
-MaxOutputBytes = Annotated[
-    int | None, _limit("--max-output-bytes", "Refuse batches whose keys, values and headers take more bytes.")
-]
+MaxHeaders = Annotated[int | None, _limit("--max-headers", "Refuse messages with more headers.")]
 
 
-def limits_of(
-    message_bytes: int | None,
-    headers: int | None,
-    decompressed_bytes: int | None = None,
-    records: int | None = None,
-    output_bytes: int | None = None,
+def limits(
+    max_message_bytes: MaxMessageBytes = None,
+    max_headers: MaxHeaders = None,
+    max_decompressed_bytes: Annotated[
+        int | None, _limit("--max-decompressed-bytes", "Refuse batches that decompress to more bytes.")
+    ] = None,
+    max_records: Annotated[int | None, _limit("--max-records", "Refuse batches of more records.")] = None,
+    max_output_bytes: Annotated[
+        int | None, _limit("--max-output-bytes", "Refuse batches with more bytes of keys, values and headers.")
+    ] = None,
 ) -> Limits:
-    """Return the limits of a command: those of its options, and for the unset ones those of the environment."""
-    try:
+    """Return the limits of a command; unset ones come from the environment."""
+    with usage_errors():
         return Limits(
-            message_bytes=message_bytes,
-            headers=headers,
-            decompressed_bytes=decompressed_bytes,
-            records=records,
-            output_bytes=output_bytes,
+            message_bytes=max_message_bytes,
+            headers=max_headers,
+            decompressed_bytes=max_decompressed_bytes,
+            records=max_records,
+            output_bytes=max_output_bytes,
         ).filled()
-    except ValueError as error:
-        raise Failure(str(error)) from None
+
+
+@grouped(limits=limits)
+def reading(
+    *,
+    lenient: Annotated[bool, flag("--lenient", "Accept what Java's deserializers accept.")] = False,
+    strict_types: Annotated[
+        bool, flag("--strict-types", "In iggy: refuse types that have no name yet (codes 16 to 255).")
+    ] = False,
+    limits: Limits,
+) -> Reading:
+    """Return the options of reading."""
+    return {"lenient": lenient, "strict_types": strict_types, "limits": limits}
+
+
+def source(file: File = None, hex: Hex = None, base64: Base64 = None, column: Column = None) -> Source:
+    """Return what to read."""
+    return Source(file, hex, base64, column)
+
+
+def rows(
+    json: Json = False,
+    errors: OnErrors = Errors.raise_,
+    error_column: Annotated[
+        str, option("--error-column", "With --errors column: the name of that column.", "NAME")
+    ] = "error",
+    limit: Annotated[
+        int | None, option("--limit -n", "With --column: the first rows only (on screen: 20).", "N", min=0)
+    ] = None,
+    out: Annotated[
+        Path | None,
+        option("--out -o", "With --column: write Parquet. Converting one message: write its bytes.", "FILE"),
+    ] = None,
+    everything: Everything = False,
+) -> Rows:
+    """Return how to process and print a column."""
+    return Rows(errors.value, error_column, limit, out, json, everything)
+
+
+def types_option(types: TypesWord = None, type: Type = None) -> Any:
+    """Return what `types=` takes: the word of --types, or the pairs of --type.
+
+    A key is written as in errors and losses. A key that is given several times has one type for each of its headers.
+    """
+    if not type:
+        return None if types is None else types.value
+    if types is not None:
+        raise Failure("--types and --type exclude each other: give one of them")
+    by_key: dict[str, list[str]] = {}
+    for pair in type:
+        key, equals, name = pair.rpartition("=")
+        if not equals:
+            raise Failure(f"--type: {pair!r} is not KEY=TYPE, as in retry=int32")
+        by_key.setdefault(key, []).append(name)
+    return {key: each[0] if len(each) == 1 else each for key, each in by_key.items()}

@@ -1,42 +1,54 @@
-"""How bytes and text are put on a screen: escaped, folded, in tables; colours on a terminal only."""
+"""Print bytes, text and tables: control characters are escaped, and colours appear on a terminal only."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from letterhead._formatting import as_text, quoted, spaced_hex
+from letterhead._formatting import as_text, printable, quoted, spaced_hex
 
-# Tables for a pipe or a file have this width, whatever terminal the reader has.
+# The width of tables in a pipe or a file, whatever the terminal's width.
 PLAIN_WIDTH = 96
 
 
-def console(stream: TextIO | None = None, *, width: int | None = None) -> Console:
-    """Make a console which prints text as it is: no markup, no highlighting, no emoji names."""
+def console(stream: TextIO | None = None) -> Console:
+    """Return a console that prints text unchanged: no markup, no highlighting, no emoji names."""
     stream = stream or sys.stdout
-    if width is None and not stream.isatty():
-        width = PLAIN_WIDTH
+    width = None if stream.isatty() else PLAIN_WIDTH
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False, force_terminal=stream.isatty())
 
 
-def table(*columns: str, right: tuple[str, ...] = (), head: bool = True) -> Table:
-    """Make an empty table in the house's form; columns named in `right` are numbers."""
+def table(*columns: str, right: tuple[str, ...] = (), head: bool = True, fold: bool = False) -> Table:
+    """Return an empty table; columns named in `right` hold numbers and never wrap, and with `fold` no word is cut."""
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, show_header=head, header_style="bold")
     for name in columns:
-        made.add_column(name, justify="right" if name in right else "left", no_wrap=name in right)
+        made.add_column(
+            name,
+            justify="right" if name in right else "left",
+            no_wrap=name in right,
+            overflow="fold" if fold else "ellipsis",
+        )
     return made
 
 
+def warn(message: str) -> None:
+    """Print one line to stderr."""
+    print(f"letterhead: {printable(message)}", file=sys.stderr)
+
+
 def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
-    """Show a value: null, quoted text, or hex, folded to about `limit` characters with a count of the rest."""
+    """Return a value as null, quoted text or hex; beyond about `limit` characters, the number of the rest."""
     if data is None:
         return Text("null", style="dim italic")
     text = as_text(data)
@@ -51,10 +63,10 @@ def value_text(data: bytes | None, *, limit: int | None = None) -> Text:
     return folded
 
 
-def short(data: bytes | None, limit: int) -> Text:
-    """Show a value in at most about `limit` characters, for a cell of a table."""
+def short(data: bytes | None, limit: int | None) -> Text:
+    """Return a value in about `limit` characters at most, for a table; all of it without a limit."""
     text = None if data is None else as_text(data)
-    if data is None or len(data if text is None else text) <= limit:
+    if data is None or limit is None or len(data if text is None else text) <= limit:
         return value_text(data)
     if text is not None:
         return Text(quoted(text[: limit - 1]) + "…")
@@ -62,7 +74,7 @@ def short(data: bytes | None, limit: int) -> Text:
 
 
 def moment(time: int, *, microseconds: bool = False) -> str:
-    """Write milliseconds or microseconds since 1970 as a date; those that are none, or before 1970, give nothing."""
+    """Format milliseconds or microseconds since 1970 as a date; empty for times before 1970 and after 9999."""
     try:
         date = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time if microseconds else time * 1000)
     except OverflowError:
@@ -71,16 +83,45 @@ def moment(time: int, *, microseconds: bool = False) -> str:
     return "" if time < 0 else f"{date:%Y-%m-%d %H:%M:%S}.{digits} UTC"
 
 
+def time_text(time: int, *, microseconds: bool = False) -> Text:
+    """Return a timestamp as a number, followed by its date."""
+    date = moment(time, microseconds=microseconds)
+    return Text.assemble(str(time), (f"  ({date})" if date else "", "dim"))
+
+
+def sized_text(data: bytes | None, limit: int | None) -> Text:
+    """Return a value followed by its size."""
+    size = "" if data is None else f"  ({counted(len(data), 'byte')})"
+    return Text.assemble(value_text(data, limit=limit), (size, "dim"))
+
+
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Write JSON that is safe on a terminal and still readable where the text is not ASCII."""
+    """Return JSON that is safe on a terminal and keeps printable non-ASCII text."""
     text = json.dumps(value, ensure_ascii=False, indent=indent)
-    # Whatever json leaves as it is beyond line ends stands inside a string, where \u may replace it.
+    # Everything that json does not escape, except line ends, is inside a string, where \u may replace it.
     return re.sub(r"[^\n -~]", lambda found: _json_char(found.group()), text)
 
 
-def counted(number: int, noun: str, nouns: str | None = None) -> str:
-    """Write `1 header`, `2 headers`; `2 losses` where the plural is not the singular and an s."""
-    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+def print_json(value: Any) -> None:
+    """Print one indented JSON document."""
+    print(json_text(value, indent=2))
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Return `1 header`, `2 headers`; pass a plural that is not the singular and an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+@contextmanager
+def progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on stderr if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda rows: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
+        task = bar.add_task(printable(what), total=total)
+        yield lambda rows: bar.advance(task, rows)
 
 
 def _json_char(char: str) -> str:

@@ -1,57 +1,97 @@
-"""`letterhead scan`: what headers the messages of a Parquet file carry."""
+"""`letterhead scan`: find out what headers the messages of a Parquet file carry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.column import BATCH, column_format
-from letterhead.cli.exits import FAULTS, OK, Failure
-from letterhead.cli.formats import Reading, row_of
-from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, short, table
-from letterhead.cli.source import open_headers, reason
+from letterhead.cli.exits import BAD_DATA, OK, Failure, usage_errors
+from letterhead.cli.formats import COMMON, Reading, row_of
+from letterhead.cli.options import Json, flag, grouped, option, reading
+from letterhead.cli.output import write_file
+from letterhead.cli.render import console, counted, print_json, progress, short, table, warn
+from letterhead.cli.source import open_column
 
-# From this width on, a table has room for the bytes in total and for values.
-WIDE = 110
-EXAMPLE_LIMIT = 24
-STYLES = {"stated": "green", "strong": "green", "likely": "", "weak": "yellow", "tie": "yellow"}
+WIDE = 96
+STYLES = {"stated": "green", "strong": "green", "weak": "yellow", "tie": "yellow"}
 
 
-def run_scan(
-    path: Path,
-    column: str,
-    format: str,
+Surface = StrEnum("Surface", {"python": "python", "arrow": "arrow", "spark": "spark"})
+
+
+@grouped(options=reading)
+def scan_command(
     *,
-    json: bool,
-    html: Path | None,
-    sample: int | None,
-    max_keys: int,
-    everything: bool,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Parquet file.")],
+    column: Annotated[
+        str, option("--column -c", "A column of bytes, or of headers as Spark reads them.", "NAME")
+    ] = "headers",
+    format: Annotated[
+        str,
+        option(
+            "--format -f",
+            f"{', '.join(COMMON)}, … (`letterhead formats` lists all); auto for bytes: the format that fits.",
+            "FORMAT",
+        ),
+    ] = "kafka",
+    explain: Annotated[bool, flag("--explain", "Print the evidence for each suggested type.")] = False,
+    code: Annotated[
+        Surface | None,
+        option("--code", "Print code that selects the headers: with lh.select, lha.select or lhs.select_headers."),
+    ] = None,
+    json: Json = False,
+    html: Annotated[Path | None, option("--html", "Also write a page with plots, for a browser.", "FILE")] = None,
+    sample: Annotated[
+        int | None, option("--sample -n", "Scan only N rows, evenly spaced over the file.", "N", min=1)
+    ] = None,
+    max_keys: Annotated[int, option("--max-keys", "Show at most N keys; others are counted.", "N", min=1)] = 1000,
+    everything: Annotated[bool, flag("--all", "With --explain: unlikely types too.")] = False,
     options: Reading,
 ) -> int:
-    """Scan a column of a Parquet file, and show what was found."""
-    parquet, of_bytes = open_headers(path, column)
+    """Find out what headers the messages of a Parquet file carry, and suggest types.
+
+    The table has one row for each key. A ? after a type means that other types
+    fit as well: --explain prints the evidence. Suggestions are never applied;
+    --code prints the code to paste and check. If rows are damaged, they are
+    counted, and the exit code is 1.
+
+    \b
+    Examples:
+      letterhead scan orders.parquet
+      letterhead scan orders.parquet --explain
+      letterhead scan orders.parquet --code spark > select_headers.py
+      letterhead scan orders.parquet --sample 100000 --html orders.html
+      letterhead scan store.parquet -c value -f streams-timestamped --json
+    """
+    if explain + json + (code is not None) > 1:
+        raise Failure("--explain, --code and --json exclude each other: give one of them")
+    parquet, of_bytes = open_column(file, column)
     format = column_format(format, parquet, column, of_bytes)
     row_of(format)
     found = _scanned(parquet, column, format, sample=sample, max_keys=max_keys, options=options)
     if html is not None:
         try:
-            _write(html, found.html(title=f"Headers of {path.name}"))
+            write_file(html, found.html(title=f"Headers of {file.name}").encode())
         except ModuleNotFoundError as error:
             raise Failure(str(error)) from error
+        warn(f"page written to {html}")
     if json:
-        print(json_text(found.to_dict(), indent=2))
+        print_json(found.to_dict())
+    elif code is not None:
+        print("\n".join(map(printable, found.code(code.value).splitlines())))
     else:
-        _show(found, sample, parquet.metadata.num_rows, everything=everything)
-        if html is not None:
-            console().print(Text(f"page written to {printable(str(html))}", style="dim"))
-    return FAULTS if found.statistics.bad_rows else OK
+        _show(found, sample, parquet.metadata.num_rows, explain=explain, everything=everything)
+    return BAD_DATA if found.statistics.bad_rows else OK
 
 
 def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_keys: int, options: Reading) -> Any:
@@ -62,102 +102,93 @@ def _scanned(parquet: Any, column: str, format: str, *, sample: int | None, max_
         raise Failure(str(error)) from error
     rows = parquet.metadata.num_rows
     with progress(rows, f"scanning {column}") as advance:
-        cells = _cells(parquet, column, rows, sample, advance)
-        try:
-            found = lha.scan(cells, format, max_keys=max_keys, **options)
-        except (TypeError, ValueError) as error:
-            raise Failure(str(error)) from error
+        values = _values(parquet, column, rows, sample, advance)
+        with usage_errors():
+            found = lha.scan(values, format, max_keys=max_keys, **options)
     return Scan(format, found.statistics, column)
 
 
-def _cells(parquet: Any, column: str, rows: int, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
-    """Give the cells to scan batch by batch: all of them, or so many, evenly spaced over the file."""
+def _values(parquet: Any, column: str, rows: int, sample: int | None, advance: Callable[[int], None]) -> Iterator[Any]:
+    """Read the column batch by batch: all rows, or `sample` rows evenly spaced over the file."""
     import pyarrow as pa
 
     before = 0
     for batch in parquet.iter_batches(batch_size=BATCH, columns=[column]):
-        cells, here = batch.column(0), len(batch)
+        values, size = batch.column(0), len(batch)
         if sample is not None and sample < rows:
             chosen = [
                 row - before
-                for row in range(before, before + here)
+                for row in range(before, before + size)
                 if row * sample // rows != (row - 1) * sample // rows
             ]
-            cells = cells.take(pa.array(chosen, pa.int64()))
-        yield cells
-        advance(here)
-        before += here
+            values = values.take(pa.array(chosen, pa.int64()))
+        yield values
+        advance(size)
+        before += size
 
 
-def _write(path: Path, page: str) -> None:
-    try:
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {reason(error)}") from error
-
-
-def _show(found: Any, sample: int | None, in_file: int, *, everything: bool) -> None:
+def _show(found: Any, sample: int | None, in_file: int, *, explain: bool, everything: bool) -> None:
     screen = console()
     screen.print(Text(printable(found.headline()), style="bold"))
     if sample is not None and sample < in_file:
         screen.print(Text(f"a sample of {counted(in_file, 'row')}, evenly spaced", style="dim"))
     for remark in found.remarks():
         screen.print(Text(printable(remark), style="yellow" if "damaged" in remark or "more keys" in remark else "dim"))
-    if not found.keys:
-        return
-    screen.print()
-    screen.print(_keys(found, screen))
-    screen.print()
-    screen.print(_guesses(found, everything))
-    screen.print()
-    # On lines as long as they are: they are there to be copied.
-    screen.print(Text("\n".join(map(printable, found.code().splitlines()))), soft_wrap=True)
+    if explain:
+        for key in found.keys:
+            screen.print()
+            screen.print(Text(f"{printable(key.name)}: {_described(key)}", style="bold"))
+            screen.print(Padding(_evidence(key, everything), (0, 0, 0, 2)))
+    elif found.keys:
+        screen.print()
+        screen.print(_keys(found, screen))
+        if any(_uncertain(key) for key in found.keys):
+            screen.print(Text("? other types fit as well: --explain prints the evidence", style="dim"))
 
 
-def _keys(found: Any, screen: Console) -> Any:
-    from letterhead.scan.table import spread, summary
-
-    wide = screen.width >= WIDE
-    right = ("rows", "null", "repeated", "bytes", "in total", "position")
-    names = ["key", "rows", "null", "repeated", "bytes", *(["in total"] if wide else []), "position", "may be"]
-    view = table(*names, *(["values"] if wide else []), right=right)
+def _keys(found: Any, screen: Console) -> Table:
+    view = table("key", "count", "null", "distinct", "suggested type", "example", right=("count", "null", "distinct"))
     view.columns[0].overflow = "fold"
+    view.columns[4].no_wrap = view.columns[5].no_wrap = True
     for key in found.keys:
-        cells, statistics = summary(key), key.statistics
-        sizes = statistics.sizes
-        bytes = cells["bytes"] if sizes.low == sizes.high else f"{sizes.low:,}/{sizes.median():,}/{sizes.high:,}"
-        row: list[Any] = [printable(cells["key"]), cells["rows"], cells["null"], cells["repeated"], bytes]
-        row += [f"{sizes.total:,}"] if wide else []
-        row += [
-            spread(statistics.positions, most=True),
-            Text(cells["type"], style=STYLES.get(key.guesses[0].confidence, "")),
-        ]
-        if wide:
-            shown = [_value(key, value) for value in key.examples[:2]]
-            row.append(Text(", ").join(shown))
-        view.add_row(*row)
+        count = key.statistics
+        distinct = f"{'' if count.sample.is_all else '~'}{count.distinct:,}"
+        type = Text(key.select_type + ("?" if _uncertain(key) else ""), style=STYLES.get(key.guesses[0].confidence, ""))
+        example = _example(key, key.examples[0], 24 if screen.width >= WIDE else 13) if key.examples else Text()
+        name = printable(key.name) + ("" if count.exact else "+")
+        view.add_row(name, f"{count.headers:,}", f"{count.nulls:,}", distinct, type, example)
     return view
 
 
-def _value(key: Any, value: Any) -> Text:
-    """Show a value as the first guess reads it, where that is more than its text or bytes."""
-    spelt = key.read(value)
-    return short(value.head, EXAMPLE_LIMIT) if spelt is None else Text(printable(spelt))
+def _uncertain(key: Any) -> bool:
+    return key.guesses[0].confidence in ("weak", "tie")
 
 
-def _guesses(found: Any, everything: bool) -> Any:
-    view = table("key", "may be", "", "evidence")
-    view.columns[0].overflow = "fold"
-    for key in found.keys:
-        name = printable(key.name)
-        for place, guess in enumerate(key.guesses):
-            if place and guess.confidence == "unlikely" and not everything:
-                continue
+def _described(key: Any) -> str:
+    """Return counts of a key that the table does not show."""
+    from letterhead.scan.key import summary
+
+    fields = summary(key)
+    null = f", {fields['null']} null" if key.statistics.nulls else ""
+    repeated = f", repeated in {fields['repeated']}" if key.statistics.repeated else ""
+    unit = "byte" if fields["bytes"] == "1" else "bytes"
+    size = f"{fields['bytes']} {unit} ({key.statistics.sizes.total:,} in total)"
+    return f"in {fields['rows']} of rows{repeated}{null}, {size}, position {fields['position']}"
+
+
+def _example(key: Any, value: Any, limit: int) -> Text:
+    """Return a value as the suggested type reads it, otherwise as text or hex."""
+    text = key.read(value)
+    return short(value.head, limit) if text is None else Text(printable(text))
+
+
+def _evidence(key: Any, everything: bool) -> Table:
+    view = Table.grid(padding=(0, 2))
+    view.add_column(min_width=17)
+    view.add_column(min_width=8)
+    view.add_column()
+    for place, guess in enumerate(key.guesses):
+        if not place or everything or guess.confidence != "unlikely":
             style = STYLES.get(guess.confidence, "dim")
-            view.add_row(
-                "" if place else name,
-                Text(guess.type, style=style),
-                Text(guess.confidence, style=style),
-                guess.evidence,
-            )
+            view.add_row(Text(guess.type, style=style), Text(guess.confidence, style=style), guess.evidence)
     return view

@@ -1,93 +1,93 @@
-"""`--format auto`: which formats bytes are in, as far as the bytes can tell.
+"""`--format auto`: detect the format of bytes.
 
-A format fits if it reads the bytes whole, from the first to the last. What that says differs, and only the formats that
-say most are left:
+A format fits if it reads all of the bytes. Fitting formats are ranked by how much evidence that is, and only the best remain:
 
-* most: a checksum holds. That is so in the record batches of Kafka, in the messages of the KIP-82 drafts, in Iggy's
-  batches and in what it polled from 0.0.40 on.
-* less: there are headers, or lengths that end where the bytes end.
-* least: the format would read nearly anything. A `00` and then whatever there may be is `streams` without headers.
+* CHECKSUM: a checksum matches. Kafka's record batches, messages of the KIP-82 drafts, Iggy's batches, and what Iggy
+  returned to a poll from 0.0.40 on have one.
+* STRUCTURE: there are headers, or lengths that end where the bytes end.
+* ANYTHING: the format reads nearly all bytes. `00` and any bytes after it are `streams` without headers.
 
-If several are left, none is picked. `streams` and `streams-timestamped` always are: a timestamp is a payload, too.
+If several remain, none is chosen. `streams` and `streams-timestamped` always remain together: a timestamp can be payload.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 import letterhead as lh
-from letterhead.cli.exits import FAULTS, Failure
-from letterhead.cli.formats import table_of_formats
+from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.formats import is_batch, row_of, table_of_formats
+from letterhead.cli.render import warn
 
 AUTO = "auto"
 
 CHECKSUM, STRUCTURE, ANYTHING = 2, 1, 0
 CODEC = 0x07
-# Without headers these are a few bytes that are often there, and then payload.
+# Without headers these are a few common bytes, followed by payload.
 _WEAK = ("kafka", "streams", "streams-timestamped", "kip82-wrapper")
-# A batch of Iggy 0.11 is not shorter; without one, 16 bytes of anything could be an empty reply.
+# The least size of a batch of Iggy 0.11; an empty reply has only 16 bytes, which could be anything.
 _IGGY_BATCH_LEN = 256
 
 
-def sniff(cells: Iterable[bytes]) -> list[str]:
-    """Name the formats that cells are in, all or most of them in the same one."""
+def sniff(values: Iterable[bytes]) -> list[str]:
+    """Return the formats that fit most of the values."""
     count = 0
     found: dict[str, list[int]] = {name: [] for name in table_of_formats()}
-    for cell in cells:
+    for value in values:
         count += 1
         for name, scores in found.items():
-            score = _score(cell, name)
+            score = _score(value, name)
             scores += [] if score is None else [score]
-    # A damaged cell or two do not hide what the others are.
+    # A few damaged values do not hide the format of the others.
     totals = {name: sum(scores) for name, scores in found.items() if scores and 2 * len(scores) > count}
-    most = max(totals.values(), default=0)
-    left = [name for name, total in totals.items() if total == most]
+    best = max(totals.values(), default=0)
+    left = [name for name, total in totals.items() if total == best]
     # A set of one message is that message.
     return [name for name in left if name.replace("-messages", "-message") not in left or "-messages" not in name]
 
 
-def format_of(given: str, cells: Iterable[bytes]) -> str:
-    """Give the format that was named, or with `auto` the one that fits; say on stderr which that is."""
+def format_of(given: str, values: Iterable[bytes]) -> str:
+    """Return the named format; detect it if the name is `auto`, and print it to stderr."""
     if given != AUTO:
+        row_of(given)
         return given
-    found = sniff(cells)
+    found = sniff(values)
     if not found:
-        raise Failure("no format fits these bytes as they are: name one to see what is wrong with them", FAULTS)
+        raise Failure("no format fits these bytes: name one to see what is wrong with them", BAD_DATA)
     if len(found) > 1:
         raise Failure(f"these bytes fit {', '.join(found[:-1])} and {found[-1]}: name one of them")
-    print(f"letterhead: these bytes are {found[0]}", file=sys.stderr)
+    warn(f"these bytes are {found[0]}")
     return found[0]
 
 
-def _score(cell: bytes, format: str) -> int | None:
-    """Say how much it says that a format fits a cell; None if it does not fit."""
+def _score(value: bytes, format: str) -> int | None:
+    """Return the evidence that a value has a format; None if it does not."""
     if format == "iggy-auto":
-        # It is one of the two that it tells apart.
+        # It reads either of two other formats.
         return None
     try:
-        if table_of_formats()[format]["is_"] == "batch":
-            return _score_batch(cell, format, list(lh.messages(cell, format)))
-        return _score_message(cell, format, lh.decode(cell, format))
+        if is_batch(format):
+            return _score_batch(value, format, list(lh.messages(value, format)))
+        return _score_message(value, format, lh.decode(value, format))
     except lh.HeaderError:
         return None
 
 
-def _score_batch(cell: bytes, format: str, messages: list[lh.Message]) -> int | None:
+def _score_batch(value: bytes, format: str, messages: list[lh.Message]) -> int | None:
     if format == "iggy-batch":
-        return CHECKSUM if len(cell) >= _IGGY_BATCH_LEN else None
+        return CHECKSUM if len(value) >= _IGGY_BATCH_LEN else None
     if not messages:
         return ANYTHING
     with_checksum = format.startswith(("kip82-", "record-")) or getattr(messages[0], "state", None) is not None
     return CHECKSUM if with_checksum else STRUCTURE
 
 
-def _score_message(cell: bytes, format: str, message: Any) -> int:
-    if not cell:
+def _score_message(value: bytes, format: str, message: Any) -> int:
+    if not value:
         return ANYTHING
     if format.startswith("kip82-message"):
-        # As one message a compressed set is a value that nobody has opened.
+        # Read as one message, a compressed set is an opaque value.
         return STRUCTURE if message.attributes & CODEC else CHECKSUM
     headers = message if isinstance(message, lh.Headers) else message.headers
     return ANYTHING if format in _WEAK and not headers else STRUCTURE

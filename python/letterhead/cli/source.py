@@ -1,4 +1,4 @@
-"""Where the bytes of a cell come from: a file, standard input, hex text, base64, or a row of a Parquet file."""
+"""Read one serialized message from a file, standard input, hex, base64, or a row of a Parquet file."""
 
 from __future__ import annotations
 
@@ -8,54 +8,60 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from letterhead._optional_dependencies import how_to_install
-from letterhead.cli.exits import FAULTS, Failure
+from letterhead.cli.exits import BAD_DATA, Failure
 
 if TYPE_CHECKING:
     import pyarrow.parquet
 
-# Between bytes, and before them: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
+# Separators and prefixes: `0x02 0x06`, `02:06`, `\x02\x06`, a dump over several lines.
 _HEX_NOISE = re.compile(r"0[xX]|\\x|[\s,:]+")
 _NOT_HEX = re.compile(r"[^0-9a-fA-F]")
 
-# What the files begin with.
+# Magic bytes at the start of files.
 _PARQUET = b"PAR1"
 _ARROW = b"ARROW1"
 _AS_PARQUET = "write it as Parquet (pyarrow.parquet.write_table) and pass --column NAME"
 
 
-def read_cell(
-    file: str | None,
-    *,
-    hex: str | None = None,
-    base64: str | None = None,
-    column: str | None = None,
-    row: int = 0,
-    lists: bool = True,
-) -> bytes:
-    """Read one message from the one source that was given; `lists` says whether --column takes lists of headers too."""
-    given = [name for name, value in (("FILE", file), ("--hex", hex), ("--base64", base64)) if value is not None]
-    if len(given) > 1:
-        raise Failure(f"{' and '.join(given)} exclude each other: give one of them")
-    if column is not None:
-        if file in (None, "-"):
+class Source(NamedTuple):
+    """What a command reads: one message, or with `column` a column of the Parquet file `file`."""
+
+    file: str | None
+    hex: str | None
+    base64: str | None
+    column: str | None
+
+    @property
+    def parquet(self) -> Path:
+        """The Parquet file."""
+        if self.hex is not None or self.base64 is not None or self.file in (None, "-"):
             raise Failure("--column needs a Parquet FILE")
-        return _parquet_cell(Path(str(file)), column, row)
-    if row:
-        raise Failure("--row needs --column")
-    if hex is not None:
-        return parse_hex(_text(hex))
-    if base64 is not None:
-        return parse_base64(_text(base64))
-    data = read_bytes(file)
-    refuse_table(data, file, "pass --column NAME", lists=lists)
-    return data
+        return Path(str(self.file))
+
+    def read(self, row: int = 0, *, lists: bool = True) -> bytes:
+        """Read one message; `lists` tells whether --column also takes columns of headers."""
+        given = [name for name in ("file", "hex", "base64") if getattr(self, name) is not None]
+        if len(given) > 1:
+            names = " and ".join("FILE" if name == "file" else f"--{name}" for name in given)
+            raise Failure(f"{names} exclude each other: give one of them")
+        if self.column is not None:
+            return _parquet_value(self.parquet, self.column, row)
+        if row:
+            raise Failure("--row needs --column")
+        if self.hex is not None:
+            return parse_hex(_text(self.hex))
+        if self.base64 is not None:
+            return parse_base64(_text(self.base64))
+        data = read_bytes(self.file)
+        refuse_table(data, self.file, "pass --column NAME", lists=lists)
+        return data
 
 
 def read_bytes(file: str | None) -> bytes:
-    """Read a file or standard input as it is."""
+    """Read a file or standard input."""
     if file is None or file == "-":
         given = _standard_input()
         if file is None and given.isatty():
@@ -76,34 +82,13 @@ def refuse_table(data: bytes, file: str | None, remedy: str, *, lists: bool = Tr
         raise Failure(f"{name} is a Parquet file: {remedy}{_columns_that_fit(data, lists)}")
 
 
-def _columns_that_fit(data: bytes, lists: bool) -> str:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        return ""  # what reads --column names the package that is missing
-    try:
-        schema = pq.read_schema(pa.BufferReader(data))
-    except (OSError, pa.ArrowException):
-        return ""
-    fits = [field.name for field in schema if _is_bytes(field.type) or (lists and _is_headers(field.type))]
-    return f" (columns that fit: {', '.join(fits) or 'none'})"
-
-
-def _standard_input() -> TextIO:
-    # Python has none where it was closed by whoever started the command.
-    if sys.stdin is None:
-        raise Failure("standard input is closed: give a FILE, --hex or --base64")
-    return sys.stdin
-
-
 def reason(error: OSError) -> str:
-    """Say why a file cannot be used, without Python's error number."""
+    """Return the reason without Python's error number."""
     return (os.strerror(error.errno) if error.errno else str(error)).lower()
 
 
 def parse_hex(text: str, what: str = "--hex") -> bytes:
-    """Turn hex text into bytes; separators and prefixes are skipped, anything else is refused."""
+    """Read hex; separators and prefixes are skipped."""
     digits = _HEX_NOISE.sub("", text)
     wrong = _NOT_HEX.search(digits)
     if wrong:
@@ -114,7 +99,7 @@ def parse_hex(text: str, what: str = "--hex") -> bytes:
 
 
 def parse_base64(text: str, what: str = "--base64") -> bytes:
-    """Turn base64 text, of either alphabet, into bytes."""
+    """Read base64 of either alphabet."""
     digits = "".join(text.split()).replace("-", "+").replace("_", "/")
     try:
         return base64_codec.b64decode(digits, validate=True)
@@ -122,23 +107,8 @@ def parse_base64(text: str, what: str = "--base64") -> bytes:
         raise Failure(f"{what}: {str(error).lower()}") from error
 
 
-def open_parquet(path: Path, column: str) -> pyarrow.parquet.ParquetFile:
-    """Open a Parquet file and check that it has a column of bytes of that name."""
-    parquet, type = _opened(path, column)
-    if not _is_bytes(type):
-        raise Failure(f"column {column!r} of {path} is {type}: bytes (binary) are needed")
-    return parquet
-
-
-def open_headers(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, bool]:
-    """Open a Parquet file and check that it has a column of bytes, or of headers; say whether it is of bytes."""
-    parquet, type = _opened(path, column)
-    if not _is_bytes(type) and not _is_list(type):
-        raise Failure(f"column {column!r} of {path} is {type}: bytes (binary) or a list of headers are needed")
-    return parquet, _is_bytes(type)
-
-
-def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
+def open_column(path: Path, column: str, *, lists: bool = True) -> tuple[pyarrow.parquet.ParquetFile, bool]:
+    """Open a Parquet file that has a column of bytes, or with `lists` of headers; return whether it is of bytes."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -158,25 +128,18 @@ def _opened(path: Path, column: str) -> tuple[pyarrow.parquet.ParquetFile, Any]:
     schema = parquet.schema_arrow
     if schema.names.count(column) != 1:
         raise Failure(f"{path} has no column {column!r}: it has {', '.join(schema.names)}")
-    return parquet, schema.field(column).type
+    type = schema.field(column).type
+    if not _is_bytes(type) and not (lists and _is_list(type)):
+        needed = "bytes (binary) or a list of headers are needed" if lists else "bytes (binary) are needed"
+        raise Failure(f"column {column!r} of {path} is {type}: {needed}")
+    return parquet, _is_bytes(type)
 
 
-def _is_bytes(type: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(type) or pa.types.is_large_binary(type) or pa.types.is_binary_view(type))
-
-
-def _is_list(type: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_list(type) or pa.types.is_large_list(type))
-
-
-def _is_headers(type: Any) -> bool:
-    import pyarrow as pa
-
-    return _is_list(type) and pa.types.is_struct(type.value_type) and type.value_type.get_field_index("key") >= 0
+def _standard_input() -> TextIO:
+    # Python sets it to None if the parent process closed it.
+    if sys.stdin is None:
+        raise Failure("standard input is closed: give a FILE, --hex or --base64")
+    return sys.stdin
 
 
 def _text(given: str) -> str:
@@ -188,17 +151,38 @@ def _text(given: str) -> str:
         raise Failure(f"standard input is not text: byte {error.start} is not ASCII") from error
 
 
-def _parquet_cell(path: Path, column: str, row: int) -> bytes:
-    parquet = open_parquet(path, column)
+def _columns_that_fit(data: bytes, lists: bool) -> str:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = pq.read_schema(pa.BufferReader(data))
+    except (ImportError, OSError, ValueError):
+        return ""  # reading the column names what is wrong
+    fits = [field.name for field in schema if _is_bytes(field.type) or (lists and _is_headers(field.type))]
+    return f" (columns that fit: {', '.join(fits) or 'none'})"
+
+
+def _is_bytes(type: Any) -> bool:
+    return str(type) in ("binary", "large_binary", "binary_view")
+
+
+def _is_list(type: Any) -> bool:
+    return str(type).startswith(("list<", "large_list<"))
+
+
+def _is_headers(type: Any) -> bool:
+    return _is_list(type) and str(type.value_type).startswith("struct<") and type.value_type.get_field_index("key") >= 0
+
+
+def _parquet_value(path: Path, column: str, row: int) -> bytes:
+    parquet, _ = open_column(path, column, lists=False)
     rows = parquet.metadata.num_rows
-    if row >= rows:
-        raise Failure(f"row {row} is not in {path}: it has {rows:,} rows, counted from 0")
-    before = 0
     for batch in parquet.iter_batches(columns=[column]):
-        if row < before + batch.num_rows:
-            value = batch.column(0)[row - before].as_py()
+        if row < batch.num_rows:
+            value = batch.column(0)[row].as_py()
             if value is None:
-                raise Failure(f"row {row} of column {column!r} is null: there are no bytes to look at", FAULTS)
+                raise Failure(f"row {row} of column {column!r} is null: there are no bytes to inspect", BAD_DATA)
             return bytes(value)
-        before += batch.num_rows
-    raise Failure(f"row {row} is not in {path}")
+        row -= batch.num_rows
+    raise Failure(f"row {row + rows} is not in {path}: it has {rows:,} rows, counted from 0")

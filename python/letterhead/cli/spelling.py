@@ -1,16 +1,17 @@
-"""How values and keys with a type are spelt on the command line, and read again: `int32:3`, `binary:00ff`.
+"""The text form of typed values and keys on the command line: `int32:3`, `binary:00ff`; and of times.
 
-It is the text that faults and losses have. A value is its type, a colon, and what it spells: `bool:true`, `float64:1.5`,
-`string:acme`. Bytes that spell nothing (types `binary` and `type-200`, bits that are no value of their type) are in hex.
-A key that is text is just that text; one that would look like a value with a type has `string:` before it.
+Errors and losses use the same form. A value is its type, a colon, and its text: `bool:true`, `float64:1.5`, `string:acme`.
+Bytes without a text form (types `binary` and `type-200`, bits that are no value of their type) are written in hex.
+A text key is that text; one that looks like a typed value has `string:` before it.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import letterhead as lh
-from letterhead.cli.exits import Failure
+from letterhead.cli.exits import Failure, usage_errors
 from letterhead.cli.source import parse_hex
 from letterhead.errors import HeaderError, unknown_name
 from letterhead.headers import HeaderKey
@@ -20,15 +21,12 @@ from letterhead.values import VALUE_TYPES, Char, String, Value, of_message
 KeyForm: TypeAlias = Literal["text", "int", "typed"]
 
 UNNAMED = {f"type-{code}" for code in range(16, 256)}
-# What they hold spells nothing that the command could know.
+# Types whose values have no text form.
 BYTES = {"binary", *UNNAMED}
 
 
 def text_of(value: Value) -> str | None:
-    """Give what a value spells, a number, true or false, text; None where only its bits can be shown.
-
-    Reading the text gives the same bits: a NaN other than the usual one has none.
-    """
+    """Return a value as text; None if reading that text would not give the same bits, as for an unusual NaN."""
     if value.type in BYTES:
         return None
     try:
@@ -45,14 +43,14 @@ def text_of(value: Value) -> str | None:
 
 
 def of_text(type: str, text: str) -> Value:
-    """Read what a value of a type spells; for a type of bytes, their UTF-8."""
+    """Read a value of a type from text; for a type of bytes, return their UTF-8."""
     type = check_type(type)
     try:
         if type == "char":
             return Char(text)
         if type in BYTES or type == "string":
             return of_message(type, String(text).bits)
-        # The core reads numbers and booleans, as it reads those of a column of text.
+        # The core parses numbers and booleans, as in a text column.
         block = lh.encode([("k", text)], "iggy", types={"k": f"{type}:text"}) or b""
         headers: Any = lh.decode(block, "iggy")
         value: Value = headers["k"]
@@ -62,19 +60,19 @@ def of_text(type: str, text: str) -> Value:
 
 
 def spell(value: Value) -> str:
-    """Spell a value with its type."""
+    """Return a value as its type, a colon, and its text or hex."""
     text = text_of(value)
     return f"{value.type}:{value.bits.hex() if text is None else text}"
 
 
 def looks_typed(text: str) -> bool:
-    """Tell whether text begins with the name of a type and a colon."""
+    """Return whether text begins with the name of a type and a colon."""
     type, colon, _ = text.partition(":")
     return bool(colon) and (type in VALUE_TYPES or type in UNNAMED)
 
 
 def read_value(text: str) -> Value | None:
-    """Read a value that is spelt with its type; None where no type stands before a colon."""
+    """Read a value written as `type:text`; None if no type precedes a colon."""
     if not looks_typed(text):
         return None
     type, _, rest = text.partition(":")
@@ -82,7 +80,7 @@ def read_value(text: str) -> Value | None:
 
 
 def spell_key(key: HeaderKey, form: KeyForm) -> str:
-    """Spell a key of a format whose keys have this form."""
+    """Return a key as text."""
     if isinstance(key, Value):
         return spell(key)
     return f"string:{key}" if form == "typed" and looks_typed(str(key)) else str(key)
@@ -97,18 +95,30 @@ def read_key(text: str, form: KeyForm) -> HeaderKey:
 
 
 def as_key(value: Value) -> HeaderKey:
-    """Give a typed key as headers have it: a string that is UTF-8 as str."""
+    """Return a typed key as headers have it: UTF-8 strings as str."""
     return lh.Headers([(value, None)])[0].key
 
 
 def check_type(type: str) -> str:
-    """Return the name that a type has here; refuse what is not the name of one."""
+    """Return the canonical name of a value type; refuse other names."""
     if type in UNNAMED:
         return type
-    try:
+    with usage_errors():
         name = type_name(type)
-    except (TypeError, ValueError) as error:
-        raise Failure(str(error)) from None
     if name not in VALUE_TYPES:
         raise Failure(str(unknown_name("type", type, [*VALUE_TYPES, "type-16", "…", "type-255"])))
     return name
+
+
+def read_time(option: str, text: str | None) -> int | None:
+    """Read a time: milliseconds since 1970, or an ISO 8601 date, in UTC unless it names a zone."""
+    if text is None or text.lstrip("-").isdecimal():
+        return None if text is None else int(text)
+    try:
+        time = datetime.fromisoformat(text.removesuffix(" UTC"))
+    except ValueError:
+        raise Failure(
+            f"{option}: {text!r} is neither milliseconds since 1970 nor a time like 2026-01-01T08:30:00Z"
+        ) from None
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return round((time - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1000)

@@ -1,19 +1,19 @@
-"""What headers do these messages carry? Statistics of every key, and what its values may be.
+"""Find out what headers messages carry: counts for each key, and suggested types with the evidence.
 
 Examples
 --------
 >>> import pyarrow as pa
 >>> import letterhead as lh
 >>> from letterhead import arrow as lha
->>> cells = pa.array([lh.encode([("amount", n.to_bytes(8, "big"))], "kafka") for n in range(12, 900, 7)])
->>> for guess in lha.scan(cells, "kafka")["amount"].guesses[:2]:
+>>> messages = pa.array([lh.encode([("amount", n.to_bytes(8, "big"))], "kafka") for n in range(12, 900, 7)])
+>>> for guess in lha.scan(messages, "kafka")["amount"].guesses[:2]:
 ...     print(guess.type, guess.confidence, guess.evidence.replace("; ", "\\n  "), sep=" | ")
 int64 | strong | all 127 values are 8 bytes
   as int64 12 to 894
-  as float64 all 127 are denormal, no number, or beyond 1e±30
+  as float64 all 127 are subnormal, NaN, or beyond 1e±30
   as int64:le -9,078,693,898,825,498,624 to 9,151,595,917,793,558,528
 float64:le | unlikely | all 127 values are 8 bytes
-  as float64:le 114 of 127 are denormal, no number, or beyond 1e±30
+  as float64:le 114 of 127 are subnormal, NaN, or beyond 1e±30
 """
 
 from letterhead._optional_dependencies import needed

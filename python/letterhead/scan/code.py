@@ -1,4 +1,4 @@
-"""Code that selects the headers of a scan: text to paste, read, and change where the scan could not know."""
+"""Python code that selects the headers of a scan, to paste and to correct where the scan could not tell."""
 
 from __future__ import annotations
 
@@ -10,56 +10,54 @@ from letterhead.scan.readings import SHAPES, Tally
 from letterhead.scan.statistics import Key
 from letterhead.values import of_message
 
-__all__ = ["Surface", "select_code"]
+Surface: TypeAlias = Literal["spark", "arrow", "python"]
 
-Surface: TypeAlias = Literal["spark", "arrow"]
-
-_CALLS: dict[Surface, tuple[str, str]] = {
-    "spark": (
-        "from letterhead import spark as lhs",
-        "headers = df.transform(lhs.select_headers({column}, {format}, columns, errors=\"column\"))",
+_SPARK = "from letterhead import spark as lhs"
+_ARROW = "from letterhead import arrow as lha"
+_CODE: dict[tuple[Surface, bool], tuple[str, str]] = {
+    ("spark", False): (_SPARK, 'df.transform(lhs.select_headers({column}, {format}, columns, errors="column"))'),
+    ("arrow", False): (_ARROW, 'lha.select(column, {format}, columns, errors="column")'),
+    ("python", False): ("", "lh.select(data, {format}, columns)"),
+    ("spark", True): (
+        _SPARK,
+        'df.transform(lhs.explode_batches({column}, {format}, headers=columns, errors="column"))',
     ),
-    "arrow": (
-        "from letterhead import arrow as lha",
-        "headers = lha.select(column, {format}, columns, errors=\"column\")",
-    ),
-}  # fmt: skip
+    ("arrow", True): (_ARROW, 'lha.messages(column, {format}, headers=columns, errors="column")'),
+    ("python", True): (f"import pyarrow as pa\n{_ARROW}", "lha.messages(pa.array([data]), {format}, headers=columns)"),
+}
+"""Imports and the call for each API; True for batch formats."""
 
-_TAKEN_APART = {
+_READERS = {
     "a schema id: 00 and an int32, or 01 and 16 bytes": "schema_id",
     "an AMQP 1.0 primitive": "amqp",
     "a W3C traceparent": "traceparent",
     "an RFC 3339 time": "rfc3339",
 }
-"""Shapes, and the functions that read more of them than a type says."""
-
-_NONE = Tally()
+"""Shapes, and the functions that read their parts."""
 
 
-def select_code(keys: Sequence[KeyScan], more_keys: int, format: str, column: str, surface: Surface) -> str:
-    """Write the code; a comment on each line says how sure its type is, and what it could be instead."""
-    imports, call = _CALLS[surface]
-    module = imports.rpartition(" ")[2]
+def select_code(
+    keys: Sequence[KeyScan], more_keys: int, format: str, column: str, surface: Surface, *, is_batch: bool
+) -> str:
+    """Return the code; a comment on each line names the confidence in its type, and the types that also fit."""
+    module = "lhs" if surface == "spark" else "lha"
     lines = [f"    {_item(key)},  # {_comment(key, module)}" for key in keys]
     if more_keys:
         lines.append(f"    # {more_keys:,} more keys")
     body = "\n".join(["columns = {", *lines, "}"])
-    return (
-        f"import letterhead as lh\n{imports}\n\n{body}\n{call.format(column=literal(column), format=literal(format))}\n"
-    )
+    imports, call = _CODE[surface, is_batch]
+    imports = "\n".join(filter(None, ["import letterhead as lh", imports]))
+    return f"{imports}\n\n{body}\nheaders = {call.format(column=literal(column), format=literal(format))}\n"
 
 
 def _item(key: KeyScan) -> str:
-    type = key.guesses[0].type
-    text = isinstance(key.key, str)
-    if key.statistics.repeated:
-        type = f"array<{type}>"
-    value = literal(type) if text else f"lh.field({literal(type)}, key={key_code(key.key)})"
+    type = literal(key.select_type)
+    value = type if isinstance(key.key, str) else f"lh.field({type}, key={key_code(key.key)})"
     return f"{literal(key.name)}: {value}"
 
 
 def key_code(key: Key) -> str:
-    """Write a key as `lh.field` takes it."""
+    """Return a key as `lh.field` takes it."""
     if isinstance(key, str):
         return literal(key)
     if isinstance(key, int):
@@ -69,22 +67,21 @@ def key_code(key: Key) -> str:
 
 
 def literal(text: str) -> str:
-    """Write text as Python, in double quotes where it has none of its own."""
+    """Return text as a Python literal, in double quotes unless it contains some."""
     written = repr(text)
     return written if '"' in written else f'"{written[1:-1]}"'
 
 
 def _comment(key: KeyScan, module: str) -> str:
     first, *others = key.guesses
-    ties = [guess.type for guess in others if guess.confidence == first.confidence == "tie"]
-    said: str = first.confidence
-    if ties:
-        said = f"tie with {', '.join(ties)}"
+    comment: str = first.confidence
+    if first.confidence == "tie":
+        comment = f"tie with {', '.join(key.tied_types[1:])}"
     elif first.confidence == "stated" and others:
-        said = f"stated, and so are {', '.join(guess.type for guess in others)}: rows with those are errors"
+        comment = f"stated, but so are {', '.join(guess.type for guess in others)}: rows with those are errors"
     if first.fits < first.of:
-        said += f"; {first.of - first.fits:,} of {first.of:,} values are none"
+        comment += f"; {first.of - first.fits:,} of {first.of:,} values are not of this type"
     for shape in SHAPES.get(first.type, ()):
-        if shape.type in _TAKEN_APART and key.statistics.shapes.get(shape.type, _NONE).fits == first.of > 0:
-            said += f"; {module}.{_TAKEN_APART[shape.type]} reads what is in it"
-    return said
+        if shape in _READERS and key.statistics.shapes.get(shape, Tally()).fits == first.of > 0:
+            comment += f"; {module}.{_READERS[shape]} reads its parts"
+    return comment

@@ -1,66 +1,45 @@
-"""A column, in the pieces in which it is scanned."""
+"""Scan a column in pieces of bounded size (:func:`scan_column`)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from letterhead import _native
 from letterhead._arrow_types import to_pyarrow
 from letterhead.errors import DecodeError, Fault, check_name
-from letterhead.limits import Limits
 from letterhead.scan.report import Scan
 from letterhead.scan.statistics import Statistics
 
-__all__ = ["scan_column"]
-
 _BYTES = 16 << 20
-"""Bytes of a piece: what is made of it is some ten times as large."""
+"""Bytes of a piece: its decoded form takes about ten times as many."""
 
 _ROWS = 10_000
 
 
-def scan_column(
-    column: Any,
-    format: str,
-    *,
-    errors: Literal["count", "raise"],
-    max_keys: int,
-    lenient: bool = False,
-    strict_types: bool = False,
-    limits: Limits | None = None,
-) -> Scan:
-    """Scan a column; :func:`letterhead.arrow.scan` says what the parameters are."""
+def scan_column(column: Any, format: str, *, errors: Literal["count", "raise"], max_keys: int, **options: Any) -> Scan:
+    """Scan a column; see :func:`letterhead.arrow.scan` for the parameters."""
     check_name("errors", errors, ("count", "raise"))
-    layouts = {row["name"]: row["is_"] for row in _native.formats()}
-    check_name("format", format, layouts)
+    classes = {row["name"]: row["is_"] for row in _native.formats()}
+    check_name("format", format, classes)
     if max_keys < 1:
-        raise ValueError(f"max_keys is {max_keys}, and a scan keeps one key at least")
+        raise ValueError(f"max_keys is {max_keys}: pass at least 1")
     statistics = Statistics(max_keys=max_keys)
-    options: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
-    cells = 0
+    rows = 0
     for piece in _pieces(column):
-        made = _read(piece, format, layouts[format] == "batch", options)
+        headers, found, where = _read(piece, format, classes[format] == "batch", options)
         if errors == "raise":
-            _raise_first(made, format, cells)
-        statistics.add(made.headers)
-        wrong = made.faults.drop_null()
-        codes = Counter(fault["code"] for fault in wrong.flatten().to_pylist())
+            _raise_first(found, where, format, rows)
+        statistics.add(headers)
+        wrong = found.drop_null()
+        codes = Counter(error["code"] for error in wrong.flatten().to_pylist())
         statistics.add_faults(dict(codes), len(wrong))
-        cells += len(piece)
+        rows += len(piece)
     return Scan(format, statistics)
-
-
-class _Read(NamedTuple):
-    """The headers of messages, what is wrong with each, null where it is whole, and the cell that each is in."""
-
-    headers: Any
-    faults: Any
-    rows: Any
 
 
 def _pieces(column: Any) -> Iterator[Any]:
@@ -71,7 +50,7 @@ def _pieces(column: Any) -> Iterator[Any]:
 
 
 def _arrays(column: Any) -> Iterable[Any]:
-    """Give the arrays of a column; of an iterator, one is asked for when the one before it has been read."""
+    """Return the arrays of a column; an iterator advances only when the array before has been scanned."""
     if hasattr(column, "__arrow_c_array__"):
         return [pa.array(column)]
     if isinstance(column, Iterator):
@@ -82,21 +61,22 @@ def _arrays(column: Any) -> Iterable[Any]:
     return whole.chunks or [pa.array([], whole.type)]
 
 
-def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> _Read:
+def _read(piece: Any, format: str, is_batch: bool, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the headers of messages, their errors (null if there are none), and the row that each is in."""
     rows = pa.array(range(len(piece)))
     if pa.types.is_nested(piece.type):
-        return _Read(piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows)
+        return piece, to_pyarrow(_native.apply("validate", piece, format, **options)), rows
     if is_batch:
         read = _native.apply("messages", piece, format, fields=["row", "headers"], errors="column", **options)
     else:
         read = _native.apply("decode", piece, format, errors="column", **options)
     made = pa.array(to_pyarrow(read))
-    # flatten() carries the struct's own nulls into its fields.
+    # flatten() applies the struct's own nulls to its fields.
     fields = dict(zip((field.name for field in made.type), made.flatten(), strict=True))
-    return _Read(fields["headers"], fields["error"], fields.get("row", rows))
+    return fields["headers"], fields["error"], fields.get("row", rows)
 
 
-def _raise_first(read: _Read, format: str, before: int) -> None:
-    for row, wrong in zip(read.rows.to_pylist(), read.faults.to_pylist(), strict=True):
+def _raise_first(errors: Any, rows: Any, format: str, before: int) -> None:
+    for row, wrong in zip(rows.to_pylist(), errors.to_pylist(), strict=True):
         if wrong:
             raise Fault(**wrong[0]).as_error(DecodeError, format, row=before + row)

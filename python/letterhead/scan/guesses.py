@@ -1,8 +1,7 @@
-"""What the values of a key may be, the likeliest first, with what speaks for each and how sure that is.
+"""Suggest types for the values of a key, the most likely first, with a confidence and the evidence.
 
-The bytes of a header do not say what they are. A guess weighs how well each type explains a sample of the distinct
-values (:mod:`letterhead.scan.costs`); what is said of it is counted over all of them. Types that explain the values
-equally well are a tie, and are said to be one.
+The bytes of a header do not tell their type. A suggestion compares how well each type explains a sample of the distinct
+values (:mod:`letterhead.scan.costs`); its evidence counts all values. Types that explain them equally well are tied.
 """
 
 from __future__ import annotations
@@ -16,49 +15,46 @@ from letterhead.scan.readings import READINGS, SHAPES, Tally
 from letterhead.scan.statistics import KeyStatistics
 from letterhead.values import VALUE_TYPES
 
-__all__ = ["CONFIDENCES", "Confidence", "Guess", "guesses_of", "moment"]
-
 Confidence: TypeAlias = Literal["stated", "strong", "likely", "weak", "tie", "possible", "unlikely"]
 
 CONFIDENCES: dict[Confidence, str] = {
-    "stated": "the format has types, and this one stands beside the values",
+    "stated": "the format has types, and the values have this one",
     "strong": "other types explain the values far worse",
     "likely": "other types explain them worse, or a narrower type is assumed where a wider one fits too",
-    "weak": "only a little speaks against the others, or there are few distinct values",
-    "tie": "the bytes cannot tell it from the others that are a tie: somebody who knows has to",
-    "possible": "it reads the values, and is behind the first one",
-    "unlikely": "it reads the values, and is far behind the first one",
+    "weak": "there is little evidence against the others, or there are few distinct values",
+    "tie": "the bytes do not distinguish it from the others that are tied: ask the producer",
+    "possible": "it reads the values, and explains them worse than the first one",
+    "unlikely": "it reads the values, and explains them far worse than the first one",
 }
-"""What each word says."""
+"""The meaning of each confidence."""
 
-# Bits by which the first type explains the sample better than the next one: 2 to this power are the odds.
+# Bits by which the first type explains the sample better than the next one: the odds are 2 to this power.
 _TIE, _WEAK, _FAR = 3.0, 10.0, 32.0
-# With values that are damaged, the others still say what they are.
+# A type may fail to read this share of the values: they are taken for damaged.
 _STRAYS = 0.05
-# Fewer distinct numbers may be what they are by chance.
+# Fewer distinct numbers may look like a type by chance.
 _FEW = 3
 
 _TABLE = {reading.type: (place, reading.width) for place, reading in enumerate(READINGS)}
 
 
 class Guess(NamedTuple):
-    """One type that the values of a key may be of.
+    """A type suggested for the values of a key.
 
     Attributes
     ----------
     type : str
-        As ``select`` spells it.
+        Its name in ``select``.
     confidence : str
         One of :data:`CONFIDENCES`.
     fits : int
-        Values that it reads.
+        Number of values that it reads.
     of : int
-        Values that are not null.
+        Number of values that are not null.
     bits : float or None
-        What it takes to say the sampled distinct values if they are of this type; the fewer, the better. None where
-        that was not weighed.
+        Bits that encode the sampled distinct values as this type; fewer are better. None if they were not computed.
     evidence : str
-        What was seen over all values.
+        Counts and ranges over all values.
     """
 
     type: str
@@ -70,22 +66,22 @@ class Guess(NamedTuple):
 
 
 def guesses_of(statistics: KeyStatistics) -> list[Guess]:
-    """Rank the types that the values of a key may be of."""
+    """Return the types that read most of the values of a key, ranked."""
     of = statistics.headers - statistics.nulls
     if statistics.types:
         return _stated(statistics, of)
     if not statistics.values:
         seen = f"{_all(of, of, 'value')} empty" if of else "every value is null"
-        return [Guess(type, "tie", of, of, None, f"{seen}: there is nothing to go by") for type in ("string", "binary")]
+        return [Guess(type, "tie", of, of, None, f"{seen}: there is no evidence") for type in ("string", "binary")]
     return _ranked(statistics, of)
 
 
 def _stated(statistics: KeyStatistics, of: int) -> list[Guess]:
-    """Repeat what the format says."""
+    """Return the types that the format states."""
     types = sorted(statistics.types.items(), key=lambda each: (-each[1], each[0]))
     made = []
     for type, count in types:
-        evidence = f"the type beside {_all(count, of, 'value', verb=False)}"
+        evidence = f"stated by {_all(count, of, 'value', verb=False)}"
         tally = statistics.readings.get(type)
         if len(types) == 1 and tally is not None and tally.low is not None:
             evidence += f"; {_span(type, tally)}"
@@ -100,7 +96,7 @@ def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
         strays = 1 - statistics.readings[type].fits / of <= _STRAYS
         costs[type] = cost(type, values, strays=strays)
     order = sorted(costs, key=lambda type: (round(costs[type], 1), _TABLE[type][0]))
-    # A time is a number too: that is no rival, and costs never let it be more than likely.
+    # A time is also a number: that is no rival, and a time is never more than likely.
     best = costs[order[0]]
     rivals = [type for type in order[1:] if not _same(type, order[0])]
     margin = costs[rivals[0]] - best if rivals else float("inf")
@@ -118,7 +114,7 @@ def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
         made.append(guess)
         if type == "string":
             made += [_guess(spelt, tied, None, statistics, of) for spelt, tied in _spelt_out(statistics)]
-    # What ties comes before what does not, wherever text was put.
+    # Tied types come first.
     made.sort(key=lambda guess: guess.confidence in ("possible", "unlikely"))
     if made[0].type == "string" and len(made) > 1 and made[1].confidence == "tie":
         made[0] = made[0]._replace(confidence="tie")
@@ -126,7 +122,7 @@ def _ranked(statistics: KeyStatistics, of: int) -> list[Guess]:
 
 
 def _rivals(statistics: KeyStatistics) -> Iterator[str]:
-    """Give the types that read most of the values, each type of number once."""
+    """Return the types that read most of the values; unsigned ones only if signed ones read other numbers."""
     most = (statistics.headers - statistics.nulls) / 2
     for type, tally in statistics.readings.items():
         name, _, suffix = type.partition(":")
@@ -135,7 +131,6 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
         if name.startswith("uint"):
             signed = statistics.readings.get(type[1:])
             if signed is not None and signed.odd <= _STRAYS * signed.fits:
-                # It would read the same numbers.
                 continue
         if name == "timestamp_ms" and tally.odd > _STRAYS * tally.fits:
             continue
@@ -143,9 +138,9 @@ def _rivals(statistics: KeyStatistics) -> Iterator[str]:
 
 
 def _spelt_out(statistics: KeyStatistics) -> Iterator[tuple[str, Confidence]]:
-    """Give what text may spell: read as text nothing is lost, so none of them is ahead of it.
+    """Return the types that text may encode; none ranks above text, which loses nothing.
 
-    Whole numbers that begin with a 0 are behind it: as numbers they would lose that.
+    Whole numbers with a leading 0 rank below, as they would lose it.
     """
     fitting = {
         type: tally
@@ -170,12 +165,9 @@ def _first(type: str, margin: float, distinct: int) -> Confidence:
 
 
 def _same(one: str, other: str) -> bool:
-    """Say whether two types read the same number from the same bytes."""
+    """Return whether two types read the same number from the same bytes."""
     alike = {type.replace("timestamp_ms", "int64") for type in (one, other)}
     return len(alike) == 1
-
-
-# What was seen. --------------------------------------------------------------------------------------------------------
 
 
 def _guess(type: str, confidence: Confidence, bits: float | None, statistics: KeyStatistics, of: int) -> Guess:
@@ -184,10 +176,10 @@ def _guess(type: str, confidence: Confidence, bits: float | None, statistics: Ke
 
 
 def _beside(type: str, statistics: KeyStatistics) -> Iterator[str]:
-    """Say what the same bytes would be as the types that the first one is taken for, and how few there are."""
+    """Return the values as types that are easily confused with the first one, and the number of few distinct values."""
     name, _, order = type.partition(":")
-    if name in _TAKEN_FOR:
-        for other in (_TAKEN_FOR[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
+    if name in _CONFUSED:
+        for other in (_CONFUSED[name] + (f":{order}" if order else ""), name + ("" if order else ":le")):
             tally = statistics.readings.get(other)
             if tally is not None:
                 yield from _numbers(other, tally)
@@ -195,7 +187,7 @@ def _beside(type: str, statistics: KeyStatistics) -> Iterator[str]:
         yield f"only {statistics.distinct} distinct"
 
 
-_TAKEN_FOR = {"int32": "float32", "int64": "float64", "float32": "int32", "float64": "int64", "timestamp_ms": "float64"}
+_CONFUSED = {"int32": "float32", "int64": "float64", "float32": "int32", "float64": "int64", "timestamp_ms": "float64"}
 
 
 def _evidence(type: str, tally: Tally, statistics: KeyStatistics, of: int) -> str:
@@ -205,42 +197,42 @@ def _evidence(type: str, tally: Tally, statistics: KeyStatistics, of: int) -> st
     if type == "binary":
         span = f"{sizes.low:,}" if sizes.low == sizes.high else f"{sizes.low:,} to {sizes.high:,}"
         bytes = "byte" if sizes.high == 1 else "bytes"
-        seen = [f"it reads whatever there is: values of {span} {bytes}", *_shapes("binary", statistics, of)]
+        seen = [f"reads any bytes: values of {span} {bytes}", *_shapes("binary", statistics, of)]
     elif type == "string":
         seen = [f"{_all(tally.fits, of, 'value')} UTF-8"]
         if tally.odd:
-            seen.append(f"{_all(tally.odd, tally.fits, verb=False)} with characters that cannot be seen")
+            seen.append(f"{_all(tally.odd, tally.fits, verb=False)} with unprintable characters")
         seen += _shapes("string", statistics, of)
     elif suffix == "text":
         what = {"int64": "whole numbers", "float64": "numbers", "bool": "true or false", "uuid": "UUIDs",
                 "timestamp_ms": "milliseconds since 1970"}[name]  # fmt: skip
-        seen = [f"{_all(tally.fits, of, 'value', verb=False)} spell{'s' if tally.fits == 1 else ''} {what}"]
+        seen = [f"{_all(tally.fits, of, 'value')} {what} as text"]
         if tally.low is not None:
             seen.append(_span(name, tally))
         if tally.odd and name == "int64":
-            seen.append(f"{tally.odd:,} begin with a 0, as numbers do not and identifiers may")
-        seen.append("as string they are read as they are")
+            seen.append(f"{tally.odd:,} with a leading 0, as in identifiers")
+        seen.append("a string keeps them unchanged")
     elif name == "bool":
         seen = [f"{_all(tally.fits, of, 'value')} the byte 00 or 01"]
     else:
         seen = [f"{_all(sizes.counts.get(width or 0, 0), of, 'value')} {width} byte{'' if width == 1 else 's'}"]
         seen += _numbers(type, tally)
     if statistics.empty and width is not None:
-        seen.append(f"{statistics.empty:,} empty, which it does not read")
+        seen.append(f"{statistics.empty:,} empty, which it cannot read")
     return "; ".join(seen)
 
 
 def _numbers(type: str, tally: Tally) -> list[str]:
     name = type.partition(":")[0]
     if name == "uuid":
-        how = "no more than chance would have" if tally.odd > tally.fits / 2 else "which chance would leave to 1 in 8"
+        how = "no more than by chance" if tally.odd > tally.fits / 2 else "by chance it would be 1 in 8"
         sound = tally.fits - tally.odd
         return [f"{_all(sound, tally.fits, verb=False)} with the version and variant of RFC 9562, {how}"]
     if name == "char":
         return ["each a UTF-16 unit"]
     if name.startswith("float") and tally.odd:
         limit = "1e±30" if name == "float64" else "1e±20"
-        return [f"as {type} {_all(tally.odd, tally.fits)} denormal, no number, or beyond {limit}"]
+        return [f"as {type} {_all(tally.odd, tally.fits)} subnormal, NaN, or beyond {limit}"]
     return [f"as {type} {_span(name, tally)}"]
 
 
@@ -255,7 +247,7 @@ def _span(type: str, tally: Tally) -> str:
 
 
 def moment(time: int) -> str:
-    """Write milliseconds since 1970 as a date, to the second; as a number where there is no such date."""
+    """Format milliseconds since 1970 as a date, or as a number if it is outside the years 1 to 9999."""
     try:
         return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time):%Y-%m-%d %H:%M:%S}"
     except OverflowError:
@@ -263,12 +255,12 @@ def moment(time: int) -> str:
 
 
 def _shapes(type: str, statistics: KeyStatistics, of: int) -> list[str]:
-    found = {shape.type: statistics.shapes.get(shape.type, Tally()).fits for shape in SHAPES[type]}
-    return [f"{_all(fits, of, verb=False)} of the shape of {name}" for name, fits in found.items() if fits > of / 2]
+    found = {shape: statistics.shapes.get(shape, Tally()).fits for shape in SHAPES[type]}
+    return [f"{_all(fits, of, verb=False)} with the shape of {name}" for name, fits in found.items() if fits > of / 2]
 
 
 def _all(count: int, of: int, noun: str = "", *, verb: bool = True) -> str:
-    """Say how many of some values, as in `all 9,700 values are`."""
+    """Return how many of some values, as in `all 9,700 values are`."""
     is_are = (" is" if count == 1 else " are") if verb else ""
     if count == of:
         if of == 1:

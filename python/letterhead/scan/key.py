@@ -1,7 +1,8 @@
-"""What a scan found of one key, and what its values may be."""
+"""The result of a scan for one key, with suggested types, and its fields in a table."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,27 +10,25 @@ from typing import Any
 from letterhead.errors import DecodeError
 from letterhead.operations import encode, select
 from letterhead.scan.guesses import Guess, guesses_of, moment
-from letterhead.scan.sketch import Histogram, Sampled
+from letterhead.scan.sketch import EXACT, Histogram, Sampled
 from letterhead.scan.statistics import Key, KeyStatistics
 from letterhead.values import of_message
-
-__all__ = ["KeyScan"]
 
 _EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class KeyScan:
-    """What a scan found of one key.
+    """The result of a scan for one key.
 
     Attributes
     ----------
     key : str, int or (str, bytes)
-        The key; of a format with typed keys its type and bits, unless it is a string.
+        The key; in formats with typed keys its type and bits, unless it is a string.
     statistics : KeyStatistics
-        What was counted.
+        Counts of its headers and values.
     of_rows : int
-        Messages that were looked at.
+        Number of messages that were scanned.
     """
 
     key: Key
@@ -50,16 +49,28 @@ class KeyScan:
 
     @cached_property
     def guesses(self) -> list[Guess]:
-        """What the values may be, the likeliest first."""
+        """Suggested types of the values, the most likely first."""
         return guesses_of(self.statistics)
 
     @property
+    def tied_types(self) -> list[str]:
+        """The first suggested type, and those that are tied with it."""
+        first, *others = self.guesses
+        return [first.type, *(guess.type for guess in others if guess.confidence == first.confidence == "tie")]
+
+    @property
+    def select_type(self) -> str:
+        """The first suggested type as `select` takes it: an array if rows repeat the key."""
+        type = self.guesses[0].type
+        return f"array<{type}>" if self.statistics.repeated else type
+
+    @property
     def examples(self) -> list[Sampled]:
-        """Some values, the commonest of the sample."""
+        """Up to five values of the sample, the most frequent first."""
         return self.statistics.sample.commonest()[:_EXAMPLES]
 
     def read(self, value: Sampled) -> str | None:
-        """Spell a value as the first guess reads it; None where that is bytes, or it is not of that type.
+        """Return a value as the first suggested type reads it; None if that is text, bytes, or does not read it.
 
         Examples
         --------
@@ -82,7 +93,7 @@ class KeyScan:
         return str(made).lower() if isinstance(made, bool) else f"{made:,}" if isinstance(made, int) else str(made)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give what was found as plain values, for JSON."""
+        """Return the result as JSON values."""
         found = self.statistics
         headers = found.headers
         return {
@@ -97,8 +108,8 @@ class KeyScan:
             "share_repeated": _share(found.repeated, found.rows),
             "most_in_a_row": found.most,
             "exact": found.exact,
-            "bytes": _spread(found.sizes) | {"total": found.sizes.total},
-            "position": _spread(found.positions) | {"most": found.positions.most()[0]},
+            "bytes": _bounds(found.sizes) | {"total": found.sizes.total},
+            "position": _bounds(found.positions) | {"most": found.positions.most()[0]},
             "distinct": {"count": found.distinct, "exact": found.sample.is_all},
             "examples": [
                 {
@@ -116,11 +127,11 @@ class KeyScan:
 
 
 def _share(part: int, whole: int) -> float | None:
-    """Give a share of 1, or None of nothing."""
+    """Return a share between 0 and 1; None if there is nothing to share."""
     return None if not whole else round(part / whole, 6)
 
 
-def _spread(histogram: Histogram) -> dict[str, int | None]:
+def _bounds(histogram: Histogram) -> dict[str, int | None]:
     return {"min": histogram.low, "median": histogram.median(), "max": histogram.high}
 
 
@@ -129,3 +140,41 @@ def _text(head: bytes) -> str | None:
         return head.decode()
     except UnicodeDecodeError:
         return None
+
+
+def percent(part: int, whole: int) -> str:
+    """Format a share in percent; only none of `whole` is 0 %, and only all of it 100 %."""
+    if not whole:
+        return "-"
+    rounded = f"{100 * part / whole:.0f}"
+    if 0 < part < whole and rounded in ("0", "100"):
+        rounded = f"{100 * part / whole:.1f}"
+        if rounded in ("0.0", "100.0"):
+            return "<0.1 %" if rounded == "0.0" else ">99.9 %"
+    return f"{rounded} %"
+
+
+def summary(key: KeyScan) -> Mapping[str, str]:
+    """Return the fields of a key's row."""
+    found = key.statistics
+    types = key.tied_types
+    return {
+        "key": key.name + ("" if found.exact else "+"),
+        "rows": percent(found.rows, key.of_rows),
+        "null": percent(found.nulls, found.headers),
+        "repeated": percent(found.repeated, found.rows),
+        "bytes": _spread(found.sizes),
+        "position": _spread(found.positions, most=True),
+        "type": " or ".join(types[:3]) + (" or …" if len(types) > 3 else "") + f", {key.guesses[0].confidence}",
+    }
+
+
+def _spread(histogram: Histogram, *, most: bool = False) -> str:
+    """Format the least and the greatest number; with `most`, only the most frequent one if others are rare."""
+    low, high = histogram.low, histogram.high
+    if low is None or high is None:
+        return "-"
+    number, count = histogram.most()
+    if most and number < EXACT and count > histogram.count / 2:
+        return f"{number}"
+    return f"{low:,}" if low == high else f"{low:,}-{high:,}"

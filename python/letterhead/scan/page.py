@@ -1,21 +1,22 @@
-"""A scan as a page for a browser: one file, which asks no other host for anything and runs no code."""
+"""A scan as an HTML page: one file without scripts, which loads nothing from other hosts."""
 
 from __future__ import annotations
 
 import html
+import io
 from collections.abc import Sequence
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
-from letterhead.scan.guesses import CONFIDENCES, Guess
-from letterhead.scan.key import KeyScan
-from letterhead.scan.plots import histogram
-from letterhead.scan.sketch import Histogram, Sampled
-from letterhead.scan.table import percent, summary
-
-__all__ = ["page"]
+from letterhead._optional_dependencies import needed
+from letterhead.scan.guesses import CONFIDENCES
+from letterhead.scan.key import KeyScan, percent, summary
+from letterhead.scan.sketch import EXACT, Histogram, Sampled
 
 _MOST_PLOTTED = 100
-"""Keys with histograms: to draw one takes some 25 ms."""
+"""Keys with histograms: each takes about 25 ms."""
+
+_MOST_BARS = 32
+_INK, _BAR = "#7a8594", "#2f6fb3"  # read on light and on dark pages
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --dim: #5b6675; --paper: #fff; --line: #cfd6df; --panel: #f6f8fa; --good: #2c7a4b; --doubt: #9a6700; }
@@ -44,7 +45,7 @@ dd { margin: 0 0 .4rem; } @media (max-width: 40rem) { dl { columns: 1; } }
 
 
 def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeyScan], code: str) -> str:
-    """Write the page of a scan: what :class:`letterhead.scan.Scan` says in a line, its remarks, its keys, its code."""
+    """Return the page of a scan."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -54,13 +55,13 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
         *(f'<p class="dim">{text(remark[0].upper() + remark[1:])}.</p>' for remark in remarks),
         "<h2>Keys</h2>",
         _overview(keys),
-        "<h2>Code</h2><p>With the first guess of each key. A guess is shown, and never applied: read the comments.</p>",
+        "<h2>Code</h2><p>With the first suggested type of each key; the comments tell how certain it is.</p>",
         "<pre>" + "\n".join(map(text, code.splitlines())) + "</pre>",
         "<h2>Each key</h2>",
-        '<p class="dim">A bar shows how many bits it takes to say a sample of the distinct values if they are of the '
-        "type, beside their plain bytes: the shorter, the better the type explains them.</p>",
+        '<p class="dim">A bar shows the number of bits that encode a sample of the distinct values as the type, compared '
+        "with their plain bytes: the shorter, the better the type explains them.</p>",
         *(_section(place, key) for place, key in enumerate(keys)),
-        "<h2>Words</h2>",
+        "<h2>Confidence</h2>",
         "<dl>",
         *(f'<dt class="{word}">{word}</dt><dd>{text(meaning)}</dd>' for word, meaning in CONFIDENCES.items()),
         "</dl></body></html>",
@@ -69,7 +70,7 @@ def page(title: str, headline: str, remarks: Sequence[str], keys: Sequence[KeySc
 
 
 def text(given: str) -> str:
-    """Escape text for HTML, and every character that cannot be seen."""
+    """Escape text for HTML, and unprintable characters."""
     return html.escape(printable(given))
 
 
@@ -85,42 +86,37 @@ def _overview(keys: Sequence[KeyScan]) -> str:
             f'<td class="nowrap">{null}{cells["null"]}</td>'
             f'<td class="number nowrap">{percent(found.repeated, found.rows)}</td>'
             f'<td class="number nowrap">{cells["bytes"]}</td><td class="number">{found.sizes.total:,}</td>'
-            f'<td class="number">{cells["position"]}</td><td>{_tag(key.guesses)}</td></tr>'
+            f'<td class="number">{cells["position"]}</td><td>{_tag(key)}</td></tr>'
         )
     head = "<th>key</th><th>rows with it</th><th>null</th>" + "".join(
         f'<th class="number">{name}</th>' for name in ("repeated", "bytes", "in total", "position")
     )
-    return f'<div class="wide"><table><thead><tr>{head}<th>may be</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    return f'<div class="wide"><table><thead><tr>{head}<th>suggested type</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
 def _meter(part: float, whole: float, label: str) -> str:
     return f'<meter value="{part:.0f}" max="{max(whole, 1):.0f}" title="{label}" aria-label="{label}"></meter>'
 
 
-def _tag(guesses: list[Guess]) -> str:
-    first, *others = guesses
-    ties = [guess.type for guess in others if guess.confidence == first.confidence == "tie"]
-    types = " or ".join([first.type, *ties])
-    return f'<code>{text(types)}</code> <span class="tag {first.confidence}">{first.confidence}</span>'
+def _tag(key: KeyScan) -> str:
+    confidence = key.guesses[0].confidence
+    return f'<code>{text(" or ".join(key.tied_types))}</code> <span class="tag {confidence}">{confidence}</span>'
 
 
 def _section(place: int, key: KeyScan) -> str:
     found = key.statistics
+    repeated = (
+        f"repeated in {found.repeated:,} rows, at most {found.most} times" if found.repeated else "never repeated"
+    )
     facts = [
         f"{found.headers:,} headers in {found.rows:,} of {key.of_rows:,} rows",
-        f"{found.nulls:,} null",
-        f"{found.empty:,} empty",
-        f"more than once in {found.repeated:,} rows, {found.most} times at most"
-        if found.repeated
-        else "never repeated",
+        f"{found.nulls:,} null; {found.empty:,} empty; {repeated}",
         f"{'' if found.sample.is_all else 'about '}{found.distinct:,} distinct",
     ]
-    drawn = place < _MOST_PLOTTED
-    plots = _figure("bytes of a value", found.sizes, drawn) + _figure(
-        "position in the row, from 0", found.positions, drawn
-    )
+    figures = (("bytes of a value", found.sizes), ("position in the row, from 0", found.positions))
+    plots = "".join(_figure(what, numbers, place < _MOST_PLOTTED) for what, numbers in figures)
     return (
-        f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key.guesses)}</div>'
+        f'<section id="key-{place}"><div class="head"><h3>{text(key.name)}</h3>{_tag(key)}</div>'
         f'<p class="dim">{"; ".join(facts)}</p><div class="plots">{plots}</div>{_guesses(key)}{_examples(key)}</section>'
     )
 
@@ -134,16 +130,15 @@ def _figure(what: str, numbers: Histogram, drawn: bool) -> str:
         else f"always {numbers.low:,}"
     )
     caption = f"{what}: {spread}" + (" (least, median, greatest)" if numbers.low != numbers.high else "")
-    return f"<figure>{histogram(numbers, what=what) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
+    return f"<figure>{_histogram(numbers, what=what) if drawn else ''}<figcaption>{caption}</figcaption></figure>"
 
 
 def _guesses(key: KeyScan) -> str:
     plain = max((guess.bits for guess in key.guesses if guess.bits is not None), default=0.0)
     rows = []
     for guess in key.guesses:
-        drawn = ""
-        if guess.bits is not None and plain:
-            drawn = _meter(guess.bits, plain, f"{guess.bits:,.0f} bits") + f"{guess.bits:,.0f}"
+        bits = f"{guess.bits or 0:,.0f}"
+        drawn = _meter(guess.bits, plain, f"{bits} bits") + bits if guess.bits is not None and plain else ""
         rows.append(
             f'<tr><td class="nowrap"><code>{guess.type}</code></td>'
             f'<td><span class="tag {guess.confidence}">{guess.confidence}</span></td>'
@@ -166,7 +161,7 @@ def _examples(key: KeyScan) -> str:
         rows.append(f'<tr>{cells}<td class="number">{value.size:,}</td><td class="number">{value.count:,}</td></tr>')
     head = "<th>value</th>" + (f'<th class="number">as {first}</th>' if any(read) else "")
     return (
-        f"<details><summary>Some values</summary><table><thead><tr>{head}"
+        f"<details><summary>Examples</summary><table><thead><tr>{head}"
         '<th class="number">bytes</th><th class="number">times</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></details>"
     )
@@ -175,3 +170,50 @@ def _examples(key: KeyScan) -> str:
 def _value(value: Sampled) -> str:
     shown = as_text(value.head)
     return (spaced_hex(value.head) if shown is None else html.escape(quoted(shown))) + ("" if value.whole else " …")
+
+
+def _histogram(numbers: Histogram, *, what: str) -> str:
+    """Return a histogram as an SVG element; it needs matplotlib."""
+    with needed("a page with plots", "'letterhead[plots]'"):
+        import matplotlib
+        from matplotlib.figure import Figure
+    bars = _bars(numbers)
+    if not bars:
+        return ""
+    figure = Figure(figsize=(2.9, 0.85))
+    axes = figure.add_axes((0.14, 0.24, 0.82, 0.62))
+    axes.bar(range(len(bars)), [count for _, _, count in bars], color=_BAR, width=0.9 if len(bars) > 1 else 0.2)
+    axes.set_xlim(-0.6, max(len(bars) - 0.4, 1))
+    ends = [0, len(bars) - 1] if len(bars) > 1 else [0]
+    axes.set_xticks(ends, [f"{bars[0][0]:,}", f"{bars[-1][1]:,}"][: len(ends)], fontsize=7, color=_INK)
+    most = max(count for _, _, count in bars)
+    axes.set_yticks([most], [f"{most:,}"], fontsize=7, color=_INK)
+    axes.tick_params(color=_INK)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(_INK)
+    written = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": what}):
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(written, format="svg", transparent=True, metadata=nothing)
+    drawn = written.getvalue()
+    return drawn[drawn.index("<svg") :].replace("<svg", f'<svg class="plot" role="img" aria-label="{what}"', 1)
+
+
+def _bars(numbers: Histogram) -> Sequence[tuple[int, int, int]]:
+    """Return the least and the greatest number of each bar, and its count."""
+    low, high = numbers.low, numbers.high
+    if low is None or high is None:
+        return []
+    if high < EXACT and high - low < _MOST_BARS:
+        return [(number, number, numbers.counts.get(number, 0)) for number in range(low, high + 1)]
+    # A bar is at least as wide as the widest bucket.
+    width = -(-(high - low + 1) // (_MOST_BARS // 2))
+    counts: dict[int, int] = {}
+    for bucket, count in numbers.counts.items():
+        place = (max(bucket, low) - low) // width
+        counts[place] = counts.get(place, 0) + count
+    last = (high - low) // width
+    return [
+        (low + place * width, min(high, low + (place + 1) * width - 1), counts.get(place, 0))
+        for place in range(last + 1)
+    ]

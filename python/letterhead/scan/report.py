@@ -1,44 +1,42 @@
-"""A scan: statistics with their guesses, as text, as a document, as a page and as code."""
+"""The result of a scan: as text, JSON, a page and code."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from letterhead import _native
 from letterhead.errors import check_name
 from letterhead.fields import plain_key
 from letterhead.headers import GivenKey
 from letterhead.scan.code import Surface, select_code
-from letterhead.scan.key import KeyScan
+from letterhead.scan.key import KeyScan, summary
 from letterhead.scan.page import page
 from letterhead.scan.statistics import Statistics
-from letterhead.scan.table import summary
-
-__all__ = ["Scan"]
 
 
 class Scan:
-    """What headers some messages carry: made by :func:`letterhead.arrow.scan`, and by `lhs.scan_headers` in Spark.
+    """The headers of some messages, as :func:`letterhead.arrow.scan` and `lhs.scan_headers` find them.
 
-    Scans of the parts of a topic add up with :meth:`merge`, in any order, to the scan of the whole. What is kept has a
-    fixed size for each key, and there are no more than `max_keys` of them.
+    Scans of parts of a topic add up with :meth:`merge`, in any order, to the scan of the whole. Each key takes a fixed
+    size, and at most `max_keys` keys are kept.
 
     Parameters
     ----------
     format : str
         Name of the format.
     statistics : Statistics
-        What was counted.
+        Counts of headers and values.
     column : str, default "headers"
-        Name of the column, for the code.
+        Name of the column in the code.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import letterhead as lh
     >>> from letterhead import arrow as lha
-    >>> cells = [lh.encode([("tenant", name), ("retry", n.to_bytes(4, "big"))], "kafka")
-    ...          for n, name in enumerate(["acme", "globex", "initech"])]
-    >>> lha.scan(pa.array(cells), "kafka")
+    >>> messages = [lh.encode([("tenant", name), ("retry", n.to_bytes(4, "big"))], "kafka")
+    ...             for n, name in enumerate(["acme", "globex", "initech"])]
+    >>> lha.scan(pa.array(messages), "kafka")
     Scan of 3 rows in kafka: 2 keys
     key     rows   null  repeated  bytes  position  type
     tenant  100 %  0 %   0 %       4-7    0         string, strong
@@ -52,14 +50,14 @@ class Scan:
 
     @property
     def keys(self) -> list[KeyScan]:
-        """What was found of each key, in the order in which keys usually stand in a message."""
+        """The result for each key, ordered by its usual position in a message."""
         found = self.statistics
         keys = [KeyScan(key, statistics, found.rows) for key, statistics in found.keys.items()]
         return sorted(keys, key=lambda key: (key.statistics.positions.median() or 0, -key.statistics.rows, key.name))
 
     @property
     def more_keys(self) -> int:
-        """How many keys there were beside those, exactly up to 255."""
+        """Number of keys that are not in :attr:`keys`; exact up to 255."""
         return self.statistics.more_keys
 
     def __getitem__(self, key: GivenKey) -> KeyScan:
@@ -67,48 +65,40 @@ class Scan:
         return KeyScan(plain, self.statistics.keys[plain], self.statistics.rows)
 
     def merge(self, other: Scan) -> Scan:
-        """Add up two scans; neither is changed.
-
-        Parameters
-        ----------
-        other : Scan
-            Of other messages in the same format.
-
-        Returns
-        -------
-        Scan
-            Of the messages of both.
+        """Return the scan of the messages of both scans; neither is changed.
 
         Raises
         ------
         ValueError
-            If they are of different formats.
+            If the formats differ.
         """
         if other.format != self.format:
-            raise ValueError(f"a scan of {self.format} and one of {other.format} do not add up: scan them apart")
+            raise ValueError(f"a scan of {self.format} and one of {other.format} do not add up: keep them apart")
         both = Statistics(max_keys=max(self.statistics.max_keys, other.statistics.max_keys))
         both.merge(self.statistics)
         both.merge(other.statistics)
         return Scan(self.format, both, self.column)
 
     def code(self, surface: Surface = "spark") -> str:
-        """Write the code that selects these headers with the first guess of each.
+        """Return code that selects these headers with the first suggested type of each.
 
         Parameters
         ----------
-        surface : {"spark", "arrow"}, default "spark"
-            For `lhs.select_headers` or for `lha.select`.
+        surface : {"spark", "arrow", "python"}, default "spark"
+            Which function it calls: `lhs.select_headers`, `lha.select` or `lh.select`; for batch formats their
+            counterparts that read messages.
 
         Returns
         -------
         str
-            Python, with a comment on each key that says how sure its type is.
+            Python code, with a comment on each key that names the confidence in its type.
         """
-        check_name("surface", surface, ("spark", "arrow"))
-        return select_code(self.keys, self.more_keys, self.format, self.column, surface)
+        check_name("surface", surface, ("spark", "arrow", "python"))
+        is_batch = any(row["name"] == self.format and row["is_"] == "batch" for row in _native.formats())
+        return select_code(self.keys, self.more_keys, self.format, self.column, surface, is_batch=is_batch)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all of it as plain values, for JSON."""
+        """Return the result as JSON values."""
         found = self.statistics
         return {
             "format": self.format,
@@ -124,17 +114,7 @@ class Scan:
         }
 
     def html(self, *, title: str = "Headers") -> str:
-        """Return a page for a browser, with plots; it needs no network and runs no script.
-
-        Parameters
-        ----------
-        title : str, default "Headers"
-            What stands at its top.
-
-        Returns
-        -------
-        str
-            HTML.
+        """Return an HTML page with plots; it needs no network and runs no script.
 
         Raises
         ------
@@ -150,19 +130,18 @@ class Scan:
             rows.insert(0, list(summary(self.keys[0])))
             widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
             lines += [
-                "  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+                "  ".join(f"{field:{width}}" for field, width in zip(row, widths, strict=True)).rstrip() for row in rows
             ]
         return "\n".join([*lines, *self.remarks()])
 
     def headline(self) -> str:
-        """Say in a line what was scanned."""
-        rows, keys = self.statistics.rows, len(self.statistics.keys)
-        return (
-            f"Scan of {rows:,} row{'' if rows == 1 else 's'} in {self.format}: {keys:,} key{'' if keys == 1 else 's'}"
-        )
+        """Return one line: rows, format, number of keys."""
+        found = {"row": self.statistics.rows, "key": len(self.statistics.keys)}
+        rows, keys = (f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in found.items())
+        return f"Scan of {rows} in {self.format}: {keys}"
 
     def remarks(self) -> list[str]:
-        """Say what the table of keys does not."""
+        """Return what the table of keys does not show: rows without headers, damaged rows, other keys."""
         found = self.statistics
         lines = []
         if found.null_rows or found.empty_rows:
@@ -170,13 +149,11 @@ class Scan:
         if found.bad_rows:
             codes = ", ".join(f"{code} {count:,}" for code, count in sorted(found.faults.items()))
             lines.append(
-                f"{found.bad_rows:,} of {found.rows:,} rows are damaged, and what can be read of them counts: {codes}"
+                f"{found.bad_rows:,} of {found.rows:,} rows are damaged (their readable headers are counted): {codes}"
             )
         if found.more_headers:
-            about = "" if found.more.is_all else "about "
-            lines.append(
-                f"and {about}{self.more_keys:,} more keys, whose {found.more_headers:,} headers are not in the table"
-            )
+            keys = f"{'' if found.more.is_all else 'about '}{self.more_keys:,} more keys"
+            lines.append(f"and {keys}, whose {found.more_headers:,} headers are not in the table")
         if any(not each.exact for each in found.keys.values()):
-            lines.append("of keys marked + some headers may be among those: their numbers are the least they can be")
+            lines.append("keys marked + may have more headers among those: their numbers are lower bounds")
         return lines

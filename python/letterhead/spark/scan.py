@@ -72,14 +72,14 @@ def scan_headers(
     >>> found = lhs.scan_headers(orders)
     >>> found["amount_cents"].guesses[0].evidence
     ... # doctest: +ELLIPSIS
-    'all 9,700 values are 8 bytes; as int64 516 to 4,999,974; as float64 all 9,700 are denormal, ...'
+    'all 9,700 values are 8 bytes; as int64 516 to 4,999,974; as float64 all 9,700 are subnormal, ...'
     >>> print(found.code())
     ... # doctest: +ELLIPSIS
     import letterhead as lh
     from letterhead import spark as lhs
     <BLANKLINE>
     columns = {
-        "traceparent": "string",  # strong; lhs.traceparent reads what is in it
+        "traceparent": "string",  # strong; lhs.traceparent reads its parts
     ...
     """
     from letterhead.scan import Scan, Statistics

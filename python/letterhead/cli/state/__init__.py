@@ -1,1 +1,1 @@
-"""`letterhead state`: look at the directories of stores, and bring them up to date."""
+"""`letterhead state`: read the directories of state stores, and upgrade them."""

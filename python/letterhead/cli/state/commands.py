@@ -1,18 +1,19 @@
-"""The commands of `letterhead state`, their options and their help; each does its work in the module of its name."""
+"""The commands of `letterhead state`, their options and help; the modules that do the work are imported when needed."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, limits_of
+from letterhead.cli.options import EXIT_CODES, Json, MaxHeaders, MaxMessageBytes, flag, grouped, limits, option
+from letterhead.limits import Limits
 
 state = typer.Typer(
     name="state",
-    help="Stores in RocksDB, made by Kafka Streams or by letterhead: what is in them, and what is wrong with them.\n\n"
+    help="Read RocksDB state stores of Kafka Streams and letterhead, and upgrade them.\n\n"
     "DIR is a state directory, that of an application, of a task, or of one store. Only `upgrade` changes anything.\n\n"
     "\b\nExamples:\n  letterhead state ls /tmp/kafka-streams\n  letterhead state verify /tmp/kafka-streams/orders-app",
     epilog=EXIT_CODES,
@@ -20,49 +21,63 @@ state = typer.Typer(
 )
 
 
-class Damaged(StrEnum):
-    """What to do with rows that cannot be read."""
+Damaged = StrEnum("Damaged", {"report": "report", "raise_": "raise"})
 
-    report = "report"
-    raise_ = "raise"
+
+class Selection(NamedTuple):
+    """The stores that a command reads, and how."""
+
+    directory: Path
+    name: str | None
+    store_type: str | None
+    values: str | None = None
+    limits: Limits | None = None
 
 
 Dir = Annotated[Path, typer.Argument(metavar="DIR", help="A state, application, task or store directory.")]
-Name = Annotated[str | None, typer.Option("--store", "-s", metavar="NAME", help="The stores of this name only.")]
-Said = Annotated[
+Name = Annotated[str | None, option("--store -s", "Only stores of this name.", "NAME")]
+StoreType = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--store-type",
-        metavar="TYPE",
-        help="Where the files do not say: key-value, window, session, versioned, time-ordered-window, "
-        "time-ordered-session.",
+        "If the files do not tell: key-value, window, session, versioned, time-ordered-window, time-ordered-session.",
+        "TYPE",
     ),
 ]
 Values = Annotated[
     str | None,
-    typer.Option(
-        "--values", metavar="VALUES", help="Of time-ordered windows without headers: plain or timestamped (assumed)."
-    ),
+    option("--values", "Of time-ordered windows without headers: plain, or timestamped (the default).", "VALUES"),
 ]
-Everything = Annotated[bool, typer.Option("--all", help="Do not fold long values.")]
+Everything = Annotated[bool, flag("--all", "Do not shorten long values.")]
+
+
+def stores(directory: Dir, store: Name = None, store_type: StoreType = None, values: Values = None) -> Selection:
+    """Return the stores to read."""
+    return Selection(directory, store, store_type, values)
+
+
+@grouped(selection=stores)
+def limited_stores(
+    *, selection: Selection, max_message_bytes: MaxMessageBytes = None, max_headers: MaxHeaders = None
+) -> Selection:
+    """Return the stores to read, and limits."""
+    return selection._replace(limits=limits(max_message_bytes, max_headers))
 
 
 @state.command("ls", epilog=EXIT_CODES)
+@grouped(selection=stores)
 def ls_command(
-    directory: Dir,
-    store: Name = None,
-    store_type: Said = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Estimate the rows, and read none of them.")] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Of several stores too: families, segments, offsets.")
-    ] = False,
+    *,
+    selection: Selection,
+    quick: Annotated[bool, flag("--quick", "Estimate the number of rows instead of reading them.")] = False,
+    everything: Annotated[bool, flag("--all", "For several stores too: families, segments, offsets.")] = False,
     json: Json = False,
 ) -> int:
     """List the stores: type, rows, bytes, and how many of the bytes are headers.
 
-    All rows are read and counted, unless --quick is given. Of one store it also
-    shows the column families, segments and their times, whether an upgrade is
-    unfinished, whether it was closed, and how far its changelog and inputs are.
+    All rows are read and counted, unless --quick is given. For a single store, it
+    also shows column families, segments and their times, unfinished upgrades,
+    whether the store was closed, and its changelog and input offsets.
 
     \b
     Examples:
@@ -72,39 +87,33 @@ def ls_command(
     """
     from letterhead.cli.state.ls import run_ls
 
-    return run_ls(directory, name=store, said=store_type, quick=quick, everything=everything, json=json)
+    return run_ls(selection, quick=quick, everything=everything, json=json)
 
 
 @state.command("get", epilog=EXIT_CODES)
+@grouped(selection=limited_stores)
 def get_command(
-    directory: Dir,
+    *,
+    selection: Selection,
     key: Annotated[
         str,
         typer.Argument(
             metavar="KEY", help="Text; or hex:00ff, base64:AP8=, int64:7 and the like (string:… is always text)."
         ),
     ],
-    store: Name = None,
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="TIME", help="Of a window or session: when it starts.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--end", metavar="TIME", help="Of a session: when it ends.")] = None,
+    start: Annotated[str | None, option("--start", "Of a window or session: its start.", "TIME")] = None,
+    end: Annotated[str | None, option("--end", "Of a session: its end.", "TIME")] = None,
     as_of: Annotated[
-        str | None,
-        typer.Option("--as-of", metavar="TIME", help="Of a versioned store: what was valid then; else the latest."),
+        str | None, option("--as-of", "Of a versioned store: the version valid then, not the latest.", "TIME")
     ] = None,
-    store_type: Said = None,
-    values: Values = None,
     everything: Everything = False,
     json: Json = False,
-    max_message_bytes: MaxMessageBytes = None,
-    max_headers: MaxHeaders = None,
 ) -> int:
     """Show the row of a key: value, timestamp, headers.
 
-    A TIME is milliseconds since 1970, or a date, which is UTC unless it says
-    another zone. Where tasks have stores of the same name, all of them are
-    asked. No row: exit code 1.
+    A TIME is milliseconds since 1970, or a date, in UTC unless it names a zone.
+    If several tasks have a store of this name, all of them are searched. If
+    there is no row, the exit code is 1.
 
     \b
     Examples:
@@ -117,50 +126,30 @@ def get_command(
     """
     from letterhead.cli.state.get import run_get
 
-    return run_get(
-        directory,
-        key,
-        name=store,
-        said=store_type,
-        values=values,
-        limits=limits_of(max_message_bytes, max_headers),
-        start=start,
-        end=end,
-        as_of=as_of,
-        json=json,
-        everything=everything,
-    )
+    return run_get(selection, key, start=start, end=end, as_of=as_of, json=json, everything=everything)
 
 
 @state.command("scan", epilog=EXIT_CODES)
+@grouped(selection=limited_stores)
 def scan_command(
-    directory: Dir,
-    store: Name = None,
-    first: Annotated[
-        str | None, typer.Option("--from", metavar="KEY", help="Keys from this one on, spelt as for `get`.")
-    ] = None,
-    last: Annotated[str | None, typer.Option("--to", metavar="KEY", help="Keys up to this one, included.")] = None,
-    prefix: Annotated[
-        str | None, typer.Option("--prefix", metavar="KEY", help="Keys that begin with these bytes.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=0, help="The first rows only.")] = None,
-    reverse: Annotated[bool, typer.Option("--reverse", help="From the last row to the first.")] = False,
-    keys_only: Annotated[bool, typer.Option("--keys-only", help="Leave out values, timestamps and headers.")] = False,
+    *,
+    selection: Selection,
+    first: Annotated[str | None, option("--from", "Keys from this one on, written as for `get`.", "KEY")] = None,
+    last: Annotated[str | None, option("--to", "Keys up to and including this one.", "KEY")] = None,
+    prefix: Annotated[str | None, option("--prefix", "Keys that begin with these bytes.", "KEY")] = None,
+    limit: Annotated[int | None, option("--limit -n", "The first rows only.", "N", min=0)] = None,
+    reverse: Annotated[bool, flag("--reverse", "From the last row to the first.")] = False,
+    keys_only: Annotated[bool, flag("--keys-only", "Leave out values, timestamps and headers.")] = False,
     damaged: Annotated[
-        Damaged, typer.Option("--damaged", help="Rows that cannot be read: name them on stderr and go on, or stop.")
+        Damaged, option("--damaged", "Rows that cannot be read: report them on stderr, or stop.")
     ] = Damaged.report,
-    store_type: Said = None,
-    values: Values = None,
     everything: Everything = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, a line for each row.")] = False,
-    max_message_bytes: MaxMessageBytes = None,
-    max_headers: MaxHeaders = None,
+    json: Annotated[bool, flag("--json", "Print JSON, a line for each row.")] = False,
 ) -> int:
-    """Show all rows of a store, or those of some keys, in the order of the store.
+    """Show the rows of a store, or those of some keys, in the order of the store.
 
-    Windows and sessions come by segment, and in a segment by key; of a
-    versioned store every version is shown. With damaged rows, which are left
-    out, the exit code is 1.
+    Windows and sessions are ordered by segment, then by key; a versioned store
+    shows every version. Damaged rows are left out, and the exit code is then 1.
 
     \b
     Examples:
@@ -171,42 +160,32 @@ def scan_command(
     from letterhead.cli.state.scan import run_scan
 
     return run_scan(
-        directory,
-        name=store,
-        said=store_type,
-        values=values,
-        limits=limits_of(max_message_bytes, max_headers),
-        first=first,
-        last=last,
-        prefix=prefix,
+        selection,
+        bounds=(first, last, prefix),
         limit=limit,
         backward=reverse,
         keys_only=keys_only,
-        damaged=damaged.value,
+        raises=damaged is Damaged.raise_,
         json=json,
         everything=everything,
     )
 
 
 @state.command("upgrade", epilog=EXIT_CODES)
+@grouped(selection=stores)
 def upgrade_command(
-    directory: Dir,
-    store: Name = None,
-    to: Annotated[
-        str, typer.Option("--to", metavar="VALUES", help="What values are to have: headers, or timestamped.")
-    ] = "headers",
-    store_type: Said = None,
-    values: Values = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be moved, and change nothing.")] = False,
+    *,
+    selection: Selection,
+    to: Annotated[str, option("--to", "What values get: headers, or timestamped.", "VALUES")] = "headers",
+    yes: Annotated[bool, flag("--yes -y", "Do not ask.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Print what would be moved, and change nothing.")] = False,
     json: Json = False,
 ) -> int:
     """Move all rows of older stores to the column family of stores with headers.
 
-    A store with headers does that by itself, row by row, when rows are read by
-    their key or written. Here all are moved at once. Whenever it is stopped, no
-    row is lost, and it goes on when it is run again. There is no way back but
-    the changelog.
+    A store with headers moves a row when it is read by its key or written; this
+    command moves all of them. No row is lost if it is stopped: run it again to
+    continue. Only the changelog restores the older store.
 
     \b
     Examples:
@@ -216,25 +195,16 @@ def upgrade_command(
     """
     from letterhead.cli.state.upgrade import run_upgrade
 
-    return run_upgrade(
-        directory, name=store, said=store_type, values=values, to=to, yes=yes, dry_run=dry_run, json=json
-    )
+    return run_upgrade(selection, to=to, yes=yes, dry_run=dry_run, json=json)
 
 
 @state.command("verify", epilog=EXIT_CODES)
-def verify_command(
-    directory: Dir,
-    store: Name = None,
-    store_type: Said = None,
-    values: Values = None,
-    json: Json = False,
-    max_message_bytes: MaxMessageBytes = None,
-    max_headers: MaxHeaders = None,
-) -> int:
-    """Read every row of every column family strictly, and name each one that is damaged.
+@grouped(selection=limited_stores)
+def verify_command(*, selection: Selection, json: Json = False) -> int:
+    """Read every row of every column family strictly, and report damaged ones.
 
-    It is told by its store, its key as it is stored, the byte in its value, the
-    reason and the code of the reason. With faults the exit code is 1.
+    An error names the store, the key as it is stored, the byte in the value, and
+    the reason with its code. With errors the exit code is 1.
 
     \b
     Examples:
@@ -243,5 +213,4 @@ def verify_command(
     """
     from letterhead.cli.state.verify import run_verify
 
-    limits = limits_of(max_message_bytes, max_headers)
-    return run_verify(directory, name=store, said=store_type, values=values, limits=limits, json=json)
+    return run_verify(selection, json=json)

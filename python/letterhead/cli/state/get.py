@@ -1,20 +1,16 @@
-"""`letterhead state get`: the row of a key."""
+"""`letterhead state get`: show the row of a key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from letterhead.cli.exits import FAULTS, OK, Failure
-from letterhead.cli.render import console, json_text
-from letterhead.cli.state.arguments import read_key, read_time
-from letterhead.cli.state.rows import failures, one_name, opened
+from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.render import console, print_json
+from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.rows import failures, opened, read_key, stored_time, stores_of
 from letterhead.cli.state.shown import row_json, show_row
 from letterhead.errors import DamagedRowError, DecodeError
-from letterhead.limits import Limits
-from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_rows import Row, Store
-from letterhead.state.interfaces import VersionedBytes
 from letterhead.state.versioned import VersionedStore
 from letterhead.storage.database import StoredFamilies
 from letterhead.storage.keys import (
@@ -26,15 +22,14 @@ from letterhead.storage.keys import (
     window_key,
 )
 
+NEEDED = {"key-value": (), "window": ("--start",), "session": ("--start", "--end"), "versioned": ()}
+ALLOWED = {**NEEDED, "versioned": ("--as-of",)}
+
 
 def run_get(
-    given: Path,
+    selection: Selection,
     key: str,
     *,
-    name: str | None,
-    said: str | None,
-    values: str | None,
-    limits: Limits,
     start: str | None,
     end: str | None,
     as_of: str | None,
@@ -43,34 +38,27 @@ def run_get(
 ) -> int:
     """Print the row of a key; of a window store that keeps duplicates, all of them."""
     wanted = read_key(key)
-    times = {
-        "--start": read_time(start, "--start"),
-        "--end": read_time(end, "--end"),
-        "--as-of": read_time(as_of, "--as-of"),
-    }
+    given = {"--start": start, "--end": end, "--as-of": as_of}
+    times = {option: stored_time(option, text) for option, text in given.items()}
     count = 0
     with failures():
-        for found in one_name(find_stores(given, name), given):
-            store = opened(found, said, values, limits)
+        for found in stores_of(selection):
+            store = opened(found, selection)
             _check(store, times)
             for row in _rows(store, wanted, times):
                 if json:
-                    print(json_text(row_json(found, store.type, row), indent=2))
+                    print_json(row_json(found, store.type, row))
                 else:
                     show_row(console(), found, store.type, row, everything=everything)
                 count += 1
     if not count:
         at = "".join(f" {option} {time}" for option, time in times.items() if time is not None)
-        raise Failure(f"there is no row of key {key!r}{at} in {given}", FAULTS)
+        raise Failure(f"there is no row of key {key!r}{at} in {selection.directory}", BAD_DATA)
     return OK
 
 
-NEEDED = {"key-value": (), "window": ("--start",), "session": ("--start", "--end"), "versioned": ()}
-ALLOWED = {**NEEDED, "versioned": ("--as-of",)}
-
-
 def _check(store: Store, times: dict[str, int | None]) -> None:
-    """Refuse times that a store's kind does not have, and the lack of those that it has."""
+    """Refuse times that the store type does not have, and require those that it has."""
     kind = store.type.keys
     for option, time in times.items():
         if time is None and option in NEEDED[kind]:
@@ -92,7 +80,7 @@ def _rows(store: Store, key: bytes, times: dict[str, int | None]) -> Iterator[Ro
         if segment.start is not None and segment.start > max(time or 0 for time in times.values()):
             break
         for stored in store.stored(families, first, last):
-            # Between two windows of a key that differ in their numbers only, there may be those of longer keys.
+            # Windows of longer keys may lie between two windows of a key that differ only in their numbers.
             if len(stored.key) == len(first):
                 yield from store.take_apart(segment, stored)
 
@@ -113,22 +101,19 @@ def _version(store: Store, key: bytes, as_of: int | None) -> Iterator[Row]:
     for segment, families in store.databases():
         versions = _Versions(store, families)
         found = versions.get(key) if as_of is None else versions.get_as_of(key, as_of)
-        if found is not None:
-            yield _version_row(store, segment, key, found)
-
-
-def _version_row(store: Store, segment: Segment, key: bytes, found: VersionedBytes) -> Row:
-    try:
-        _, headers, payload = store.value_parts(found.value)
-    except DecodeError as error:
-        raise DamagedRowError(segment.directory.name, key, error) from error
-    return Row(key, {"valid_from": found.timestamp, "valid_to": found.valid_to}, payload, None, headers)
+        if found is None:
+            continue
+        try:
+            _, headers, payload = store.value_parts(found.value)
+        except DecodeError as error:
+            raise DamagedRowError(segment.directory.name, key, error) from error
+        yield Row(key, {"valid_from": found.timestamp, "valid_to": found.valid_to}, payload, None, headers)
 
 
 class _Versions(VersionedStore):
-    """A versioned store over a database that is only looked at.
+    """A versioned store over a read-only database.
 
-    How long its segments are is not in the files. It is not needed: all of them are one interval, and all are asked.
+    The files do not tell the segment interval, and a get does not need it: one interval covers all of them.
     """
 
     persistent = True

@@ -1,10 +1,9 @@
-"""`letterhead state ls`: which stores there are, what is in them, and how they were left."""
+"""`letterhead state ls`: list stores, their contents, and how they were left."""
 
 from __future__ import annotations
 
 import struct
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,11 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from letterhead._formatting import printable
-from letterhead.cli.exits import FAULTS, OK
-from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, moment, table
+from letterhead.cli.exits import BAD_DATA, OK
+from letterhead.cli.render import console, counted, moment, print_json, progress, table
+from letterhead.cli.state.commands import Selection
 from letterhead.cli.state.rows import failures, opened
-from letterhead.cli.state.shown import folded
 from letterhead.errors import DecodeError, ProcessorStateError, StoreChoiceError
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store
@@ -27,24 +25,10 @@ from letterhead.storage.versioned_rows import bounds
 
 @dataclass
 class Part:
-    """What is in a segment, or in a store without segments; None where it was not counted.
+    """The contents of a segment, or of a store without segments; None where they were not counted.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    rows : int
-        How many rows there are.
-    older : int or None
-        How many of them a store with newer values has not moved yet.
-    index : int or None
-        How many entries of an index there are beside the rows.
-    key_bytes, value_bytes, header_bytes : int or None
-        Bytes of the stored keys and values, and those of the values that are headers and their sizes.
-    first, last : int or None
-        The earliest and the latest time of the rows.
-    damaged : int
-        How many rows could not be read.
+    `older` counts rows that have not been moved to the newer family yet, `index` index entries beside the rows;
+    `first` and `last` are the earliest and the latest time of the rows.
     """
 
     name: str
@@ -61,29 +45,7 @@ class Part:
 
 @dataclass
 class Listed:
-    """What `ls` says of a store.
-
-    Attributes
-    ----------
-    found : Found
-        Where it is.
-    kind : str
-        What it is.
-    error : str
-        Why it cannot be read, if it cannot.
-    families : list of str
-        Names of its column families.
-    older_families : list of str
-        Those in which rows are that have not been moved.
-    segments : list of Part
-        What is in each segment, or in the store.
-    open_or_not_closed : bool
-        Whether it was not closed when it was last used.
-    offsets : dict of str to int
-        How far its changelog is.
-    position : dict
-        How far its inputs are.
-    """
+    """One store: what it is and holds, or in `error` why it cannot be read."""
 
     found: Found
     store: Store | None = None
@@ -95,39 +57,50 @@ class Listed:
     offsets: dict[str, int] = field(default_factory=dict)
     position: Position = field(default_factory=Position)
 
+    @property
+    def type(self) -> str:
+        """The store type and what values have; a ? if it cannot be read."""
+        return "?" if self.store is None else str(self.store.type)
+
     def total(self, what: str) -> int | None:
-        """Add up a number of all segments; None if it was not counted."""
+        """Return the sum over all segments; None if it was not counted."""
         numbers = [getattr(part, what) for part in self.segments]
         return None if None in numbers else sum(numbers)
 
 
-def run_ls(given: Path, *, name: str | None, said: str | None, quick: bool, everything: bool, json: bool) -> int:
+def run_ls(selection: Selection, *, quick: bool, everything: bool, json: bool) -> int:
     """List the stores of a directory."""
     with failures():
-        listed = [_look_at(store, said, quick) for store in find_stores(given, name)]
+        listed = [_examined(found, selection, quick) for found in find_stores(selection.directory, selection.name)]
     if json:
-        print(json_text([_document(each, quick) for each in listed], indent=2))
+        print_json([_document(each, quick) for each in listed])
     else:
-        screen = console()
-        if len(listed) > 1:
-            screen.print(_table(listed, quick))
-            for each in listed:
-                if each.error:
-                    screen.print(Text(f"! {printable(each.error)}", style="bold red"), soft_wrap=True)
-        if len(listed) == 1 or everything:
-            for each in listed:
-                _show(screen, each, quick)
-        else:
-            screen.print(Text("--all shows the families, segments and offsets of each of them", style="dim"))
-    return FAULTS if any(each.error or each.total("damaged") for each in listed) else OK
+        _show_all(listed, quick, everything)
+    return BAD_DATA if any(each.error or each.total("damaged") for each in listed) else OK
 
 
-def _look_at(found: Found, said: str | None, quick: bool) -> Listed:
+def _show_all(listed: list[Listed], quick: bool, everything: bool) -> None:
+    screen = console()
+    if len(listed) > 1:
+        screen.print(_table(listed, quick))
+        for each in listed:
+            if each.error:
+                screen.print(Text(f"! {printable(each.error)}", style="bold red"), soft_wrap=True)
+    if len(listed) == 1 or everything:
+        for each in listed:
+            if len(listed) > 1:
+                screen.print()
+            _show(screen, each, quick)
+    else:
+        screen.print(Text("--all shows families, segments and offsets of each store", style="dim"))
+
+
+def _examined(found: Found, selection: Selection, quick: bool) -> Listed:
     listed = Listed(found)
     try:
-        listed.store = store = opened(found, said)
+        listed.store = store = opened(found, selection)
         listed.families = sorted(set().union(*store.names))
-        # The process that has it open may not have written yet that it has.
+        # A process that has just opened the store may not have written that yet.
         listed.open_or_not_closed = store.process is not None
         for segment, families in store.databases():
             listed.open_or_not_closed |= families.dirty
@@ -151,7 +124,7 @@ def _estimated(store: Store, segment: Segment, families: StoredFamilies) -> list
 
 
 def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFamilies) -> list[Part]:
-    """Count the rows of a database; a versioned store has its segments in one."""
+    """Count the rows of a database; that of a versioned store holds all its segments."""
     parts: dict[bytes, Part] = {}
     versioned = store.type.keys == "versioned"
     total = sum(families.estimate(family) for family, _ in store.sources(families))
@@ -172,7 +145,7 @@ def _counted(listed: Listed, store: Store, segment: Segment, families: StoredFam
             part.key_bytes = (part.key_bytes or 0) + len(row.key)
             part.value_bytes = (part.value_bytes or 0) + len(row.value)
             try:
-                # What an older row would have for headers is not in the file.
+                # The file has no headers for an older row.
                 headers = 0 if row.older is not None else store.header_bytes(row.key, row.value)
                 part.header_bytes = (part.header_bytes or 0) + headers
                 for time in _times(store, row.key, row.value):
@@ -202,14 +175,14 @@ def _segment_name(prefix: bytes) -> str:
 def _table(listed: list[Listed], quick: bool) -> Table:
     tasks = any(each.found.task for each in listed)
     sizes = () if quick else ("keys", "values", "headers")
-    view = table(*(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes))
+    view = table(
+        *(("task",) if tasks else ()), "store", "type", "rows", *sizes, "note", right=("rows", *sizes), fold=True
+    )
     for each in listed:
-        cells = [printable(each.found.task)] if tasks else []
-        cells += [printable(each.found.name), "?" if each.store is None else str(each.store.type)]
-        numbers = [] if each.error else [_rows(each, quick), *([] if quick else _sizes(each))]
-        cells += numbers or [""] * (1 + len(sizes))
-        view.add_row(*cells, _notes(each))
-    return folded(view)
+        numbers = [""] * (1 + len(sizes)) if each.error else [_rows(each, quick), *([] if quick else _sizes(each))]
+        task = [printable(each.found.task)] if tasks else []
+        view.add_row(*task, printable(each.found.name), each.type, *numbers, _notes(each))
+    return view
 
 
 def _rows(each: Listed, quick: bool) -> str:
@@ -228,19 +201,17 @@ def _share(part: int, of: int) -> str:
 
 def _notes(each: Listed) -> Text:
     notes = [("cannot be read", "red")] if each.error else []
-    if each.total("damaged"):
-        notes.append((f"{counted(each.total('damaged') or 0, 'damaged row')}: verify says which", "red"))
-    if each.total("older"):
-        notes.append((f"{counted(each.total('older') or 0, 'older row')} to upgrade", "yellow"))
+    if damaged := each.total("damaged"):
+        notes.append((f"{counted(damaged, 'damaged row')}: see `letterhead state verify`", "red"))
+    if older := each.total("older"):
+        notes.append((f"{counted(older, 'older row')} to upgrade", "yellow"))
     if each.open_or_not_closed:
         notes.append(("open, or not closed", "yellow"))
     return Text("\n").join(Text(printable(note), style=style) for note, style in notes)
 
 
 def _show(screen: Console, each: Listed, quick: bool) -> None:
-    kind = "?" if each.store is None else str(each.store.type)
-    screen.print()
-    screen.print(Text(f"{printable(each.found.label)}: {kind}", style="bold"))
+    screen.print(Text(f"{printable(each.found.label)}: {each.type}", style="bold"))
     view = Table.grid(padding=(0, 2))
     for name, text in _facts(each, quick):
         view.add_row(Text(f"  {name}", style="dim"), text)
@@ -265,13 +236,11 @@ def _facts(each: Listed, quick: bool) -> list[tuple[str, Text]]:
             number, share = headers.split(" ", 1)
             facts.append(("headers", Text(f"{number} bytes {share} of the values")))
     facts.append(("families", Text(printable(", ".join(each.families)))))
-    older = each.total("older")
-    if older:
+    if older := each.total("older"):
         where = ", ".join(each.older_families)
         facts.append(("upgrade", Text(f"not finished: {counted(older, 'row')} still in {where}", style="yellow")))
-    if each.total("damaged"):
-        damaged = counted(each.total("damaged") or 0, "row")
-        facts.append(("damaged", Text(f"{damaged}: `letterhead state verify` says which", style="red")))
+    if damaged := each.total("damaged"):
+        facts.append(("damaged", Text(f"{counted(damaged, 'row')}: see `letterhead state verify`", style="red")))
     closed = Text("no: it is open, or its process died", style="yellow") if each.open_or_not_closed else Text("yes")
     facts.append(("closed", closed))
     offsets = [
@@ -301,7 +270,7 @@ def _time(time: int | None) -> str:
 
 
 def _document(each: Listed, quick: bool) -> dict[str, Any]:
-    """Give what `--json` prints of a store."""
+    """Return a store as JSON values."""
     document: dict[str, Any] = {
         "store": each.found.name,
         "task": each.found.task or None,

@@ -1,16 +1,16 @@
-"""Which rows a command is about: the stores that were meant, the keys that were asked for, and what can go wrong."""
+"""Open the selected stores, parse keys and times, and turn errors of a directory into failures of the command."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NamedTuple
 
-from letterhead._formatting import printable
-from letterhead.cli.exits import FAULTS, Failure
-from letterhead.cli.source import reason
+from letterhead.cli.exits import BAD_DATA, Failure
+from letterhead.cli.render import warn
+from letterhead.cli.source import parse_base64, parse_hex, reason
+from letterhead.cli.spelling import read_time, read_value
+from letterhead.cli.state.commands import Selection
 from letterhead.errors import (
     DamagedRowError,
     PrefixError,
@@ -20,23 +20,15 @@ from letterhead.errors import (
     StoreNotFoundError,
     UnexpectedColumnFamilyError,
 )
-from letterhead.limits import Limits
-from letterhead.read.state_directory import Found
+from letterhead.read.state_directory import Found, find_stores
 from letterhead.read.state_rows import INDEX, Store, open_store
 from letterhead.read.store_types import StoreType
 from letterhead.storage.keys import MAX_TIME, SessionKeys, WindowKeys, increment
+from letterhead.values import Value
 
 
 class Range(NamedTuple):
-    """Keys that are asked for; both bounds are included.
-
-    Attributes
-    ----------
-    first, last : bytes or None
-        The bounds.
-    prefix : bytes
-        What the keys begin with.
-    """
+    """A range of keys; both bounds are included."""
 
     first: bytes | None = None
     last: bytes | None = None
@@ -51,7 +43,7 @@ class Range(NamedTuple):
         )
 
     def stored(self, kind: StoreType) -> tuple[bytes | None, bytes | None]:
-        """Give stored keys of a kind between which those are, and others too."""
+        """Return bounds of stored keys that enclose the range; other keys may lie between them."""
         if kind.time_ordered:
             return b"\0", INDEX
         if kind.keys == "versioned":
@@ -69,61 +61,59 @@ class Range(NamedTuple):
         return schema.between(first, last, 0, MAX_TIME)
 
 
-def one_name(found: list[Found], given: Path) -> list[Found]:
-    """Refuse stores of several names; those of one name are the parts of one store.
-
-    Raises
-    ------
-    Failure
-        If there are several names.
-    """
+def stores_of(selection: Selection) -> list[Found]:
+    """Find the selected stores; refuse several names, as stores of one name are parts of one store."""
+    found = find_stores(selection.directory, selection.name)
     names = sorted({store.name for store in found})
     if len(names) > 1:
-        raise Failure(f"there are several stores in {given}: say which with --store: {', '.join(names)}")
+        raise Failure(f"there are several stores in {selection.directory}: choose one with --store: {', '.join(names)}")
     return found
 
 
-def opened(found: Found, said: str | None = None, values: str | None = None, limits: Limits | None = None) -> Store:
-    """Tell what a store is; say on stderr what is assumed, and who has it open.
-
-    Raises
-    ------
-    UnexpectedColumnFamilyError
-        If it is none.
-    """
-    store = open_store(found, said, values, limits)
+def opened(found: Found, selection: Selection) -> Store:
+    """Open a store; warn about an assumed type, and if another process has it open."""
+    store = open_store(found, selection.store_type, selection.values, selection.limits)
     if store.type.assumed:
-        warn(f"{store.assumption} (--store-type and --values say it)")
+        warn(f"{store.assumption} (set it with --store-type and --values)")
     if store.process is not None:
         warn(store.unwritten)
     return store
 
 
-def warn(message: str) -> None:
-    """Say something on stderr."""
-    print(f"letterhead: {printable(message)}", file=sys.stderr)
+def read_key(text: str) -> bytes:
+    """Read a key: text, bytes after `hex:` or `base64:`, or a typed value, big-endian as Kafka's serializers write it."""
+    spelling, colon, rest = text.partition(":")
+    if colon and spelling == "hex":
+        return parse_hex(rest, "hex")
+    if colon and spelling == "base64":
+        return parse_base64(rest, "base64")
+    value = read_value(text)
+    if isinstance(value, Value):
+        return value.bits
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise Failure("the key is not UTF-8: write it as hex: and digits") from error
+
+
+def stored_time(option: str, text: str | None) -> int | None:
+    """Read a time that a store can hold."""
+    time = read_time(option, text)
+    if time is not None and not 0 <= time <= MAX_TIME:
+        raise Failure(f"{option}: {text} is outside the times that a store can hold")
+    return time
 
 
 @contextmanager
 def failures() -> Iterator[None]:
-    """Make of what can go wrong with a directory the end of the command: a line that says what, where, what to do.
-
-    Raises
-    ------
-    Failure
-        Instead of what was raised.
-    """
+    """Turn errors of a directory and its stores into failures of the command."""
     try:
         yield
-    except (StoreNotFoundError, StoreChoiceError) as error:
-        raise Failure(str(error)) from error
-    except (UnexpectedColumnFamilyError, DamagedRowError) as error:
-        raise Failure(str(error), FAULTS) from error
     except StoreLockedError as error:
-        raise Failure(f"{error}. Stop that process, or look at the store without changing it") from error
-    except ProcessorStateError as error:
-        raise Failure(str(error), FAULTS) from error
-    except ModuleNotFoundError as error:
+        raise Failure(f"{error}. Stop that process, or use a command that only reads the store") from error
+    except (StoreNotFoundError, StoreChoiceError, ModuleNotFoundError) as error:
         raise Failure(str(error)) from error
+    except (UnexpectedColumnFamilyError, DamagedRowError, ProcessorStateError) as error:
+        raise Failure(str(error), BAD_DATA) from error
     except OSError as error:
         raise Failure(f"cannot read {error.filename}: {reason(error)}") from error

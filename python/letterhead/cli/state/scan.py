@@ -1,72 +1,60 @@
-"""`letterhead state scan`: all rows of a store, or those of some keys."""
+"""`letterhead state scan`: show the rows of a store, or those of some keys."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
-from letterhead.cli.exits import FAULTS, OK, Failure
-from letterhead.cli.render import console, counted, json_text
-from letterhead.cli.state.arguments import read_key
-from letterhead.cli.state.rows import Range, failures, one_name, opened, warn
+from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.render import console, counted, json_text, warn
+from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.rows import Range, failures, opened, read_key, stores_of
 from letterhead.cli.state.shown import row_json, rows_table
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
-from letterhead.limits import Limits
-from letterhead.read.state_directory import Found, find_stores
 from letterhead.read.state_rows import Row, Store
 
-# Rows that stand in a table together. All rows of a store could be more than there is memory for.
+# Rows in one table: all rows of a store may not fit in memory.
 ROWS_IN_TABLE = 1000
 
 
 class Damage:
-    """What to do with rows that cannot be read, and how many there were."""
+    """Reports rows that cannot be read, or raises at the first, and counts them."""
 
     def __init__(self, raises: bool) -> None:
         self._raises = raises
         self.count = 0
 
     def add(self, error: ProcessorStateError | DamagedRowError) -> None:
-        """Say what is wrong with a row, or end the command with it."""
+        """Report a damaged row."""
         if self._raises:
             raise error
         self.count += 1
-        warn(str(error) if isinstance(error, DamagedRowError) else f"{error}: what comes after it is not read")
+        warn(str(error) if isinstance(error, DamagedRowError) else f"{error}: the rows after it are not read")
 
 
 def run_scan(
-    given: Path,
+    selection: Selection,
     *,
-    name: str | None,
-    said: str | None,
-    values: str | None,
-    limits: Limits,
-    first: str | None,
-    last: str | None,
-    prefix: str | None,
+    bounds: tuple[str | None, str | None, str | None],
     limit: int | None,
     backward: bool,
     keys_only: bool,
-    damaged: str,
+    raises: bool,
     json: bool,
     everything: bool,
 ) -> int:
-    """Print rows in the order of the store."""
+    """Print rows in the order of the store; `bounds` are the first key, the last key, and a prefix."""
+    first, last, prefix = (None if text is None else read_key(text) for text in bounds)
     if prefix is not None and (first is not None or last is not None):
         raise Failure("--prefix and --from, --to exclude each other: give one of them")
-    keys = Range(
-        None if first is None else read_key(first),
-        None if last is None else read_key(last),
-        b"" if prefix is None else read_key(prefix),
-    )
-    damage = Damage(damaged == "raise")
+    keys = Range(first, last, prefix or b"")
+    damage = Damage(raises)
     with failures():
-        stores = [opened(found, said, values, limits) for found in one_name(find_stores(given, name), given)]
+        stores = [opened(found, selection) for found in stores_of(selection)]
         rows = (
             (store, row)
             for store in (stores[::-1] if backward else stores)
-            for row in scanned(store, keys, damage, backward=backward, keys_only=keys_only)
+            for row in _scanned(store, keys, damage, backward=backward, keys_only=keys_only)
         )
         chosen = itertools.islice(rows, limit)
         if json:
@@ -76,13 +64,10 @@ def run_scan(
             _show(chosen, keys_only=keys_only, everything=everything)
     if damage.count:
         warn(f"{counted(damage.count, 'damaged row')} left out")
-    return FAULTS if damage.count else OK
+    return BAD_DATA if damage.count else OK
 
 
-def scanned(
-    store: Store, keys: Range, damage: Damage, *, backward: bool = False, keys_only: bool = False
-) -> Iterator[Row]:
-    """Read the rows of some keys of a store."""
+def _scanned(store: Store, keys: Range, damage: Damage, *, backward: bool, keys_only: bool) -> Iterator[Row]:
     first, last = keys.stored(store.type)
     for segment, families in store.databases(backward=backward):
         try:
@@ -110,10 +95,8 @@ def _show(rows: Iterator[tuple[Store, Row]], *, keys_only: bool, everything: boo
     count = 0
     for _, of_store in itertools.groupby(rows, key=lambda row: id(row[0])):
         while part := list(itertools.islice(of_store, ROWS_IN_TABLE)):
-            store: Store = part[0][0]
-            found: Found = store.found
-            screen.print(
-                rows_table(found, store.type, [row for _, row in part], keys_only=keys_only, everything=everything)
-            )
+            store = part[0][0]
+            shown = [row for _, row in part]
+            screen.print(rows_table(store.found, store.type, shown, keys_only=keys_only, everything=everything))
             count += len(part)
     screen.print(counted(count, "row"), style="dim")

@@ -1,22 +1,20 @@
-"""`letterhead state upgrade`: what a newer store does row by row when rows are touched, for all rows at once."""
+"""`letterhead state upgrade`: move all older rows to the newer column family at once."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
 from rich.table import Table
 
 from letterhead._formatting import printable
-from letterhead.cli.exits import FAULTS, OK, Failure
-from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text, table
-from letterhead.cli.state.rows import failures, opened, warn
-from letterhead.cli.state.shown import folded
+from letterhead.cli.exits import BAD_DATA, OK, Failure
+from letterhead.cli.render import console, counted, print_json, progress, table, warn
+from letterhead.cli.state.commands import Selection
+from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import StateStoreError
 from letterhead.read.state_directory import Segment, find_stores
 from letterhead.read.state_rows import Store
@@ -28,21 +26,7 @@ from letterhead.storage.upgrade import UpgradingRows
 
 @dataclass
 class Plan:
-    """What is to be moved of a store.
-
-    Attributes
-    ----------
-    store : Store
-        The store.
-    target : StoreType
-        What it is to become.
-    families : list of str
-        Where the older rows are.
-    rows : list of int
-        How many there are in each segment.
-    moved : int
-        How many were moved.
-    """
+    """The upgrade of a store: its target, the families of its older rows, their number per segment, and how many moved."""
 
     store: Store
     target: StoreType
@@ -56,32 +40,25 @@ class Plan:
         return self.target.layout
 
 
-def run_upgrade(
-    given: Path,
-    *,
-    name: str | None,
-    said: str | None,
-    values: str | None,
-    to: str,
-    yes: bool,
-    dry_run: bool,
-    json: bool,
-) -> int:
+def run_upgrade(selection: Selection, *, to: str, yes: bool, dry_run: bool, json: bool) -> int:
     """Move the older rows of all stores of a directory."""
     with failures():
-        found = find_stores(given, name)
-        if said is not None and len({store.name for store in found}) > 1:
-            raise Failure("--store-type is said of one store: say which with --store")
-        plans = [_plan(opened(store, said, values), to) for store in found]
+        found = find_stores(selection.directory, selection.name)
+        if selection.store_type is not None and len({store.name for store in found}) > 1:
+            raise Failure("--store-type applies to one store: choose it with --store")
+        plans = [_plan(opened(store, selection), to) for store in found]
         work = [plan for plan in plans if sum(plan.rows)]
         if work and not dry_run:
-            _check_free(work)
             _ask(work, yes, json)
             _move(work)
     if json:
-        print(json_text([_document(plan) for plan in plans], indent=2))
-    else:
-        _show(plans, dry_run)
+        print_json([_document(plan) for plan in plans])
+        return OK
+    if work:
+        console().print(_table(work, dry_run=dry_run))
+    for plan in plans:
+        if not sum(plan.rows):
+            console().print(printable(f"{plan.store.found.label}: {plan.target}: nothing to move"))
     return OK
 
 
@@ -93,8 +70,8 @@ def _plan(store: Store, to: str) -> Plan:
         raise Failure(f"store {label} is a {kind.keys} store: --to is {values}")
     if VALUES.index(to) < VALUES.index(kind.values):
         raise Failure(
-            f"store {label} is {kind}: it does not become {to} again. Delete {store.found.directory}, and a store of the "
-            "older type restores itself from the changelog"
+            f"store {label} is {kind}: it cannot become {to} again. To restore a store of the older type from the "
+            f"changelog, delete {store.found.directory}"
         )
     target = StoreType(kind.name, to)
     families, rows = _older_rows(store, layout)
@@ -102,14 +79,14 @@ def _plan(store: Store, to: str) -> Plan:
         raise Failure(f"store {label}: plain rows of time-ordered windows have no timestamps: there is no upgrade")
     if sum(rows) and kind.assumed:
         raise Failure(
-            f"store {label}: {kind.assumed}: nothing is changed on an assumption. If it is {kind}, say "
+            f"store {label}: {kind.assumed}: the type must not be assumed here. If it is {kind}, pass "
             f"--store-type {kind.name}{f' --values {kind.values}' if kind.name == 'time-ordered-window' else ''}"
         )
     return Plan(store, target, families, rows)
 
 
 def _older_rows(store: Store, layout: Layout) -> tuple[list[str], list[int]]:
-    """Count the rows that are to be moved: all of those of a database are in one family."""
+    """Count the rows to move; those of a database are all in one family."""
     where: dict[str, None] = {}
     counts = []
     for segment, families in store.databases():
@@ -126,25 +103,20 @@ def _older_rows(store: Store, layout: Layout) -> tuple[list[str], list[int]]:
     return list(where), counts
 
 
-def _check_free(work: list[Plan]) -> None:
-    for plan in work:
-        store = plan.store
-        if store.process is not None:
-            raise Failure(
-                f"store {store.found.label} is open in process {store.process}: stop it first. Nothing was changed"
-            )
-
-
 def _ask(work: list[Plan], yes: bool, json: bool) -> None:
+    for store in (plan.store for plan in work if plan.store.process is not None):
+        raise Failure(
+            f"store {store.found.label} is open in process {store.process}: stop it first. Nothing was changed"
+        )
     if yes:
         return
     if not sys.stdin.isatty() or json:
-        raise Failure("rows that were moved do not move back: say --yes, or --dry-run to see what would be done")
+        raise Failure("moved rows do not move back: pass --yes, or --dry-run to see what would be done")
     console(sys.stderr).print(_table(work, dry_run=True))
     if any(plan.store.type.keys == "versioned" for plan in work):
-        warn("Kafka Streams has no versioned store with headers: it will not open such a directory again")
-    if not typer.confirm("Move these rows? There is no way back but the changelog", err=True):
-        raise Failure("nothing was changed", FAULTS)
+        warn("Kafka Streams has no versioned store with headers, and will not open the directory afterwards")
+    if not typer.confirm("Move these rows? Only the changelog restores the older store", err=True):
+        raise Failure("nothing was changed", BAD_DATA)
 
 
 def _move(work: list[Plan]) -> None:
@@ -156,13 +128,18 @@ def _move(work: list[Plan]) -> None:
                     try:
                         _move_segment(plan, segment, advance)
                     except StateStoreError as error:
-                        raise Failure(_stopped(plan, error), FAULTS) from error
+                        raise Failure(
+                            f"{error}. Of store {plan.store.found.label} {plan.moved:,} of "
+                            f"{counted(sum(plan.rows), 'row')} were moved, the others are unchanged, and none is lost: "
+                            "run it again to continue",
+                            BAD_DATA,
+                        ) from error
 
 
 def _move_segment(plan: Plan, segment: Segment, advance: Any) -> None:
-    # With the log, what was moved stays moved if the process dies.
+    # With the write-ahead log, moved rows stay moved if the process dies.
     database = Database(segment.directory.name, segment.directory, plan.layout, RocksDBOptions(write_ahead_log=True))
-    # A store that was not closed cleanly is one that Kafka Streams may restore: it has to find it as it was.
+    # Kafka Streams may restore a store that was not closed cleanly: leave it marked so.
     clean = not database.dirty
     try:
         if isinstance(database.rows, UpgradingRows):
@@ -176,25 +153,10 @@ def _move_segment(plan: Plan, segment: Segment, advance: Any) -> None:
     database.close(clean=clean)
 
 
-def _stopped(plan: Plan, error: StateStoreError) -> str:
-    total = sum(plan.rows)
-    return (
-        f"{error}. Of store {plan.store.found.label} {plan.moved:,} of {counted(total, 'row')} were moved, the others are "
-        "where they were, and none is lost: run it again, and it goes on from there"
-    )
-
-
-def _show(plans: list[Plan], dry_run: bool) -> None:
-    screen = console()
-    if any(sum(plan.rows) for plan in plans):
-        screen.print(_table([plan for plan in plans if sum(plan.rows)], dry_run=dry_run))
-    for plan in plans:
-        if not sum(plan.rows):
-            screen.print(printable(f"{plan.store.found.label}: {plan.target}: nothing to move"))
-
-
 def _table(plans: list[Plan], *, dry_run: bool) -> Table:
-    view = table("store", "type", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"))
+    view = table(
+        "store", "type", "from", "to", "to move" if dry_run else "moved", right=("to move", "moved"), fold=True
+    )
     for plan in plans:
         view.add_row(
             printable(plan.store.found.label),
@@ -203,7 +165,7 @@ def _table(plans: list[Plan], *, dry_run: bool) -> Table:
             plan.layout.family,
             f"{sum(plan.rows) if dry_run else plan.moved:,}",
         )
-    return folded(view)
+    return view
 
 
 def _document(plan: Plan) -> dict[str, Any]:

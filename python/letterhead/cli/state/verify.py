@@ -1,22 +1,20 @@
-"""`letterhead state verify`: every row of every family, read as strictly as there is."""
+"""`letterhead state verify`: read every row of every column family strictly."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from rich.text import Text
 
 from letterhead._formatting import printable
 from letterhead.cli.document import value_json
-from letterhead.cli.exits import FAULTS, OK
-from letterhead.cli.progress import progress
-from letterhead.cli.render import console, counted, json_text
+from letterhead.cli.exits import BAD_DATA, OK
+from letterhead.cli.render import console, counted, print_json, progress
+from letterhead.cli.state.commands import Selection
 from letterhead.cli.state.rows import failures, opened
 from letterhead.errors import DamagedRowError, DecodeError, ProcessorStateError
-from letterhead.limits import Limits
 from letterhead.read.state_directory import Found, Segment, find_stores
 from letterhead.read.state_rows import Store, Stored
 from letterhead.storage.database import POSITION, StoredFamilies
@@ -24,22 +22,8 @@ from letterhead.storage.layouts import OFFSETS
 from letterhead.storage.position import Position
 
 
-class Fault(NamedTuple):
-    """What is wrong, and where.
-
-    Attributes
-    ----------
-    segment, family : str
-        Where the row is; empty where it is not one row.
-    key : bytes or None
-        The key of the row, as it is stored.
-    byte_offset : int or None
-        Byte in the value, counted from 0.
-    code : str or None
-        One of `letterhead.errors.CODES`; None for a file that RocksDB cannot read.
-    reason : str
-        What is wrong.
-    """
+class RowError(NamedTuple):
+    """An error and its place; `segment` and `family` are empty, and `key` and `code` None, where it is not one row's."""
 
     segment: str
     family: str
@@ -50,46 +34,44 @@ class Fault(NamedTuple):
 
 
 class Verified:
-    """What was found in a store."""
+    """The result for one store."""
 
     def __init__(self, found: Found) -> None:
         self.found = found
         self.store_type = "?"
         self.rows: dict[str, int] = {}
-        self.faults: list[Fault] = []
+        self.errors: list[RowError] = []
         # Kafka Streams leaves such entries behind: they are no damage.
         self.entries_without_row = 0
 
 
-def run_verify(
-    given: Path, *, name: str | None, said: str | None, values: str | None, limits: Limits, json: bool
-) -> int:
-    """Read all rows, say what is wrong with which, and count."""
+def run_verify(selection: Selection, *, json: bool) -> int:
+    """Read all rows, and report errors."""
     screen = console()
     results = []
     with failures():
-        for found in find_stores(given, name):
+        for found in find_stores(selection.directory, selection.name):
             result = Verified(found)
             results.append(result)
-            for fault in _verify(result, said, values, limits):
-                result.faults.append(fault)
+            for error in _verify(result, selection):
+                result.errors.append(error)
                 if not json:
-                    screen.print(_line(found, fault), soft_wrap=True)
+                    screen.print(_line(found, error), soft_wrap=True)
             if not json:
-                _show(result)
-    faults = any(result.faults for result in results)
+                screen.print(_summary(result), soft_wrap=True)
+    damaged = any(result.errors for result in results)
     if json:
-        print(json_text([_document(result) for result in results], indent=2))
-    elif faults:
-        hint = "a store with a changelog restores itself from it when its directory is not there"
+        print_json([_document(result) for result in results])
+    elif damaged:
+        hint = "a store with a changelog restores itself from it when its directory is missing"
         screen.print(Text(hint, style="dim"), soft_wrap=True)
-    return FAULTS if faults else OK
+    return BAD_DATA if damaged else OK
 
 
-def _verify(result: Verified, said: str | None, values: str | None, limits: Limits) -> Iterator[Fault]:
+def _verify(result: Verified, selection: Selection) -> Iterator[RowError]:
     found = result.found
     try:
-        store = opened(found, said, values, limits)
+        store = opened(found, selection)
         result.store_type = str(store.type)
         for index, (segment, families) in enumerate(store.databases()):
             after = found.segments[index + 1].start if index + 1 < len(found.segments) else None
@@ -98,14 +80,14 @@ def _verify(result: Verified, said: str | None, values: str | None, limits: Limi
                 try:
                     yield from _family(result, store, segment, families, family, after)
                 except ProcessorStateError as error:
-                    yield Fault(segment.directory.name, family, None, None, None, str(error))
+                    yield RowError(segment.directory.name, family, None, None, None, str(error))
     except ProcessorStateError as error:
-        yield Fault("", "", None, None, None, str(error))
+        yield RowError("", "", None, None, None, str(error))
 
 
 def _family(
     result: Verified, store: Store, segment: Segment, families: StoredFamilies, family: str, after: int | None
-) -> Iterator[Fault]:
+) -> Iterator[RowError]:
     where = (segment.directory.name, family)
     olders = dict(store.sources(families))
     total = families.estimate(family)
@@ -118,17 +100,17 @@ def _family(
                 if family == OFFSETS:
                     _check_offset(key, value)
                 elif family not in olders:
-                    # Only `default`, which every database has, can be there beside those of the store.
-                    raise _wrong(f"a store of this type has no rows in family {family}")
+                    # Every database has the family `default`, also beside those of the store.
+                    raise _error(f"a store of this type has no rows in family {family}")
                 else:
                     row = Stored(key, value, family, olders[family])
                     _check_time(store, segment, after, row)
                     store.take_apart(segment, row)
                     _check_index(result, store, families, row)
             except DamagedRowError as error:
-                yield Fault(*where, key, error.byte_offset, error.code, error.reason)
+                yield RowError(*where, key, error.byte_offset, error.code, error.reason)
             except DecodeError as error:
-                yield Fault(*where, key, error.byte_offset, error.code, error.message)
+                yield RowError(*where, key, error.byte_offset, error.code, error.message)
 
 
 def _check_offset(key: bytes, value: bytes) -> None:
@@ -136,61 +118,56 @@ def _check_offset(key: bytes, value: bytes) -> None:
         try:
             Position.deserialize(value)
         except ValueError as error:
-            raise _wrong(str(error)) from error
+            raise _error(str(error)) from error
     elif len(value) != _INT64.size:
-        raise _wrong(f"{counted(len(value), 'byte')} where an offset or a status takes {_INT64.size}", "wrong_size")
+        raise _error(f"{counted(len(value), 'byte')} where an offset or a status takes {_INT64.size}", "wrong_size")
 
 
 def _check_time(store: Store, segment: Segment, after: int | None, row: Stored) -> None:
-    """Make sure that a row is where it is looked for."""
+    """Check that a row is in the segment of its time."""
     if segment.start is None:
         return
     _, times = store.key_parts(row.key)
     time = times.get("end", times.get("start"))
     if time is not None and (time < segment.start or (after is not None and time >= after)):
-        raise _wrong(f"the time {time} of its key is not in segment {segment.directory.name}")
+        raise _error(f"the time {time} of its key is not in segment {segment.directory.name}")
 
 
 def _check_index(result: Verified, store: Store, families: StoredFamilies, row: Stored) -> None:
-    """Make sure that a row of a time-ordered store can be found by its key."""
+    """Check that the index of a time-ordered store has a row."""
     if not store.type.time_ordered:
         return
     if store.is_index(row.key):
         result.entries_without_row += store.get(families, store.row_key(row.key)) is None
     elif store.get(families, b"\1" + store.plain_key(row.key)) is None:
-        raise _wrong("the index has no entry for it: no search by key finds it")
+        raise _error("the index has no entry for it, so that no search by key finds it")
 
 
-def _wrong(message: str, code: str = "out_of_range") -> DecodeError:
+def _error(message: str, code: str = "out_of_range") -> DecodeError:
     return DecodeError(message, format=None, code=code)
 
 
-def _line(found: Found, fault: Fault) -> Text:
-    if not fault.segment:
-        return Text(printable(f"! {fault.reason}"), style="bold red")
-    words = [f"store {found.label}"]
-    if fault.segment != found.name:
-        words.append(f"segment {fault.segment}")
-    if fault.family:
-        words.append(f"family {fault.family}")
-    if fault.key is not None:
-        words.append(f"key {fault.key.hex()}")
-    place = ", ".join(
-        word for word in (fault.code, f"byte {fault.byte_offset}" if fault.byte_offset is not None else None) if word
-    )
-    reason = f"{fault.reason} ({place})" if place else fault.reason
-    return Text(printable(f"! {', '.join(words)}: {reason}"), style="bold red")
+def _line(found: Found, error: RowError) -> Text:
+    if not error.segment:
+        return Text(printable(f"! {error.reason}"), style="bold red")
+    words = [
+        f"store {found.label}",
+        f"segment {error.segment}" if error.segment != found.name else "",
+        f"family {error.family}" if error.family else "",
+        f"key {error.key.hex()}" if error.key is not None else "",
+    ]
+    details = [error.code or "", f"byte {error.byte_offset}" if error.byte_offset is not None else ""]
+    place, detail = (", ".join(filter(None, each)) for each in (words, details))
+    return Text(printable(f"! {place}: {error.reason}" + (f" ({detail})" if detail else "")), style="bold red")
 
 
-def _show(result: Verified) -> None:
+def _summary(result: Verified) -> Text:
     rows = ", ".join(f"{count:,} in {family}" for family, count in result.rows.items() if count) or "none"
-    damaged = counted(len(result.faults), "fault") if result.faults else "no faults"
-    text = Text(
-        f"{printable(result.found.label)}: {result.store_type}: {damaged}; rows: {printable(rows)}", style="bold"
-    )
+    errors = counted(len(result.errors), "error") if result.errors else "no errors"
+    line = f"{result.found.label}: {result.store_type}: {errors}; rows: {rows}"
     if result.entries_without_row:
-        text.append(f"; {counted(result.entries_without_row, 'entry', 'entries')} of the index without a row")
-    console().print(text, soft_wrap=True)
+        line += f"; {counted(result.entries_without_row, 'index entry', 'index entries')} without a row"
+    return Text(printable(line), style="bold")
 
 
 def _document(result: Verified) -> dict[str, Any]:
@@ -201,7 +178,7 @@ def _document(result: Verified) -> dict[str, Any]:
         "store_type": result.store_type,
         "rows": result.rows,
         "index_entries_without_row": result.entries_without_row,
-        "faults": [{**fault._asdict(), "key": value_json(fault.key)} for fault in result.faults],
+        "faults": [{**error._asdict(), "key": value_json(error.key)} for error in result.errors],
     }
 
 
