@@ -125,7 +125,9 @@ def carries() -> str:
             count = sum(each[system] is not None for each in _native.types())
             fields = ", ".join(f"`{name}`" for name, _ in row["fields"] if name != "headers") or "–"
             nulls = "yes" if row["nulls"] else "no"
-            rows.append([f"`{row['name']}`", keys[row["keys"]], f"{count}" if row["types"] else "–", nulls, lengths, fields])
+            rows.append(
+                [f"`{row['name']}`", keys[row["keys"]], f"{count}" if row["types"] else "–", nulls, lengths, fields]
+            )
     return table(["format", "keys", "types", "null values", "length of a key or value", "other fields"], rows)
 
 
@@ -139,7 +141,14 @@ def types() -> str:
     return table(
         ["type", "KIP-82 code", "Iggy code", "bytes", "Arrow", "Spark"],
         [
-            [f"`{row['name']}`", code(row["kip82"]), code(row["iggy"]), str(row["width"] or "any"), row["arrow"], row["spark"]]
+            [
+                f"`{row['name']}`",
+                code(row["kip82"]),
+                code(row["iggy"]),
+                str(row["width"] or "any"),
+                row["arrow"],
+                row["spark"],
+            ]
             for row in _native.types()
         ],
     )
