@@ -389,6 +389,6 @@ def test_properties_of_iot_hub_are_amqp():
 
 
 def test_the_page_about_profiles_runs():
-    done = doctest.testfile(str(ROOT / "docs/profiles.md"), module_relative=False)
+    done = doctest.testfile(str(ROOT / "docs/reference/conventions.md"), module_relative=False)
     assert done.failed == 0
     assert done.attempted > 15
