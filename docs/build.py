@@ -58,7 +58,8 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
         source = Path(os.path.normpath(DOCS / folder / found["source"]))
         svg = source.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{found["alt"]}" ', 1)
-        return f'<figure class="drawing">{svg}</figure>'
+        kind = "drawing plot" if "plots/" in found["source"] else "drawing"
+        return f'<figure class="{kind}">{svg}</figure>'
 
     return IMAGE.sub(inline, content)
 
