@@ -25,6 +25,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", DOCS / "benchmarks.md", *sorted((DOCS / "benchmarks").glob("*.md")))
 PLOTS = DOCS / "plots"
+WORDS = {"store cells (streams-timestamped)": "values of a state store", "kinds guessed": "types guessed"}
+"""How a page spells what older records call otherwise."""
+
 SECTION = re.compile(r"(<!-- record: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 JOBS = ("decode", "encode", "select", "select from lists", "validate", "convert")
@@ -49,7 +52,14 @@ def main() -> None:
 
 def filled(page: str) -> str:
     """Return the page with each of its sections written from the records."""
-    return SECTION.sub(lambda found: f"{found[1]}\n{SECTIONS[found['name']]()}\n\n{found[3]}", page)
+    return SECTION.sub(lambda found: f"{found[1]}\n{spelled(SECTIONS[found['name']]())}\n\n{found[3]}", page)
+
+
+def spelled(text: str) -> str:
+    """Return a section in the words of the documentation."""
+    for recorded, word in WORDS.items():
+        text = text.replace(recorded, word)
+    return text
 
 
 @cache

@@ -26,6 +26,7 @@ HEADERS = "array<struct<key:string,value:binary>>"
     [
         ("README.md", "python spark"),
         ("docs/how-to/kafka-in-spark.md", "python"),
+        ("docs/how-to/set-bad-rows-aside.md", "python spark"),
         ("docs/how-to/write-headers-back.md", "python"),
         ("docs/how-to/iggy.md", "python"),
         ("docs/how-to/run-a-topology-in-spark.md", "python"),
