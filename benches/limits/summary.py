@@ -40,7 +40,11 @@ def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) ->
     for job, title in (("decode", "Decode a column of headers"), ("encode", "Encode a column of headers")):
         theirs = record.ns(job, "A", BATCH, "garbage", "Kafka's Java")
         yield of(
-            title, record.ns(job, "A", BATCH), "Kafka's Java", theirs, f"one core; real headers (corpus A), {BATCH:,} rows a call"
+            title,
+            record.ns(job, "A", BATCH),
+            "Kafka's Java",
+            theirs,
+            f"one core; real headers (corpus A), {BATCH:,} rows a call",
         )
     for (job, corpus), pair in goals.crates(rows).items():
         if (job, corpus) == ("decode", "iggy"):
