@@ -28,6 +28,7 @@ from mkdocs.exceptions import PluginError
 DOCS = Path(__file__).parent
 WIDTH = 96  # characters of a line that a page shows without scrolling
 RUN = re.compile(r"<!-- run(?:, exit (?P<exit>\d+))?: (?P<command>letterhead .+?) -->")
+ROLE = re.compile(r":(?:func|class|meth|mod|attr|data|exc):<code>~?(?P<name>[\w.]+)</code>")
 IMAGE = re.compile(r'<p>\s*<img alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+\.svg)"\s*/?>\s*</p>')
 
 
@@ -51,7 +52,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_page_content(content: str, page: Any, **_: Any) -> str:
-    """Put SVG images into the page itself."""
+    """Put SVG images into the page itself, and turn the roles of docstrings into links."""
     folder = Path(page.url).parent
 
     def inline(found: re.Match[str]) -> str:
@@ -61,7 +62,8 @@ def on_page_content(content: str, page: Any, **_: Any) -> str:
         kind = "drawing plot" if "plots/" in found["source"] else "drawing"
         return f'<figure class="{kind}">{svg}</figure>'
 
-    return IMAGE.sub(inline, content)
+    link = r'<autoref identifier="\g<name>" optional><code>\g<name></code></autoref>'
+    return ROLE.sub(link, IMAGE.sub(inline, content))
 
 
 def codes() -> str:
