@@ -1,12 +1,16 @@
-"""Fill in what the package itself knows, when the documentation is built, so that the two cannot drift apart.
+"""Hooks of mkdocs: insert what the package itself provides, so that pages and code cannot diverge.
 
-* `<!-- codes -->`: the table of error codes, from `letterhead.errors.CODES`;
-* `<!-- formats -->`: the table of formats, from the native module, each with a link to the page whose title names it;
-  `<!-- carries -->`: what each of them carries;
-* `<!-- types -->`: the table of types and their codes, from the native module;
-* `<!-- profiles -->`: the headers of every convention, from `letterhead.conventions`;
-* `<!-- contributing -->`: `CONTRIBUTING.md`, which stands where contributors look for it, without its title;
-* `<!-- run: letterhead … -->`: the command and what it prints. `<!-- run, exit 1: … -->` where it has to fail.
+Marks in a page are replaced:
+
+* ``<!-- codes -->``: the table of error codes, from ``letterhead.errors.CODES``
+* ``<!-- formats -->``: the table of formats, from the native module, each linked to its page; ``<!-- carries -->``: what each of
+  them can hold
+* ``<!-- types -->``: the table of types and their codes, from the native module
+* ``<!-- profiles -->``: the headers of every convention, from ``letterhead.conventions``
+* ``<!-- contributing -->``: ``CONTRIBUTING.md`` without its title
+* ``<!-- run: letterhead ... -->``: the command and its output; ``<!-- run, exit 1: ... -->`` where it must fail
+
+Images in SVG are inlined, so that they follow the colors of the theme.
 """
 
 from __future__ import annotations
@@ -22,16 +26,22 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 
 DOCS = Path(__file__).parent
-WIDTH = 96  # what a page shows of a line without scrolling
+BOOSTS = {"tutorial": 2, "how-to": 3, "reference/api": 0.2}  # in the search, by folder: tasks before lists of names
+WIDTH = 96  # characters of a line that a page shows without scrolling
 RUN = re.compile(r"<!-- run(?:, exit (?P<exit>\d+))?: (?P<command>letterhead .+?) -->")
+ROLE = re.compile(r":(?:func|class|meth|mod|attr|data|exc):<code>~?(?P<name>[\w.]+)</code>")
+IMAGE = re.compile(r'<p>\s*<img alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+\.svg)"\s*/?>\s*</p>')
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the marks of one page. The empty line that ends an example is for doctest, and not for readers."""
-    markdown = markdown.replace("\n\n```\n", "\n```\n")
-    # A second word says which test runs a block; the renderer knows of one.
-    markdown = re.sub(r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE)
-    marks = {
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Replace the marks of a page, and drop what only the tests of its examples need."""
+    for folder, boost in BOOSTS.items():
+        if page.file.src_uri.startswith(folder):
+            page.meta["search"] = {"boost": boost}
+    markdown = markdown.replace("\n\n```\n", "\n```\n")  # the empty line that ends an example of doctest
+    markdown = re.sub(r"^(```\w+) \w+$", r"\1", markdown, flags=re.MULTILINE)  # the test that runs a block
+    markdown = re.sub(r"  # doctest: .*$", "", markdown, flags=re.MULTILINE)
+    tables = {
         "codes": codes,
         "formats": formats,
         "carries": carries,
@@ -39,60 +49,82 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         "profiles": profiles,
         "contributing": contributing,
     }
-    for mark, made in marks.items():
-        markdown = markdown.replace(f"<!-- {mark} -->", made()) if f"<!-- {mark} -->" in markdown else markdown
+    for mark, made in tables.items():
+        if f"<!-- {mark} -->" in markdown:
+            markdown = markdown.replace(f"<!-- {mark} -->", made())
     return RUN.sub(lambda mark: run(mark["command"], int(mark["exit"] or 0)), markdown)
 
 
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Put SVG images into the page itself, and turn the roles of docstrings into links."""
+    folder = Path(page.url).parent
+
+    def inline(found: re.Match[str]) -> str:
+        source = Path(os.path.normpath(DOCS / folder / found["source"]))
+        svg = source.read_text(encoding="utf-8")
+        svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{found["alt"]}" ', 1)
+        kind = "drawing plot" if "plots/" in found["source"] else "drawing"
+        return f'<figure class="{kind}">{svg}</figure>'
+
+    link = r'<autoref identifier="\g<name>" optional><code>\g<name></code></autoref>'
+    return ROLE.sub(link, IMAGE.sub(inline, content))
+
+
 def codes() -> str:
-    """Make the table of error codes."""
+    """Return the table of error codes."""
     from letterhead.errors import CODES
 
     return table(["code", "meaning"], [[f"`{code}`", meaning] for code, meaning in CODES.items()])
 
 
 def profiles() -> str:
-    """Make a table for each convention."""
+    """Return a table for each convention."""
     from letterhead.conventions import PROFILES
 
     parts = []
-    for made in PROFILES.values():
-        rows = [[f"`{row.column}`", f"`{row.header}`", f"`{row.type}`", row.note] for row in made.rows]
-        head = f"### {made.name}\n\n{made.title}. Source: {made.source}."
+    for profile in PROFILES.values():
+        rows = [[f"`{row.column}`", f"`{row.header}`", f"`{row.type}`", row.note] for row in profile.rows]
+        head = f"### {profile.name}\n\n{profile.title}. Source: {profile.source}."
         parts.append(f"{head}\n\n{table(['column', 'header', 'type', 'value'], rows)}")
     return "\n\n".join(parts)
 
 
 def formats() -> str:
-    """Make the table of formats."""
+    """Return the table of formats."""
     from letterhead import _native
 
     pages = format_pages()
     return table(
-        ["format", "is", "from", "bytes"],
+        ["format", "class", "source", "bytes"],
         [
-            [f"[`{row['name']}`]({pages[row['name']]})", row["is_"], row["source"], row["layout"]]
+            [
+                f"[`{row['name']}`]({pages[row['name']]})",
+                {"block": "headers"}.get(row["is_"], row["is_"]),
+                row["source"],
+                row["layout"],
+            ]
             for row in _native.formats()
         ],
     )
 
 
 def format_pages() -> dict[str, str]:
-    """Say on which page each format is: the title of a page is the names of its formats."""
+    """Return the page of each format: the title of a page lists its formats."""
     pages = {}
-    for page in sorted((DOCS / "formats").glob("*.md")):
+    for page in sorted((DOCS / "reference" / "formats").glob("*.md")):
         title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         pages |= dict.fromkeys(title.split(", "), f"formats/{page.name}")
     return pages
 
 
 def contributing() -> str:
-    """Give the page for contributors without its title."""
-    return (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n")[2]
+    """Return the text for contributors, with links that lead from the site."""
+    text = (DOCS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("\n")[2]
+    return text.replace("](docs/", "](")
 
 
 def carries() -> str:
-    """Make the table of what formats carry: those that hold one message, and are not read only."""
+    """Return the table of what the formats of one message that can be written hold."""
     from letterhead import _native
 
     keys = {"text": "text", "int": "int32", "typed": "any type"}
@@ -101,30 +133,25 @@ def carries() -> str:
         if row["is_target"]:
             least, most = row["part_len"]
             lengths = "any" if (least, most) == (0, 2**31 - 1) else f"{least} to {most} bytes"
-            has = [
-                each["name"]
-                for each in _native.types()
-                if each["iggy" if "iggy" in row["name"] else "kip82"] is not None
-            ]
-            types = f"{len(has)}" if row["types"] else "–"
+            system = "iggy" if "iggy" in row["name"] else "kip82"
+            count = sum(each[system] is not None for each in _native.types())
             fields = ", ".join(f"`{name}`" for name, _ in row["fields"] if name != "headers") or "–"
+            nulls = "yes" if row["nulls"] else "no"
             rows.append(
-                [f"`{row['name']}`", keys[row["keys"]], types, "yes" if row["nulls"] else "no", lengths, fields]
+                [f"`{row['name']}`", keys[row["keys"]], f"{count}" if row["types"] else "–", nulls, lengths, fields]
             )
-    return table(
-        ["format", "keys", "types", "null values", "length of a key or value", "fields beside the headers"], rows
-    )
+    return table(["format", "keys", "types", "null values", "length of a key or value", "other fields"], rows)
 
 
 def types() -> str:
-    """Make the table of types."""
+    """Return the table of types."""
     from letterhead import _native
 
     def code(number: int | None) -> str:
         return "–" if number is None else str(number)
 
     return table(
-        ["type", "KIP-82", "Iggy", "bytes", "Arrow", "Spark"],
+        ["type", "KIP-82 code", "Iggy code", "bytes", "Arrow", "Spark"],
         [
             [
                 f"`{row['name']}`",
@@ -140,13 +167,13 @@ def types() -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Write a Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(value.replace("|", "\\|") for value in line) + " |" for line in lines)
 
 
 def run(command: str, exit_code: int) -> str:
-    """Run a command of this environment and show it with its output."""
+    """Run a command of this environment and return it with its output."""
     words = shlex.split(command)
     words[0] = str(Path(sys.executable).with_name(words[0]))
     environment = {**os.environ, "COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}

@@ -1,7 +1,7 @@
-"""Replay dead letters: a segment file of a dead letter topic says which records failed; they go back as they were.
+"""Replay dead letters: find failed records by the segments of a dead letter topic, and send them again unchanged.
 
-The headers that Kafka Streams puts on a dead letter (KIP-1034) name topic, partition and offset. The records are read again
-from the segments of their own topic, so that key, value and headers are those that were sent, and written as one batch.
+Kafka Streams writes topic, partition and offset into the headers of a dead letter (KIP-1034). The records are read from the
+segments of their own topic, with key, value and headers as they were sent, and written as one batch.
 
 Needs pyarrow: pip install 'letterhead[arrow]'. Run from a clone: python examples/dead_letter_replay.py
 """
@@ -44,7 +44,7 @@ with lh.read.segments(dead_letters(), columns=["offset"], headers=lh.profile("st
     letters = reader.read_all().to_pylist()
 print("dead letters:", dict(Counter(row["exception_class"] for row in letters)))
 
-# Only what failed for want of time is sent again. Each is read by its offset; an index beside the segment says where to begin.
+# Only timeouts are sent again. Each record is read by its offset, which the index of the segment locates.
 again = []
 for row in letters:
     if row["exception_class"] == "TimeoutException":
@@ -56,7 +56,7 @@ for row in letters:
         again.append({"key": record["key"], "value": record["value"], "headers": headers})
         print("again:", offset, record["key"].decode(), len(headers), "headers")
 
-# A batch as a producer sends it, and as a segment holds it.
+# A batch as a producer sends it and a segment stores it.
 batch = lh.batch(again, codec="lz4")
 sent = list(lh.messages(batch, "record-batch"))
 print(

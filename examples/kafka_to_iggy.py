@@ -1,4 +1,4 @@
-"""Headers from Kafka to Apache Iggy and back: what types are, what cannot be carried, and that the rest is the same.
+"""Convert headers from Kafka to Apache Iggy and back: name types, list losses, verify that everything else is equal.
 
 Needs pyarrow: pip install 'letterhead[arrow]'. Run from a clone: python examples/kafka_to_iggy.py
 """
@@ -13,7 +13,7 @@ from letterhead import arrow as lha
 
 SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
 
-# A topic as Spark's Kafka source gives it: lists of headers. Kafka does not know what the values are, so it is said here.
+# Lists of headers, as from Spark's Kafka source. Kafka stores no types, so they are named here.
 types = {
     **dict.fromkeys(["ce_id", "ce_source", "ce_specversion", "ce_type", "note", "route", "señal-📦"], "string"),
     **dict.fromkeys(["tenant", "traceparent", "tracestate"], "string"),
@@ -25,12 +25,12 @@ types = {
 headers = pq.read_table(SAMPLES / "orders-0.parquet")["headers"].combine_chunks()
 blocks = lha.encode(headers, "kafka")
 
-# Iggy has no null and no empty values, and none of more than 255 bytes. Each one is reported, and left out.
+# Iggy cannot store null, empty or values above 255 bytes: each is reported and left out.
 converted = lha.convert(blocks, "kafka", target="iggy", types=types, on_loss="report")
 losses = converted.field("losses").flatten().to_pylist()
 print(Counter((loss["key"], loss["code"]) for loss in losses))
 
-# Everything else is there, with its type, and comes back byte for byte.
+# Everything else has its type, and converts back byte for byte.
 iggy = converted.field("data")
 print(lha.select(iggy, "iggy", {"tenant": "string", "amount_cents": "int64"})[0].as_py())
 back = lha.convert(iggy, "iggy", target="kafka", types="be")

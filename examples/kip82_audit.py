@@ -1,7 +1,6 @@
-"""Audit: which client produced a message, which message it is, and in which cluster it was first.
+"""Record who produced a message, its id, and its first cluster.
 
-A message goes from one cluster to another; its identity and its origin stay, the client changes. So the same message is
-recognised when it comes around again. Run: python examples/kip82_audit.py
+Identity and origin survive a copy to another cluster, and the client changes. A message that returns is recognized. Run: python examples/kip82_audit.py
 """
 
 import tempfile

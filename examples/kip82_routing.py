@@ -1,6 +1,6 @@
-"""Routing between logs by a header: a mirror reads one log and forwards what is for other regions.
+"""Route messages between logs by a header: a mirror forwards messages for other regions.
 
-The payload is never looked at, and need not be readable. Run: python examples/kip82_routing.py
+The payload is not read. Run: python examples/kip82_routing.py
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""An interceptor that encrypts and signs payloads end to end, and leaves headers readable on the way.
+"""Encrypt and sign payloads end to end with an interceptor, and leave headers readable.
 
 Needs `cryptography`: pip install letterhead cryptography. Run: python examples/kip82_sealing.py
 """

@@ -1,4 +1,4 @@
-"""One transaction id across three services that know nothing of each other: shop, billing, post.
+"""Carry one transaction id across three independent services: shop, billing, post.
 
 Run: python examples/kip82_transactions.py
 """

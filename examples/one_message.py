@@ -1,4 +1,4 @@
-"""One message: write headers, read them, see what is wrong with damaged ones. Needs nothing but letterhead.
+"""One message: write headers, read them, and find the error in damaged bytes. Needs letterhead only.
 
 Run: python examples/one_message.py
 """
@@ -13,13 +13,13 @@ block = lh.encode(headers, "kafka", types="be")
 read = lh.decode(block, "kafka")
 print(read.keys(), read.get_all("route"), read["note"])
 
-# A typed view of some of them, with the same words as for columns and for Spark.
+# Some of them with types; columns and Spark take the same arguments.
 print(lh.select(block, "kafka", {"tenant": "string", "retry": "int32", "route": "array<string>"}))
 
-# The value of a Kafka Streams store (KIP-1271): headers, timestamp and payload in one cell.
-cell = lh.encode(lh.Message(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")
-print(lh.decode(cell, "streams-timestamped").headers == read)
+# The value of a Kafka Streams store (KIP-1271): headers, timestamp and payload in one value.
+value = lh.encode(lh.Message(headers=read, timestamp=1767225600000, payload=b"42"), "streams-timestamped")
+print(lh.decode(value, "streams-timestamped").headers == read)
 
-# Damaged bytes are an error that says where, and never a guess.
+# Damaged bytes are an error with its position, never a guess.
 for error in lh.validate(block[:-2], "kafka"):
     print(error.code, "-", error)

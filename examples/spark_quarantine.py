@@ -1,4 +1,4 @@
-"""Spark: typed columns from stored bytes, with rows that do not decode set aside instead of ending the job.
+"""Spark: typed columns from stored bytes, with rows that cannot be decoded set aside.
 
 Needs pyspark and a JDK: pip install 'letterhead[pyspark]'.
 Run from a clone: PYSPARK_PYTHON=$(which python) python examples/spark_quarantine.py
@@ -16,7 +16,7 @@ SAMPLES = Path(__file__).parents[1] / "tests" / "samples"
 spark = SparkSession.builder.master("local[2]").getOrCreate()
 store = spark.read.parquet(str(SAMPLES / "store-latest-0.parquet"))
 
-# Cut every hundredth cell short, as a full disk would.
+# Truncate every hundredth value.
 number = sf.substring(sf.col("key").cast("string"), 7, 5).cast("int")
 store = store.withColumn(
     "value", sf.when(number % 100 == 0, sf.expr("substring(value, 1, 40)")).otherwise(sf.col("value"))

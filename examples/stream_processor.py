@@ -1,8 +1,8 @@
 """A stream processor that keeps headers in its state store: duplicates are found by a header, and the store survives.
 
-Orders come in more than once. For each key the store keeps the last order with the headers it came with (KIP-1271), so
-that a duplicate is found by its `ce_id`, and what is forwarded says which order it replaces. An order without a `ce_id` goes
-through each time, and so does a delete, of which nothing stays in the store.
+Orders arrive more than once. The store keeps the last order of each key with its headers (KIP-1271), so a duplicate is found
+by its `ce_id`, and a forwarded order names the one it replaces. Orders without a `ce_id` are always forwarded, and so are
+deletes, which leave nothing in the store.
 
 Needs rocksdict and pyarrow: pip install 'letterhead[state,arrow]'. Run from a clone: python examples/stream_processor.py
 """

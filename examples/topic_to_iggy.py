@@ -1,8 +1,7 @@
 """Move a topic to Apache Iggy: a segment of Kafka becomes the requests of an Iggy client, headers with their types.
 
-Kafka does not know what the bytes of a header are, so `lha.scan` looks at the topic first, and what it is sure of is used. What
-Iggy cannot carry (a null, an empty value, more than 255 bytes) is left out, counted header by header. Iggy has no keys of
-messages: they become a header.
+Kafka stores no types, so `lha.scan` suggests them, and confident suggestions are used. What Iggy cannot store (null, empty, more than
+255 bytes) is left out and counted. Iggy has no message keys: they become a header.
 
 Needs pyarrow and numpy: pip install 'letterhead[arrow]'. Run from a clone: python examples/topic_to_iggy.py
 """

@@ -1,7 +1,7 @@
-"""W3C trace context through a consumer that produces: the trace goes on, the parent is the new span, the rest stays.
+"""Continue W3C traces through a consumer that produces: same trace, new parent, other headers unchanged.
 
 Each record gets a `traceparent` of its own (https://www.w3.org/TR/trace-context/): the same trace id, a new parent id. A record
-without one, or with one that is broken, begins a new trace. `tracestate` and all other headers are handed on as they are.
+without one, or with an invalid one, begins a new trace. `tracestate` and all other headers are passed on unchanged.
 
 Needs pyarrow and numpy: pip install 'letterhead[arrow]'. Run from a clone: python examples/traceparent.py
 """

@@ -6,7 +6,7 @@ import re
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from benches import run, typed
 from benches.limits.report import JAVA_BATCHES, OURS, Bar, Record
@@ -45,13 +45,21 @@ class Compared:
         return Bar(f"{self.what}, {self.side} to ours", self.aimed, self.times, True)
 
 
+class Faster(NamedTuple):
+    """Another side that is faster than ours."""
+
+    side: str
+    what: str
+    times: float  # its time as a multiple of ours
+
+
 @dataclass(frozen=True)
 class Section:
-    """All bars of a section, and each side that is faster than ours with its time as a multiple of ours."""
+    """All bars of a section, and each side that is faster than ours."""
 
     name: str
     bars: list[Bar]
-    faster: list[tuple[str, float]] = field(default_factory=list)
+    faster: list[Faster] = field(default_factory=list)
     is_measured: bool = True
 
 
@@ -68,7 +76,7 @@ def sections(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -
 def one_core(record: Record) -> Section:
     """Give the goals of one core; Java is the only other side that could be faster."""
     java = (
-        (f"Kafka's Java, {job} {corpus}, {batch:,} rows", record.java(job, corpus, batch))
+        Faster("Kafka's Java", f"{job} {corpus}, {batch:,} rows", record.java(job, corpus, batch))
         for job in ("decode", "encode", "select")
         for corpus in ("A", "B")
         for batch in JAVA_BATCHES
@@ -79,14 +87,14 @@ def one_core(record: Record) -> Section:
 def of_rows(name: str, all_of_it: Sequence[Compared]) -> Section:
     """Give a section whose figures are rows of the table."""
     bars = [each.bar for each in all_of_it if each.bar is not None]
-    others = ((f"{each.side}, {each.what}", each.times) for each in all_of_it if not LESS.fullmatch(each.side))
+    others = (Faster(each.side, each.what, each.times) for each in all_of_it if not LESS.fullmatch(each.side))
     faster = below_one(others)
     return Section(name, bars, faster, is_measured=bool(all_of_it))
 
 
-def below_one(sides: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Keep those that are faster than ours."""
-    return [(what, times) for what, times in sides if times < 1]
+def below_one(sides: Iterable[Faster]) -> list[Faster]:
+    """Return those that take less time than ours."""
+    return [side for side in sides if side.times < 1]
 
 
 def crates(rows: list[run.Row]) -> dict[tuple[str, str], dict[bool, Compared]]:
@@ -145,17 +153,19 @@ def compared(rows: list[run.Row], jobs: Sequence[str]) -> list[Compared]:
 def in_spark(found: Any, queries: Any) -> Section:
     """Give the goals in Spark, and the functions and queries that are faster there."""
     bars: list[Bar] = []
-    faster: list[tuple[str, float]] = []
+    faster: list[Faster] = []
     if found is not None:
         bars = [Bar(bar["what"], bar["at_most"], pairs.Ratio(*bar["found"]).median, False) for bar in found["bars"]]
         faster = below_one(
-            (f"{result['side']}, {result['job']}, {result['source']}", result["ratio"])
+            Faster(result["side"], f"{result['job']}, {result['source']}", result["ratio"])
             for result in found["results"]
             if result["ratio"] is not None and not LESS.fullmatch(result["side"])
         )
     if queries is not None:
         faster += below_one(
-            (f"{result['title']} (which gets {result['differ']:,} rows of 10,000 wrong)", result["ratio"])
+            Faster(
+                result["title"], f"query in Spark; {result['differ']:,} of its 10,000 rows are wrong", result["ratio"]
+            )
             for result in queries["results"]
         )
     return Section("Spark", bars, faster, is_measured=found is not None or queries is not None)
@@ -171,7 +181,7 @@ def directly(found: Any) -> Section:
         least = run.direct.BARS.get((job, side))
         if least is not None:
             bars.append(Bar(what, least, times, True))
-        faster += below_one([(what, times)])
+        faster += below_one([Faster(side, f"{job}, our {name}", times)])
     return Section("Reading directly", bars, faster)
 
 

@@ -1,7 +1,7 @@
-"""Write the figures of docs/benchmarks.md, and its plots, from the records under `benches/record`.
+"""Write the figures of docs/benchmarks.md, docs/benchmarks/ and README.md, and the plots, from `benches/record`.
 
-What stands between `<!-- record: NAME -->` and `<!-- end -->` in the page is made by the function of that name here, so no
-figure of it is typed by hand. tests/python/test_benchmark_page.py holds the page to the records.
+The text between `<!-- record: NAME -->` and `<!-- end -->` in a page is written by the function of that name, so no figure
+of a table is typed by hand.
 
     python -m benches.limits.page
 """
@@ -11,19 +11,23 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from benches import goal, run
-from benches.limits import goals, plots
+from benches.limits import goals, plots, summary
 from benches.limits.report import BATCH, JAVA_BATCHES, OURS, PLAIN, PYTHON, WIDE, Bar, Record
 from benches.spark import pairs
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "benchmarks.md"
-PLOTS = ROOT / "docs" / "plots"
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", DOCS / "benchmarks.md", *sorted((DOCS / "benchmarks").glob("*.md")))
+PLOTS = DOCS / "plots"
+WORDS = {"store cells (streams-timestamped)": "values of a state store", "kinds guessed": "types guessed"}
+"""How a page spells what older records call otherwise."""
+
 SECTION = re.compile(r"(<!-- record: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 JOBS = ("decode", "encode", "select", "select from lists", "validate", "convert")
@@ -37,17 +41,25 @@ AXES = {
 
 
 def main() -> None:
-    """Write the page and the plots anew."""
-    PAGE.write_text(filled(PAGE.read_text()))
+    """Write the figures of all pages, and the plots."""
+    for page in PAGES:
+        page.write_text(filled(page.read_text()))
     PLOTS.mkdir(exist_ok=True)
     for name, drawn in drawn_plots().items():
-        (PLOTS / name).write_text(drawn)
-    print(f"{PAGE.relative_to(ROOT)} and {PLOTS.relative_to(ROOT)}/ say what benches/record does")
+        (PLOTS / name).write_text(plots.themed(drawn, name.removesuffix(".svg")))
+    print(f"wrote {', '.join(str(page.relative_to(ROOT)) for page in PAGES)} and {PLOTS.relative_to(ROOT)}/")
 
 
 def filled(page: str) -> str:
-    """Give the page with what the records say in each of its sections."""
-    return SECTION.sub(lambda found: f"{found[1]}\n{SECTIONS[found['name']]()}\n\n{found[3]}", page)
+    """Return the page with each of its sections written from the records."""
+    return SECTION.sub(lambda found: f"{found[1]}\n{spelled(SECTIONS[found['name']]())}\n\n{found[3]}", page)
+
+
+def spelled(text: str) -> str:
+    """Return a section in the words of the documentation."""
+    for recorded, word in WORDS.items():
+        text = text.replace(recorded, word)
+    return text
 
 
 @cache
@@ -73,7 +85,32 @@ def digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
 
 
-# The limits of one core.
+# The page that begins.
+
+
+def matters() -> str:
+    """Return the table of what matters to a user."""
+    head = ["job", "letterhead", "alternative", "its time", "ratio", "condition"]
+    rule = ["---", "---:", "---", "---:", "---:", "---"]
+    lines = summary.matters(limits(), kept_rows(), other)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *lines])
+
+
+def readme() -> str:
+    """Return the three lines of that table that the README has, without times."""
+    lines = [line for line in summary.matters(limits(), kept_rows(), other) if (line[0], line[2]) in summary.README]
+    rows = [[job, side, ratio, condition] for job, _, side, _, ratio, condition in lines]
+    rule = ["---", "---", "---:", "---"]
+    head = ["job", "alternative", "its time, ours = 1", "condition"]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, rule, *rows])
+
+
+def faster() -> str:
+    """Return the table of sides that are faster than ours."""
+    return table(["job", "faster side", "its time, ours = 1"], summary.faster(limits(), kept_rows(), other), left=2)
+
+
+# One core.
 
 
 def machine() -> str:
@@ -129,62 +166,9 @@ def corpora() -> str:
     )
 
 
-def losses() -> str:
-    """Say which goals are missed and which sides are faster, a line for each section, and what else one may not expect."""
-    record = limits()
-    parts = [of_section(section) for section in goals.sections(record, kept_rows(), other)]
-    parts += [
-        f"Against memory: in batches of {BATCH:,} rows, whose memory comes back, a decode takes "
-        f"{of_each(lambda corpus: record.to_memcpy('decode', corpus, BATCH))} times as long as a copy of as many bytes; all "
-        f"at once, a million rows take {of_each(lambda corpus: record.to_memcpy('decode', corpus, record.whole(corpus)))} "
-        "times as long.",
-        f"Into memory that was never touched: all at once, a million rows take "
-        f"{of_each(record.fresh)} times as long as in such batches.",
-    ]
-    return "\n".join(f"* {part}" for part in parts)
-
-
-def of_section(section: goals.Section) -> str:
-    """Say in one line where a section loses."""
-    if not section.is_measured:
-        return f"**{section.name}**: not measured."
-    missed = [bar for bar in section.bars if bar.verdict == "missed"]
-    within = sum(bar.verdict != "reached" for bar in section.bars) - len(missed)
-    parts = []
-    only = f", {within} of them only within 10 %" if within else ""
-    if missed:
-        verb = "is" if len(missed) == 1 else "are"
-        parts.append(f"{len(missed)} of {len(section.bars)} goals {verb} **missed**: {'; '.join(named(missed))}")
-    if reached := len(section.bars) - len(missed):
-        which = f"{reached} {'is' if reached == 1 else 'are'}" if missed else f"All {reached} goals are"
-        parts.append(f"{which} reached{only}")
-    if section.faster:
-        sides = "; ".join(f"{what}: {digits(times)} of our time" for what, times in section.faster)
-        parts.append(f"**Faster than we are**: {sides}")
-    return f"**{section.name}**: {'. '.join(parts) or 'no goal'}."
-
-
-def named(bars: Sequence[Bar]) -> Iterator[str]:
-    """Name bars with their figures, those together that differ in nothing but the rows."""
-    figures: dict[tuple[str, str], list[str]] = {}
-    for bar in bars:
-        what, _, rows = bar.what.rpartition(", ")
-        if what and rows.endswith(" rows"):
-            figures.setdefault((what, sign(bar)), []).append(f"{digits(bar.figure)} with {rows}")
-        else:
-            figures.setdefault((bar.what, sign(bar)), []).append(digits(bar.figure))
-    for (what, goal_of_it), found in figures.items():
-        yield f"{what} ({goal_of_it}): {', '.join(found)}"
-
-
 def sign(bar: Bar) -> str:
     """Write what is aimed at."""
     return f"{'≥' if bar.at_least else '≤'}\N{NO-BREAK SPACE}{bar.goal:.3g}"
-
-
-def of_each(figure: Callable[[str], float]) -> str:
-    """Write a figure of each corpus."""
-    return ", ".join(f"{corpus} {digits(figure(corpus))}" for corpus in CORPORA)
 
 
 def bars() -> str:
@@ -466,7 +450,9 @@ def queries() -> str:
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
-    "losses": losses,
+    "matters": matters,
+    "readme": readme,
+    "faster": faster,
     "bars": bars,
     "machine": machine,
     "corpora": corpora,

@@ -1,8 +1,12 @@
-"""Plots of the benchmark page as SVG, drawn by matplotlib."""
+"""Plots of the benchmark pages as SVG, drawn by matplotlib.
+
+Lines and text have the color of the text around them (`currentColor`), so that plots follow the theme of the site.
+"""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -81,8 +85,20 @@ def _figure(title: str, height: float) -> tuple[Figure, Axes]:
 def _svg(figure: Figure) -> str:
     written = io.StringIO()
     with matplotlib.rc_context(STYLE):
-        figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return written.getvalue()
+
+
+def themed(svg: str, name: str) -> str:
+    """Return a plot in the color of its surroundings, with ids that are unique among the plots of a page.
+
+    Where nothing surrounds it, as in a viewer of images, it is grey.
+    """
+    svg = svg[svg.index("<svg ") :]
+    svg = svg.replace("<svg ", '<svg color="#6b7280" fill="currentColor" ', 1)
+    svg = re.sub(r"#d{3,6}\b", "currentColor; stroke-opacity: 0.2", svg)
+    svg = re.sub(r"#(000000|333333)\b", "currentColor", svg)
+    return re.sub(r"""(\bid="|url\(#|href="#)""", rf"\1{name}-", svg)
 
 
 def _thousands(value: float) -> str:

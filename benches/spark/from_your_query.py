@@ -1,4 +1,4 @@
-"""What people write to read headers in Spark against what does the same here: the queries of docs/from-your-query.md.
+"""What people write to read headers in Spark against what does the same here: the queries of docs/how-to/from-your-query.md.
 
 The code that is run is that of the page: of each section the block that makes `theirs` and the one that makes `ours`. They
 read the sample of orders with a few headers more (:func:`topic`), repeated and shuffled to 100,000 rows, from Parquet, and
@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from benches import data
 from benches.spark.session import ROOT, start_spark, time_limit
 
-PAGE = ROOT / "docs" / "from-your-query.md"
+PAGE = ROOT / "docs" / "how-to" / "from-your-query.md"
 ROWS = 10_000 if data.QUICK else 100_000
 ROUNDS = 1 if data.QUICK else 3
 FILES = 4

@@ -1,4 +1,4 @@
-"""The code of `docs/pipeline.md`, for tests to run it: what a reader copies is what is tested."""
+"""The code of `docs/how-to/set-bad-rows-aside.md`, for tests to run it: what a reader copies is what is tested."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from pages import ROOT, blocks
 
-PAGE = "docs/pipeline.md"
+PAGE = "docs/how-to/set-bad-rows-aside.md"
 
 
 class Page:

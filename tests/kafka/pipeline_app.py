@@ -1,4 +1,4 @@
-"""The streams of `docs/pipeline.md` in a process that can be killed: `python pipeline_app.py BROKER PREFIX STATE ROWS`."""
+"""The streams of `docs/how-to/set-bad-rows-aside.md` in a process that can be killed: `python pipeline_app.py BROKER PREFIX STATE ROWS`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ Spark with its Kafka connector, from this directory:
 Then paste:
 
 {snippet}
-docs/pipeline.md goes on from here: a quarantine, edits, and back to Kafka.
+docs/how-to/set-bad-rows-aside.md goes on from here: a quarantine, edits, and back to Kafka.
 """
 
 SNIPPET = """\

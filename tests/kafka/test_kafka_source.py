@@ -246,7 +246,7 @@ def test_the_page_says_what_works(broker, spark, samples):
     create(broker, "orders-page")
     produce(broker, "orders-page", orders(samples, 1_000))
     names: dict[str, Any] = {"spark": spark}
-    pages.run("docs/topic.md", names, there={"127.0.0.1:9092": broker, '"orders"': '"orders-page"'})
+    pages.run("docs/how-to/read-a-topic.md", names, there={"127.0.0.1:9092": broker, '"orders"': '"orders-page"'})
     table = names["table"]
     assert table.column_names == ["partition", "offset", "timestamp", "tenant", "amount_cents", "route"]
     assert len(table) == 1_007

@@ -1,6 +1,6 @@
 """From a topic through Spark to topics: every byte arrives, in its order, and what is bad is set aside with its bytes.
 
-The code is that of `docs/pipeline.md`.
+The code is that of `docs/how-to/set-bad-rows-aside.md`.
 """
 
 from __future__ import annotations

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+import letterhead as lh
 from letterhead import arrow as lha
 from pages import ROOT, fences, run
 
@@ -25,12 +28,28 @@ def test_the_readme_runs() -> None:
 
 def test_the_comparison_with_iggys_client_runs() -> None:
     pytest.importorskip("apache_iggy", reason="apache-iggy is not installed: tools/bench quick brings it")
-    run("docs/comparison.md", {}, "python iggy")
+    run("docs/explanation/alternatives.md", {}, "python iggy")
+
+
+def test_a_topic_becomes_an_iceberg_and_a_delta_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    pytest.importorskip("pyiceberg.catalog.sql", reason="pyiceberg[sql-sqlite] is not installed")
+    deltalake = pytest.importorskip("deltalake", reason="deltalake is not installed")
+    page = "docs/how-to/iceberg-and-delta.md"
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    run(page, names, there={"tests/samples/orders-0": str(ROOT / "tests" / "samples" / "orders-0")})
+    shown = [code for mark, code in fences(text_of(ROOT / page)) if mark == "text"]
+    assert capsys.readouterr().out == "".join(shown)
+    with names["orders"]() as reader:
+        read = reader.read_all()
+    for table in (names["iceberg"].scan().to_arrow(), deltalake.DeltaTable("warehouse/delta").to_pyarrow_table()):
+        kept = table.sort_by("offset").select(["offset", "value", "tenant", "amount_cents", "route"]).to_pylist()
+        assert kept == read.select(["offset", "value", "tenant", "amount_cents", "route"]).to_pylist()
 
 
 def test_the_page_about_scans_reads_a_file_in_parts(samples: Path) -> None:
     names = {"lha": lha}
-    run("docs/scan.md", names, there={"orders.parquet": str(samples / "orders-0.parquet")})
+    run("docs/how-to/scan-a-topic.md", names, there={"orders.parquet": str(samples / "orders-0.parquet")})
     whole = lha.scan(pq.read_table(samples / "orders-0.parquet", columns=["headers"])["headers"], "kafka")
     assert names["found"].statistics.rows == 10_000
     assert names["found"].to_dict() == whole.to_dict()
@@ -59,6 +78,31 @@ def test_a_block_is_marked_as_what_doctest_finds_in_it(page: Path) -> None:
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_file_of_the_tests_that_a_page_names_exists() -> None:
+    named = {name for page in PAGES for name in re.findall(r"`((?:tests|examples)/[\w/.-]+)`", text_of(page))}
+    assert named
+    # The worked example in CONTRIBUTING.md is about a format that does not exist.
+    assert sorted(name for name in named if not (ROOT / name).exists() and "acme" not in name) == []
+
+
+def test_every_public_module_has_a_page_of_the_api() -> None:
+    (listed,) = re.findall(r"^PUBLIC = \((.*?)^\)", text_of(ROOT / "tools" / "public-names"), re.MULTILINE | re.DOTALL)
+    modules = {"letterhead", *re.findall(r'"(\w+)"', listed)}
+    pages = {page.stem for page in (ROOT / "docs" / "reference" / "api").glob("*.md")}
+    assert pages == modules
+    site = text_of(ROOT / "mkdocs.yml")
+    assert [name for name in sorted(pages) if f"reference/api/{name}.md" not in site] == []
+
+
+def test_the_page_of_the_package_lists_all_its_names() -> None:
+    """Functions come first there, so the page has a list of its own."""
+    listed = re.findall(
+        r"^        - (\w+)$", text_of(ROOT / "docs" / "reference" / "api" / "letterhead.md"), re.MULTILINE
+    )
+    names = {name for name in lh.__all__ if not isinstance(getattr(lh, name), ModuleType)}
+    assert sorted(listed) == sorted(names)
 
 
 def test_contributing_lists_the_files_with_unsafe_code() -> None:

@@ -388,7 +388,7 @@ def test_profile_reads_amqp_properties_of_iot_hub():
     assert set(read.values()) == {None}
 
 
-def test_examples_of_the_page_about_profiles_run():
-    done = doctest.testfile(str(ROOT / "docs/profiles.md"), module_relative=False)
+def test_the_page_about_profiles_runs():
+    done = doctest.testfile(str(ROOT / "docs/reference/conventions.md"), module_relative=False)
     assert done.failed == 0
     assert done.attempted > 15

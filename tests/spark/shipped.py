@@ -16,7 +16,7 @@ import letterhead as lh
 import pages
 from letterhead import spark as lhs
 
-PAGE = "docs/cluster.md"
+PAGE = "docs/how-to/run-on-a-cluster.md"
 HEADERS = [("k", lh.Int8(7)), ("é", lh.String("x"))]
 
 

@@ -1,4 +1,4 @@
-"""The queries of docs/from-your-query.md: what people write gives the wrong answers that it says, and ours the right ones."""
+"""The queries of docs/how-to/from-your-query.md: what people write gives the wrong answers that it says, and ours the right ones."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_the_page_says_what_was_measured(samples):
 
 
 def test_the_page_begins_with_a_look(spark, tmp_path, capsys):
-    first, *queries = pages.blocks("docs/from-your-query.md")
+    first, *queries = pages.blocks("docs/how-to/from-your-query.md")
     assert len(queries) == 2 * len(SECTIONS)
     pq.write_table(page.topic(), tmp_path / "orders.parquet")
     assert "orders.parquet" in first

@@ -22,7 +22,15 @@ HEADERS = "array<struct<key:string,value:binary>>"
 
 
 @pytest.mark.parametrize(
-    ("page", "info"), [("README.md", "python spark"), ("docs/spark.md", "python"), ("docs/state-spark.md", "python")]
+    ("page", "info"),
+    [
+        ("README.md", "python spark"),
+        ("docs/how-to/kafka-in-spark.md", "python"),
+        ("docs/how-to/set-bad-rows-aside.md", "python spark"),
+        ("docs/how-to/write-headers-back.md", "python"),
+        ("docs/how-to/iggy.md", "python"),
+        ("docs/how-to/run-a-topology-in-spark.md", "python"),
+    ],
 )
 def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, info) -> None:
     monkeypatch.chdir(ROOT)
@@ -32,7 +40,7 @@ def test_the_spark_examples_run(spark, monkeypatch: pytest.MonkeyPatch, page, in
 def test_the_page_about_state_directories_reads_a_store(spark, samples: Path) -> None:
     names = {"spark": spark}
     there = {"/tmp/kafka-streams/orders-app": str(samples / "streams-state-0_0")}
-    run("docs/read-state.md", names, there=there)
+    run("docs/how-to/read-a-state-store.md", names, there=there)
     latest = names["latest"]
     assert latest.columns == ["task", "key", "value", "tenant", "retry"]
     assert latest.count() == 6_643
@@ -43,7 +51,7 @@ def test_the_page_about_state_directories_reads_a_store(spark, samples: Path) ->
 
 def test_the_page_about_segments_reads_a_partition(spark, samples: Path) -> None:
     names = {"spark": spark}
-    run("docs/segments.md", names, there={"/var/lib/kafka/data/orders-0": str(samples / "orders-0")})
+    run("docs/how-to/read-log-segments.md", names, there={"/var/lib/kafka/data/orders-0": str(samples / "orders-0")})
     orders = names["orders"]
     assert orders.columns == ["partition", "offset", "timestamp", "tenant", "amount_cents"]
     topic = spark.read.parquet(str(samples / "orders-0.parquet"))
@@ -62,7 +70,7 @@ def test_the_page_about_limits_holds_both_ways_of_reading_to_its_limit(spark, sa
     frame = spark.read.parquet(str(store))
     names = {"spark": spark, "lh": lh, "lhs": lhs, "frame": frame, "columns": {"tenant": "string"}}
     there = {"1000": str(limit), "/var/lib/kafka/data/orders-0": str(samples / "orders-0")}
-    run("docs/limits.md", names, there=there)
+    run("docs/reference/limits.md", names, there=there)
     errors = names["rows"].selectExpr("error[0].code as code").where("code is not null").collect()
     assert [row.code for row in errors] == ["limit_exceeded"] * sum(count > limit for count in counts)
     if limit == 2:
@@ -84,7 +92,7 @@ def test_the_page_about_the_log_compacts_it(spark, tmp_path: Path) -> None:
             ]
         )
     names = {"spark": spark}
-    run("docs/message-log.md", names, there={"orders-0/*.log": f"{tmp_path}/orders-0/*.log"})
+    run("docs/explanation/message-log.md", names, there={"orders-0/*.log": f"{tmp_path}/orders-0/*.log"})
     assert names["messages"].count() == 4
     kept = [(row.offset, bytes(row.key)) for row in names["latest"].orderBy("offset").collect()]
     assert kept == [(2, b"k3"), (3, b"k1")]
@@ -102,7 +110,7 @@ def test_the_page_about_conventions_selects_what_connect_and_iot_hub_wrote(spark
             [(device,), ([(key, b"plain") for key, _ in device],)], f"headers {HEADERS}"
         ),
     }
-    run("docs/profiles.md", names)
+    run("docs/reference/conventions.md", names)
     (failed,) = names["failed"].collect()
     assert (bytes(failed.value), failed.original_topic, failed.original_offset) == (b"5", "orders", 5_000_000_000)
     good, bad = names["typed"].collect()

@@ -1,0 +1,126 @@
+"""The two tables with which docs/benchmarks.md begins: what matters to a user, and where other programs are faster."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from benches import run
+from benches.limits import goals
+from benches.limits.report import BATCH, Record
+
+Line = Sequence[str]
+DIRECT_JOBS = (
+    (
+        "three typed headers in Spark, noop sink",
+        "Spark's source kafka, typed",
+        "Read three typed headers of a topic in Spark",
+    ),
+    ("all columns in Spark, Parquet sink", "Spark's source kafka", "Copy a whole topic to Parquet in Spark"),
+    ("offset and amount to Arrow, one core", "confluent-kafka", "Read offset and one header of a topic into Arrow"),
+)
+PYTHON_JOBS = (("select", "Select three typed headers of a column"), ("encode", "Encode a column of headers"))
+TIE = 0.91  # less than 10 % apart
+README = {
+    ("Read three typed headers of a topic in Spark", "Spark's own source, cast"),
+    ("Select three typed headers of a column", "plain Python"),
+    ("Decode a column of headers", "Kafka's Java"),
+}
+SPARK_SOURCE = "store cells (streams-timestamped)"
+
+
+def matters(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Line]:
+    """Yield a line for each job: what it is, our time, the alternative and its time, the ratio, the condition."""
+    yield from directly(other("direct.json"))
+    yield from in_spark(other("spark.json"))
+    for job, title in PYTHON_JOBS:
+        plain = plain_times(record, job)
+        yield of(title, plain[0], "plain Python", plain[1], "one core; real headers (corpus A), 64,000 rows a call")
+    for job, title in (("decode", "Decode a column of headers"), ("encode", "Encode a column of headers")):
+        theirs = record.ns(job, "A", BATCH, "garbage", "Kafka's Java")
+        yield of(
+            title,
+            record.ns(job, "A", BATCH),
+            "Kafka's Java",
+            theirs,
+            f"one core; real headers (corpus A), {BATCH:,} rows a call",
+        )
+    for (job, corpus), pair in goals.crates(rows).items():
+        if (job, corpus) == ("decode", "iggy"):
+            each = pair[False]
+            yield of(
+                "Decode Iggy's headers", each.ns / each.times, "Iggy's crate", each.ns, "one core; five typed headers"
+            )
+    for ours, each in goals.messages(rows):
+        if ours.job == "decode one message" and ours.side == "letterhead":
+            yield of("Decode one message to objects", ours.ns, "plain Python", each.ns, "one core; one call a message")
+    for each in goals.compared(rows, ("get a row",)):
+        if each.side.endswith("metrics at INFO"):
+            unit = "ns a row"
+            condition = "one core; five headers and 100 bytes"
+            yield of(
+                "Get a row of a state store",
+                each.ns / each.times,
+                "Kafka Streams' Java store",
+                each.ns,
+                condition,
+                unit,
+            )
+
+
+def plain_times(record: Record, job: str) -> tuple[float, float]:
+    """Return our time from Python and that of plain Python, on corpus A."""
+    theirs = record.plain(job, "A")
+    ours = record.ns(job, "A", BATCH, side="letterhead, from Python")
+    return ours, ours * theirs
+
+
+def directly(found: Any) -> Iterator[Line]:
+    """Yield the lines of reading topics; ratios are medians of those within a round."""
+    if found is None:
+        return
+    taken = {(result["job"], result["side"]): statistics.median(result["seconds"]) for result in found["results"]}
+    ratios = {(job, side): each for job, side, name, each in goals.rounds(found) if name == "topic"}
+    condition = f"{found['rows']:,} records; broker on the same machine"
+    cores = {"offset and amount to Arrow, one core": "one core"}
+    for job, side, title in DIRECT_JOBS:
+        times = statistics.median(ratios[job, side])
+        ours, theirs = (f"{taken[job, each]:.1f} s" for each in ("letterhead", side))
+        name = {"Spark's source kafka, typed": "Spark's own source, cast", "Spark's source kafka": "Spark's own source"}
+        yield [
+            title,
+            ours,
+            name.get(side, side),
+            theirs,
+            f"**{times:.1f}**",
+            f"{cores.get(job, 'two cores')}; {condition}",
+        ]
+
+
+def in_spark(found: Any) -> Iterator[Line]:
+    """Yield the lines of functions in Spark on bytes."""
+    if found is None:
+        return
+    rows = [row for row in run.read_spark(run.RECORD / "spark.json") if row.source == SPARK_SOURCE]
+    (ours,) = (row for row in rows if (row.job, row.side) == ("select 3 in Spark", "letterhead"))
+    condition = f"two cores; {found['rows']:,} values of a state store, Parquet to a sink that discards"
+    for row in rows:
+        if row.job == ours.job and row.side.endswith("UDF") and row.ratio is not None:
+            title = "Select three headers from bytes in Spark"
+            yield [title, f"{ours.ns:.0f} ns", row.side, f"{row.ns:.0f} ns", f"**{row.ratio:.2g}**", condition]
+
+
+def of(title: str, ours: float, side: str, theirs: float, condition: str, unit: str = "ns") -> Line:
+    """Return a line whose ratio is that of its times."""
+    times = (f"{ns:,.0f} {unit}" if ns >= 100 else f"{ns:#.3g} {unit}" for ns in (ours, theirs))
+    ratio = theirs / ours
+    return [title, next(times), side, next(times), f"**{ratio:.3g}**" if ratio >= 10 else f"**{ratio:.2f}**", condition]
+
+
+def faster(record: Record, rows: list[run.Row], other: Callable[[str], Any]) -> Iterator[Line]:
+    """Yield each side that is faster than ours by more than runs differ, the fastest first."""
+    found = [each for section in goals.sections(record, rows, other) for each in section.faster]
+    for each in sorted(found, key=lambda each: each.times):
+        if each.times < TIE:
+            yield [each.what, each.side, f"{each.times:.2f}"]
