@@ -86,7 +86,7 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
     monkeypatch.setattr(source, "_SPLIT_LEN", len(data) // 8)
     [segments] = partitions(folder)
     reader = source.SegmentsSourceReader(
-        str(folder), source.SegmentsSource({"columns": '["offset"]'})._wanted(), Bounds(), committed=False
+        str(folder), source.SegmentsSource({"columns": '["offset"]'})._reader().wanted, Bounds(), committed=False
     )
     parts = reader.partitions()
     assert len(parts) > 4
@@ -129,7 +129,7 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
     log = folder / f"{0:020}.log"
 
     def rows(**options: str) -> list[Any]:
-        wanted = source.SegmentsSource({"columns": '["offset"]', **options})._wanted()
+        wanted = source.SegmentsSource({"columns": '["offset"]', **options})._reader().wanted
         reader = source.SegmentsSourceReader(str(log), wanted, Bounds(), committed=False)
         return [row for part in reader.partitions() for made in reader.read(part) for row in made.to_pylist()]
 
@@ -163,9 +163,9 @@ def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> 
     for wrong, message in (
         ({"columns": '["ofset"]'}, "did you mean 'offset'"),
         ({"colums": '["offset"]'}, "did you mean 'columns'"),
-        ({"start": "first"}, "a whole number is meant"),
+        ({"start": "first"}, "start must be a whole number, not 'first'"),
         ({"isolationLevel": "committed"}, "isolationLevel"),
-        ({"maxHeaders": "-1"}, "a limit is a number from 0 on"),
+        ({"maxHeaders": "-1"}, "maxHeaders must be at least 0, not -1"),
     ):
         with pytest.raises(Exception, match=message):
             load(sources, samples / "orders-0", **wrong).collect()

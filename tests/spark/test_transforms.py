@@ -1,4 +1,4 @@
-"""The verbs as functions from DataFrame to DataFrame: values, errors, and what is checked before a job runs."""
+"""The operations as functions from DataFrame to DataFrame: values, errors, and what is checked before a job runs."""
 
 from __future__ import annotations
 
@@ -422,7 +422,7 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
         (lambda: lhs.decode_headers("value", "kafak"), ValueError, "did you mean 'kafka'"),
         (lambda: lhs.decode_headers("value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
         (lambda: lhs.decode_headers("value", "kafka", lenient=1), TypeError, "lenient must be bool"),
-        (lambda: lhs.decode_headers("value", "streams", into="all"), ValueError, "streams makes headers, payload"),
+        (lambda: lhs.decode_headers("value", "streams", into="all"), ValueError, "streams returns headers, payload"),
         (
             lambda: lhs.decode_headers("value", "kafka", keep="key"),
             TypeError,

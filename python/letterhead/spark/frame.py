@@ -1,4 +1,4 @@
-"""What is checked on the driver before a job runs: that a frame has the columns, and that their types fit."""
+"""Checks of a frame on the driver, before a job runs: its columns, their types, and the names of the new ones."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Input",
     "check_column",
+    "check_names",
     "check_no_collision",
+    "check_str",
     "check_types",
     "computed",
     "crossing_columns",
     "fields_of",
     "is_column",
     "kept_names",
+    "name_of_result",
     "named",
     "unused_name",
 ]
@@ -32,19 +35,22 @@ class Input(NamedTuple):
     Attributes
     ----------
     name : str or Column
-        Its name in the frame, or what computes it.
+        Its name in the frame, or the expression that computes it.
     purpose : str
-        What it is needed for, for messages: ``"kafka is read from"``.
+        What it is needed for, in error messages: ``"kafka is read from"``.
     types : tuple of str
-        Types that fit, as :func:`letterhead.spark.schemas.spelled` spells them.
+        The accepted types, as :func:`letterhead.spark.schemas.spelled` writes them.
     hint : str
-        What can be done where there is no such column, for messages.
+        What to do if there is no such column, in error messages.
+    field : str
+        The field of the message that it holds.
     """
 
     name: Any
     purpose: str
     types: tuple[str, ...]
     hint: str = ""
+    field: str = "headers"
 
 
 def is_column(given: object) -> bool:
@@ -53,27 +59,45 @@ def is_column(given: object) -> bool:
     return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(given).__mro__)
 
 
-def check_column(what: str, given: object) -> None:
-    """Refuse what is neither a name nor a Column.
+def check_str(what: str, given: object) -> None:
+    """Raise ``TypeError`` unless an argument is a str."""
+    if not isinstance(given, str):
+        raise TypeError(f"{what} must be str, not {given.__class__.__name__}")
 
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    """
+
+def check_column(what: str, given: object) -> None:
+    """Raise ``TypeError`` unless an argument is a column name or a Column."""
     if not isinstance(given, str) and not is_column(given):
         raise TypeError(f"{what} must be str or a Column, not {given.__class__.__name__}")
 
 
-def computed(df: DataFrame, inputs: Sequence[Input]) -> tuple[DataFrame, list[Input]]:
-    """Return a frame in which every input is a column, and the inputs by their names in it.
+def check_names(what: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return a list of distinct column names as a tuple; raise ``TypeError`` or ``ValueError`` for anything else."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"{what} must be a list of column names, not {names.__class__.__name__}")
+    for name in names:
+        check_str(f"a column of {what}", name)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} names a column twice: {', '.join(names)}")
+    return tuple(names)
 
-    Parameters
-    ----------
-    df : DataFrame
-        The frame.
-    inputs : sequence of Input
-        Columns by name, or as Columns: these are put behind the others, under names that no column has.
+
+def name_of_result(column: str | Column, into: str | None) -> str:
+    """Return the name of the new column: ``into``, or by default that of the column read."""
+    check_column("column", column)
+    if into is None and not isinstance(column, str):
+        raise ValueError("into= names the column that is made, as a Column has no name to be replaced")
+    name: Any = column if into is None else into
+    check_str("into", name)
+    return name  # type: ignore[no-any-return]
+
+
+def computed(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[Input]]:
+    """Return a frame that holds every input as a column, and the inputs by their names in it.
+
+    An input that is a Column is appended to the frame, under an unused name.
     """
     named_inputs = []
     for column in inputs:
@@ -86,13 +110,7 @@ def computed(df: DataFrame, inputs: Sequence[Input]) -> tuple[DataFrame, list[In
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
-    """Give the columns of a frame by name.
-
-    Raises
-    ------
-    ValueError
-        If two have the same name: none could be asked for.
-    """
+    """Return the columns of a frame by name; raise ``ValueError`` if two have the same one."""
     fields = {field.name: field for field in df.schema.fields}
     if len(fields) < len(df.schema.fields):
         names = [field.name for field in df.schema.fields]
@@ -101,8 +119,8 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
     return fields
 
 
-def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input]) -> list[str]:
-    """Give the columns that come along: those asked for, or all that are not read."""
+def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input] = ()) -> list[str]:
+    """Return the columns to keep: those requested, which must exist, or by default all that are not read."""
     if keep is None:
         read = {column.name for column in inputs if isinstance(column.name, str)}
         return [name for name in fields if name not in read]
@@ -113,15 +131,7 @@ def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, input
 
 
 def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None:
-    """Check that the columns that are read are there and can be.
-
-    Raises
-    ------
-    ValueError
-        If the frame has no such column.
-    TypeError
-        If its type does not fit; the error names both.
-    """
+    """Raise ``ValueError`` if a column to read is missing, and ``TypeError`` if it has the wrong type."""
     from letterhead.spark.schemas import spelled
 
     for column in inputs:
@@ -136,17 +146,11 @@ def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) -> None:
-    """Check that no column would be there twice.
-
-    Raises
-    ------
-    ValueError
-        If one would.
-    """
+    """Raise ``ValueError`` if a new column would have the name of a kept one."""
     kept = list(kept)
     for name in made:
         same = [other for other in kept if other == name or other.lower() == name.lower()]
-        # Spark takes names for the same whatever their case, unless it was told not to.
+        # Spark ignores the case of names unless it is configured otherwise.
         if same and (name in same or df.sparkSession.conf.get("spark.sql.caseSensitive", "false") != "true"):
             raise ValueError(
                 f"column {name!r} would be there twice, kept from the frame as {same[0]!r} and made here: "
@@ -155,24 +159,24 @@ def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) 
 
 
 def crossing_columns(names: Iterable[str]) -> list[Column]:
-    """Give the columns of a frame by name, whatever characters are in it."""
+    """Return the columns to transfer to Python, whatever characters their names contain."""
     columns = []
     for place, name in enumerate(names):
         column = named(name)
-        # `mapInArrow` of Spark 4.2 takes a dot in a name for a field of a struct.
+        # `mapInArrow` of Spark 4.2 reads a dot in a name as the field of a struct.
         columns.append(column.alias(f"column_{place}") if "." in name or "`" in name else column)
     return columns
 
 
 def named(name: str) -> Column:
-    """Give a column by its whole name, whatever characters are in it."""
+    """Return a column by its whole name, whatever characters the name contains."""
     from pyspark.sql import functions as F
 
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def unused_name(name: str, fields: Iterable[str]) -> str:
-    """Give a name that no column has, in any case."""
+    """Return a name that no column has, in any case."""
     taken = {field.lower() for field in fields}
     while name in taken:
         name += "_"

@@ -1,4 +1,4 @@
-"""What a data source is to give, as the text that Spark's options are."""
+"""Write columns, headers and limits as options of the data sources: :func:`options`."""
 
 from __future__ import annotations
 
@@ -19,19 +19,18 @@ __all__ = ["options"]
 def options(
     *, columns: Sequence[str] | None = None, headers: Columns | None = None, limits: Limits | None = None
 ) -> dict[str, str]:
-    """Write what to read as options of letterhead's data sources.
+    """Write columns, headers and limits as options of letterhead's data sources.
 
-    Spark does not tell a data source which columns a query needs, so they are said beforehand, and what is not asked for
-    is not built.
+    Spark does not tell a data source which columns a query needs. The source builds only those requested here.
 
     Parameters
     ----------
     columns : sequence of str, optional
         Columns of the data source, in order.
     headers : mapping of str to str or Field, optional
-        Headers as typed columns, as in :func:`letterhead.spark.select_headers`; they come after the columns.
+        Headers as typed columns, as in :func:`letterhead.spark.select_headers`; they follow the columns.
     limits : Limits, optional
-        The most to read; what is not said is as each worker has it, see :class:`letterhead.Limits`.
+        Limits on what is read. Unset fields use the defaults of each worker, see :class:`letterhead.Limits`.
 
     Returns
     -------
@@ -41,7 +40,7 @@ def options(
     Raises
     ------
     TypeError, ValueError
-        If something is not of the type it should be, or misspelt.
+        If an argument has the wrong type, or a name is misspelt.
 
     Examples
     --------
@@ -57,9 +56,9 @@ def options(
     if headers is not None:
         made["headerColumns"] = json.dumps({name: _parts(name, spec) for name, *spec in normalise(headers, sql=True)})
     for option, name in LIMITS.items():
-        most = None if limits is None else getattr(limits, name)
-        if most is not None:
-            made[option] = str(most)
+        limit = getattr(limits, name, None)
+        if limit is not None:
+            made[option] = str(limit)
     return made
 
 

@@ -1,16 +1,176 @@
-"""What the options of the data sources say: Spark hands them over as text, by names without regard to case."""
+"""Options of the data sources: a table of parsers and documentation per source, read by :func:`parse_options`.
+
+Spark passes options as text, and ignores the case of their names.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
-from letterhead.errors import unknown_name
-from letterhead.fields import Columns, field
+from letterhead.errors import check_name, unknown_name
+from letterhead.fields import field
 from letterhead.limits import Limits
 
-__all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
+__all__ = [
+    "COMMON",
+    "LIMITS",
+    "Option",
+    "flag",
+    "json_of",
+    "limits",
+    "number",
+    "on_error",
+    "one_of",
+    "parse_options",
+    "path",
+    "text",
+]
+
+Parser: TypeAlias = Callable[[str, str], Any]
+"""Converts the text of an option; called with its name, for errors, and the text."""
+
+
+class Option(NamedTuple):
+    """An option of a data source.
+
+    Attributes
+    ----------
+    parse : callable
+        Converts the text of the option; raises ``ValueError`` if it is not valid.
+    doc : str
+        What the option does.
+    """
+
+    parse: Parser
+    doc: str
+
+
+def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> dict[str, Any]:
+    """Return the values of options by their names in the table; raise ``ValueError`` for unknown names and bad values.
+
+    Examples
+    --------
+    >>> headers = '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'
+    >>> values = parse_options({"columns": '["key", "value"]', "headercolumns": headers}, COMMON)
+    >>> values["columns"]
+    ['key', 'value']
+    >>> values["headerColumns"]
+    {'tenant': 'string', 'event': Field(type='string', key='ce_type', repeat='last', required=False)}
+    """
+    names = {name.lower(): name for name in table}
+    values = {}
+    for name, given in options.items():
+        known = names.get(name.lower())
+        if known is None:
+            raise unknown_name("option", name, table)
+        values[known] = table[known].parse(known, given)
+    return values
+
+
+def limits(values: Mapping[str, Any]) -> Limits | None:
+    """Return the limits among the values of options; an unset one is that of each worker.
+
+    Examples
+    --------
+    >>> limits(parse_options({"maxHeaders": "100"}, COMMON)).headers
+    100
+    """
+    given = {name: values[option] for option, name in LIMITS.items() if option in values}
+    return Limits(**given) if given else None
+
+
+def on_error(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the arguments ``errors`` and ``error_column`` that the options set."""
+    arguments = {"errors": "errors", "errorColumn": "error_column"}
+    return {argument: values[option] for option, argument in arguments.items() if option in values}
+
+
+# Parsers --------------------------------------------------------------------------------------------------------------
+
+
+def text(name: str, given: str) -> str:
+    """Accept any text."""
+    return given
+
+
+def path(name: str, given: str) -> str:
+    """Accept a path, or a URI of a local file."""
+    return given.removeprefix("file:")
+
+
+def flag(name: str, given: str) -> bool:
+    """Parse true or false."""
+    if given.lower() not in ("true", "false"):
+        raise ValueError(f"option {name} must be true or false, not {given!r}")
+    return given.lower() == "true"
+
+
+def number(least: int | None = None) -> Parser:
+    """Return a parser of whole numbers, optionally with a minimum."""
+
+    def parse(name: str, given: str) -> int:
+        try:
+            value = int(given)
+        except ValueError:
+            raise ValueError(f"option {name} must be a whole number, not {given!r}") from None
+        if least is not None and value < least:
+            raise ValueError(f"option {name} must be at least {least}, not {value}")
+        return value
+
+    return parse
+
+
+def one_of(*names: str) -> Parser:
+    """Return a parser of a closed list of names."""
+
+    def parse(name: str, given: str) -> str:
+        check_name(f"{name} value", given, names)
+        return given
+
+    return parse
+
+
+def json_of(what: str, container: type, elements: type | tuple[type, ...]) -> Parser:
+    """Return a parser of a JSON list or object with elements of some types; ``what`` describes it in errors."""
+
+    def parse(name: str, given: str) -> Any:
+        try:
+            value = json.loads(given)
+        except ValueError:
+            value = None
+        found = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, container) or not all(isinstance(element, elements) for element in found):
+            raise ValueError(f"option {name} must be {what}, not {given!r}")
+        return value
+
+    return parse
+
+
+_columns = json_of(
+    'a JSON object of columns such as {"tenant": "string", "event": {"type": "string", "key": "ce_type"}}',
+    dict,
+    (str, dict),
+)
+
+
+def _header_columns(option: str, given: str) -> dict[str, Any]:
+    columns = _columns(option, given)
+    for name, spec in columns.items():
+        if isinstance(spec, str):
+            continue
+        for part in spec:
+            check_name(f"{option} field", part, _FIELD)
+        if "type" not in spec:
+            raise ValueError(f'option {option}: column {name!r} has no type: add one such as "type": "string"')
+        columns[name] = field(**spec)
+    return columns  # type: ignore[no-any-return]
+
+
+_FIELD = ("type", "key", "repeat", "required")
+
+# Tables ---------------------------------------------------------------------------------------------------------------
 
 LIMITS = {
     "maxMessageBytes": "message_bytes",
@@ -19,107 +179,23 @@ LIMITS = {
     "maxRecords": "records",
     "maxOutputBytes": "output_bytes",
 }
-"""The options that set a limit, and the limit that each of them sets."""
+"""The options that set a limit, and their fields of :class:`letterhead.Limits`."""
 
-
-def check_options(options: Mapping[str, str], known: Iterable[str]) -> None:
-    """Refuse options that a source does not have.
-
-    Parameters
-    ----------
-    options : mapping of str to str
-        The options.
-    known : iterable of str
-        Names of those that there are.
-
-    Raises
-    ------
-    ValueError
-        If there is another: a misspelt one would be passed over.
-    """
-    known = list(known)
-    lower = {name.lower() for name in known}
-    for name in options:
-        if name.lower() not in lower:
-            raise unknown_name("option", name, known)
-
-
-def names(options: Mapping[str, str], option: str = "columns") -> list[str] | None:
-    """Read a JSON list of names.
-
-    Examples
-    --------
-    >>> names({"columns": '["key", "value"]'})
-    ['key', 'value']
-    """
-    if option not in options:
-        return None
-    given = _json(options, option, "a list of names", '["key", "value"]')
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise _wrong(options, option, "a list of names", '["key", "value"]')
-    return given
-
-
-def header_columns(options: Mapping[str, str], option: str = "headerColumns") -> Columns | None:
-    """Read a JSON object of output columns: to a type, or to an object with ``type``, ``key``, ``repeat``, ``required``.
-
-    Examples
-    --------
-    >>> header_columns({"headerColumns": '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'})
-    {'tenant': 'string', 'event': Field(type='string', key='ce_type', repeat='last', required=False)}
-    """
-    if option not in options:
-        return None
-    example = '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'
-    given = _json(options, option, "an object of columns", example)
-    if not isinstance(given, dict) or not all(isinstance(type, str | dict) for type in given.values()):
-        raise _wrong(options, option, "an object of columns", example)
-    return {name: type if isinstance(type, str) else _field(option, name, type) for name, type in given.items()}
-
-
-def integer(options: Mapping[str, str], option: str) -> int | None:
-    """Read a whole number."""
-    if option not in options:
-        return None
-    try:
-        return int(options[option])
-    except ValueError:
-        raise ValueError(f"option {option} is {options[option]!r}, and a whole number is meant") from None
-
-
-def limits(options: Mapping[str, str]) -> Limits | None:
-    """Read the limits; an unset one is that of each worker.
-
-    Examples
-    --------
-    >>> limits({"maxHeaders": "100"}).headers
-    100
-    """
-    given = {name: integer(options, option) for option, name in LIMITS.items() if option in options}
-    for option, name in LIMITS.items():
-        if (given.get(name) or 0) < 0:
-            raise ValueError(f"option {option} is {given[name]}, and a limit is a number from 0 on")
-    return Limits(**given) if given else None
-
-
-def _field(option: str, name: str, given: dict[str, Any]) -> Any:
-    for said in given:
-        if said not in _FIELD:
-            raise unknown_name(f"{option} field", said, _FIELD)
-    if "type" not in given:
-        raise ValueError(f"option {option}: column {name!r} has no type")
-    return field(**given)
-
-
-_FIELD = ("type", "key", "repeat", "required")
-
-
-def _json(options: Mapping[str, str], option: str, what: str, example: str) -> Any:
-    try:
-        return json.loads(options[option])
-    except json.JSONDecodeError:
-        raise _wrong(options, option, what, example) from None
-
-
-def _wrong(options: Mapping[str, str], option: str, what: str, example: str) -> ValueError:
-    return ValueError(f"option {option} is no JSON of {what}, such as {example}: {options[option]!r}")
+COMMON = {
+    "columns": Option(
+        json_of('a JSON list of names such as ["key", "value"]', list, str),
+        "Columns in order, a JSON list. Spark does not tell a source which ones a query needs.",
+    ),
+    "headerColumns": Option(
+        _header_columns,
+        "Headers as typed columns, a JSON object: output column to a type, or to an object with `type` and optionally "
+        "`key`, `repeat` and `required`.",
+    ),
+    "errors": Option(one_of("raise", "null", "column"), "What to do with an error in a row, as in `decode_headers`."),
+    "errorColumn": Option(text, "Name of the column of `errors=column`; `error` by default."),
+    **{
+        option: Option(number(0), f"Limit `{name}` of `letterhead.Limits`; by default that of each worker.")
+        for option, name in LIMITS.items()
+    },
+}
+"""Options of all data sources."""

@@ -1,4 +1,4 @@
-"""Schemas of the data sources: each has its own, by its options."""
+"""Schemas of the data sources: each determines its own from its options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_schema", "spark_schema"]
 
 
 def spark_schema(of: pa.Schema) -> StructType:
-    """Give Spark's schema for one of Arrow's."""
+    """Return Spark's schema for one of Arrow's."""
     import pyarrow as pa
 
     from letterhead.spark.schemas import spark_type
@@ -21,12 +21,8 @@ def spark_schema(of: pa.Schema) -> StructType:
 
 
 def check_schema(source: str, own: StructType, given: StructType) -> None:
-    """Refuse a schema that was given to a source and is not its own.
-
-    Raises
-    ------
-    ValueError
-        If they differ: a source does not cast.
-    """
+    """Raise ``ValueError`` if a user-specified schema differs from that of the source, which does not cast."""
     if given.simpleString() != own.simpleString():
-        raise ValueError(f"{source} has a schema of its own, {own.simpleString()}: choose by the option columns")
+        raise ValueError(
+            f"{source} has a schema of its own, {own.simpleString()}: leave out .schema(...), and set the option columns"
+        )
