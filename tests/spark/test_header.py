@@ -412,7 +412,7 @@ def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
             "key binary:6b: kip82-typed has text",
         ),
         ((3.5, "string"), {}, TypeError, "key must be str, int, bytes or a Value, not float"),
-        (("k", int), {}, TypeError, "type must be str"),
+        (("k", int), {}, TypeError, "a type such as 'int64'"),
         (("k", "string"), {"required": 1}, TypeError, "required must be bool"),
     ],
 )

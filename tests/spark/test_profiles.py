@@ -104,7 +104,7 @@ def test_other_values_are_taken_apart(spark):
 
 
 def test_what_cannot_be_asked_for_is_refused_before_a_job_runs(spark):
-    with pytest.raises(ValueError, match="unknown type 'int'"):
-        lhs.amqp("cell", "int")
+    with pytest.raises(ValueError, match="unknown type 'itn'"):
+        lhs.amqp("cell", "itn")
     with pytest.raises(ValueError, match="unknown errors value 'drop'"):
         lhs.schema_id("cell", errors="drop")

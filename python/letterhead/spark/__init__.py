@@ -22,10 +22,10 @@ from letterhead.spark.compaction import compact
 from letterhead.spark.conventions import amqp, rfc3339, schema_id, traceparent
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
-from letterhead.spark.options import options
 from letterhead.spark.scan import scan_headers
 from letterhead.spark.show import show_headers
 from letterhead.spark.sources import register
+from letterhead.spark.sources.options import options
 from letterhead.spark.topology import run_topology
 from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, explode_batches, select_headers
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from letterhead.errors import check_name
+from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -95,7 +96,6 @@ class ChangelogTable:
         """Return the table of a changelog topic, which the frame must contain from its beginning."""
         from pyspark.sql import functions as F
 
-        from letterhead.spark.frame import Input, check_types, fields_of
         from letterhead.spark.transforms import encode_headers
 
         if df.isStreaming:
@@ -114,7 +114,7 @@ class ChangelogTable:
         rows = records.groupBy("partition", "key").agg(latest).select("partition", "key", "latest.*")
         if self.retention is not None and not versioned:
             rows = self._kept(rows, records)
-        rows = rows.where("value is not null").withColumn("headers", F.coalesce("headers", F.expr(_NO_HEADERS)))
+        rows = rows.where("value is not null").withColumn("headers", F.coalesce("headers", F.array().cast(HEADERS)))
         format, fields = _STORED_FIELDS[self.store]
         kept = ["partition", "key", "offset", "timestamp", "ms", "headers", "value"]
         stored = rows.transform(encode_headers("headers", format, fields=fields, into="stored", keep=kept))
@@ -165,15 +165,7 @@ class ChangelogTable:
         return [key.alias("key"), *(_tail(start).alias(name) for name, start in times.items())]
 
 
-_COLUMNS = {
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-    "key": "binary",
-    "value": "binary",
-    "headers": "array<struct<key:string,value:binary>>",
-}
-_NO_HEADERS = "cast(array() as array<struct<key:string,value:binary>>)"
+_COLUMNS = {name: type for name, type in KAFKA_COLUMNS.items() if name != "topic"}
 _TIMESTAMPED = ("streams-timestamped", {"timestamp": "ms", "payload": "value"})
 _PLAIN = ("streams", {"payload": "value"})
 _KEY_TIMES: dict[str, dict[str, int]] = {

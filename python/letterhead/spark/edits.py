@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
 from letterhead.spark.frame import (
+    HEADERS,
     Input,
     check_str,
     check_types,
@@ -113,7 +114,7 @@ def edit_headers(
         from pyspark.sql import functions as F
 
         fields = fields_of(df)
-        df, [read] = computed(df, [Input(column, "headers are edited in", (_HEADERS,))])
+        df, [read] = computed(df, [Input(column, "headers are edited in", (HEADERS,))])
         check_types(fields_of(df), [read])
         # Inserted values become columns first: a random expression, which is used several times, is drawn once.
         places = {n: unused_name(f"inserted_{n}", fields) for n, new in enumerate(news) if new.column is not None}
@@ -140,9 +141,6 @@ class _New(NamedTuple):
     value: bytes | None = None
     column: Any = None
     type: str | None = None
-
-
-_HEADERS = "array<struct<key:string,value:binary>>"
 
 
 # Arguments ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 __all__ = [
+    "HEADERS",
+    "KAFKA_COLUMNS",
     "Input",
     "check_column",
     "check_names",
@@ -27,6 +29,16 @@ __all__ = [
     "named",
     "unused_name",
 ]
+
+
+HEADERS = "array<struct<key:string,value:binary>>"
+"""Type of the headers of Spark's Kafka source."""
+
+KAFKA_COLUMNS = {
+    "topic": "string", "partition": "int", "offset": "bigint", "timestamp": "timestamp", "key": "binary",
+    "value": "binary", "headers": HEADERS,
+}  # fmt: skip
+"""Columns of Spark's Kafka source that describe records, and their types."""
 
 
 class Input(NamedTuple):

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import DataType, StructField
+    from pyspark.sql.types import DataType, StructField, StructType
 
 Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages"]
 
-__all__ = ["Declared", "Operation", "declared", "header_lists", "spark_type", "spelled"]
+__all__ = ["Declared", "Operation", "check_schema", "declared", "header_lists", "spark_schema", "spark_type", "spelled"]
 
 
 class Declared(NamedTuple):
@@ -90,3 +90,18 @@ def spark_type(of: pa.DataType) -> DataType:
     if pa.types.is_struct(of):
         return T.StructType([T.StructField(field.name, spark_type(field.type)) for field in of])
     raise TypeError(f"Spark has no type for {of}")
+
+
+def spark_schema(of: pa.Schema) -> StructType:
+    """Return Spark's schema for one of Arrow's."""
+    import pyarrow as pa
+
+    return spark_type(pa.struct(list(of)))
+
+
+def check_schema(source: str, own: StructType, given: StructType) -> None:
+    """Raise ``ValueError`` if a user-specified schema differs from that of a data source, which does not cast."""
+    if given.simpleString() != own.simpleString():
+        raise ValueError(
+            f"{source} has a schema of its own, {own.simpleString()}: leave out .schema(...), and set the option columns"
+        )

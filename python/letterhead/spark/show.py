@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.errors import unknown_name
-from letterhead.spark.frame import Input, check_column, computed, fields_of, kept_names, named
+from letterhead.spark.frame import HEADERS, Input, check_column, computed, fields_of, kept_names, named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -103,9 +103,7 @@ def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
     names = header.names if isinstance(header, T.StructType) else []
     if not {"key", "value"} <= set(names) <= {"key_type", "key", "type", "value"}:
         hint = ": decode_headers reads headers from it" if spelled(of) == "binary" else ""
-        raise TypeError(
-            f"column {column!r} is {spelled(of)}, and headers are array<struct<key:string,value:binary>>{hint}"
-        )
+        raise TypeError(f"column {column!r} is {spelled(of)}, and headers are {HEADERS}{hint}")
     return list(names)
 
 

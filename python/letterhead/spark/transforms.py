@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from letterhead.errors import check_name
@@ -22,7 +22,7 @@ from letterhead.spark.frame import (
     kept_names,
     name_of_result,
 )
-from letterhead.spark.schemas import Declared, declared, header_lists, spark_type, spelled
+from letterhead.spark.schemas import Declared, Operation, declared, header_lists, spark_type, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,25 +94,16 @@ def decode_headers(
     DataFrame[key: binary, headers: array<struct<key:string,value:binary>>, timestamp: bigint, payload: binary]
     """
     read = _bytes_input(column, format)
-    options = {
-        "errors": errors,
-        "error_column": error_column,
-        "lenient": lenient,
-        "strict_types": strict_types,
-        "text_keys": text_keys,
-        "limits": limits,
-    }
-    made = declared("decode", format, **options)
-    names = [*_field_types(format)]
+    options = _reading(errors, error_column, lenient, strict_types, limits) | {"text_keys": text_keys}
+    names = _field_types(format)
     if into is not None:
         check_str("into", into)
         if len(names) > 1:
             raise ValueError(
                 f"into= names the one column of a headers format, and {format} returns {', '.join(names)}: leave it out"
             )
-        names = [into]
-    names += [error_column] if errors == "column" else []
-    return Transform("decode", format, options, (read,), check_names("keep", keep), made, tuple(names))
+    first = ("headers" if into is None else into,) if len(names) == 1 else None
+    return _transform("decode", format, options, (read,), keep, first)
 
 
 def select_headers(
@@ -146,7 +137,7 @@ def select_headers(
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame; it raises what that of :func:`decode_headers` raises.
+        As in :func:`decode_headers`.
 
     Examples
     --------
@@ -157,20 +148,9 @@ def select_headers(
     DataFrame[offset: bigint, tenant: string, amount_cents: bigint, route: array<string>]
     """
     read = _bytes_input(column, format)
-    options = {
-        "columns": columns,
-        "errors": errors,
-        "error_column": error_column,
-        "lenient": lenient,
-        "strict_types": strict_types,
-        "limits": limits,
-        "_dialect": "spark",
-    }
-    made = declared("select", format, **options)
-    options["columns"] = dict(columns)
-    read = read._replace(types=(*read.types, *header_lists(format)))
-    names = tuple(field.name for field in made.spark)
-    return Transform("select", format, options, (read,), check_names("keep", keep), made, names)
+    options = _reading(errors, error_column, lenient, strict_types, limits) | {"columns": columns, "_dialect": "spark"}
+    transform = _transform("select", format, options, (read,), keep, None)
+    return replace(transform, inputs=(read._replace(types=(*read.types, *header_lists(format))),))
 
 
 def encode_headers(
@@ -214,7 +194,7 @@ def encode_headers(
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame; it raises what that of :func:`decode_headers` raises.
+        As in :func:`decode_headers`.
 
     Examples
     --------
@@ -224,20 +204,11 @@ def encode_headers(
     DataFrame[key: binary, value: binary]
     """
     check_column("column", column)
-    plain_types(types, sql=True)
-    options = {
-        "on_loss": on_loss,
-        "types": dict(types) if isinstance(types, Mapping) else types,
-        "null_headers": null_headers,
-        "canonical": canonical,
-    }
-    made = declared("encode", format, **options)
+    options: dict[str, Any] = {"on_loss": on_loss, "types": types, "null_headers": null_headers, "canonical": canonical}
     inputs, nulls = _field_inputs(column, format, fields)
-    if into is None:
-        into = "headers" if nulls is None else "value"
+    into = ("headers" if nulls is None else "value") if into is None else into
     check_str("into", into)
-    names = (into, *(field.name for field in made.spark[1:]))
-    return Transform("encode", format, options, inputs, check_names("keep", keep), made, names, nulls)
+    return _transform("encode", format, options, inputs, keep, (into,), nulls)
 
 
 def convert_headers(
@@ -275,7 +246,7 @@ def convert_headers(
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame; it raises what that of :func:`decode_headers` raises.
+        As in :func:`decode_headers`.
 
     Examples
     --------
@@ -286,23 +257,9 @@ def convert_headers(
     DataFrame[offset: bigint, headers: binary, losses: array<struct<code:string,message:string,header:int,...>>]
     """
     read = _bytes_input(column, format)
-    plain_types(types, sql=True)
-    options = {
-        "target": target,
-        "on_loss": on_loss,
-        "types": dict(types) if isinstance(types, Mapping) else types,
-        "null_headers": null_headers,
-        "canonical": canonical,
-        "errors": errors,
-        "error_column": error_column,
-        "lenient": lenient,
-        "strict_types": strict_types,
-        "limits": limits,
-    }
-    made = declared("convert", format, **options)
-    into = name_of_result(column, into)
-    names = (into, *(field.name for field in made.spark[1:]))
-    return Transform("convert", format, options, (read,), check_names("keep", keep), made, names)
+    options: dict[str, Any] = {"on_loss": on_loss, "types": types, "null_headers": null_headers, "canonical": canonical}
+    options |= _reading(errors, error_column, lenient, strict_types, limits) | {"target": target}
+    return _transform("convert", format, options, (read,), keep, (name_of_result(column, into),))
 
 
 def explode_batches(
@@ -344,7 +301,7 @@ def explode_batches(
     Returns
     -------
     Transform
-        A function from DataFrame to DataFrame; it raises what that of :func:`decode_headers` raises.
+        As in :func:`decode_headers`.
 
     Examples
     --------
@@ -354,26 +311,14 @@ def explode_batches(
     """
     read = _bytes_input(column, format)
     fields = check_names("columns", columns)
-    options = {
-        "errors": errors,
-        "error_column": error_column,
-        "lenient": lenient,
-        "strict_types": strict_types,
-        "text_keys": text_keys,
-        "limits": limits,
-        "_dialect": "spark",
-    }
     if fields is None:
         fields = tuple(field.name for field in declared("messages", format).spark[1:])
-    # The runner repeats the kept columns by the first one, and drops it.
-    options["columns"] = ("row", *fields)
+    options = _reading(errors, error_column, lenient, strict_types, limits)
+    # The runner repeats the kept columns by the row number, which is the first column, and drops it.
+    options |= {"columns": ("row", *fields), "text_keys": text_keys, "_dialect": "spark"}
     if headers is not None:
         options["headers"] = headers
-    made = declared("messages", format, **options)
-    if headers is not None:
-        options["headers"] = dict(headers)
-    names = tuple(field.name for field in made.spark[1:])
-    return Transform("messages", format, options, (read,), check_names("keep", keep), made, names)
+    return _transform("messages", format, options, (read,), keep, ())
 
 
 @dataclass(frozen=True)
@@ -457,6 +402,33 @@ class Transform:
         ]
         schema = StructType([columns[name] for name in kept] + new)
         return df.select(*crossing_columns(crossing)).mapInArrow(runner, schema)
+
+
+def _reading(
+    errors: str, error_column: str, lenient: bool, strict_types: bool, limits: Limits | None
+) -> dict[str, Any]:
+    return {
+        "errors": errors, "error_column": error_column, "lenient": lenient, "strict_types": strict_types, "limits": limits
+    }  # fmt: skip
+
+
+def _transform(
+    operation: Operation,
+    format: str,
+    options: Mapping[str, Any],
+    inputs: tuple[Input, ...],
+    keep: Sequence[str] | None,
+    first: tuple[str, ...] | None,
+    nulls: dict[str, pa.DataType] | None = None,
+) -> Transform:
+    """Make a transform; ``first`` replaces the name of the first column that the operation returns."""
+    plain_types(options.get("types"), sql=True)
+    made = declared(operation, format, **options)
+    # A mapping belongs to the caller, who may change it.
+    options = {name: dict(given) if isinstance(given, Mapping) else given for name, given in options.items()}
+    names = tuple(field.name for field in made.spark)
+    names = names if first is None else (*first, *names[1:])
+    return Transform(operation, format, options, inputs, check_names("keep", keep), made, names, nulls)
 
 
 def _bytes_input(column: str | Column, format: str) -> Input:

@@ -1,4 +1,4 @@
-"""Options of the data sources: a table of parsers and documentation per source, read by :func:`parse_options`.
+"""Options of the data sources: :func:`options` writes them, and :func:`parse_options` reads them by a table per source.
 
 Spark passes options as text, and ignores the case of their names.
 """
@@ -6,12 +6,15 @@ Spark passes options as text, and ignores the case of their names.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
-from letterhead.fields import field
+from letterhead.fields import field, normalise
 from letterhead.limits import Limits
+
+if TYPE_CHECKING:
+    from letterhead.fields import Columns
 
 __all__ = [
     "COMMON",
@@ -23,6 +26,7 @@ __all__ = [
     "number",
     "on_error",
     "one_of",
+    "options",
     "parse_options",
     "path",
     "text",
@@ -45,6 +49,60 @@ class Option(NamedTuple):
 
     parse: Parser
     doc: str
+
+
+def options(
+    *, columns: Sequence[str] | None = None, headers: Columns | None = None, limits: Limits | None = None
+) -> dict[str, str]:
+    """Write columns, headers and limits as options of letterhead's data sources.
+
+    Spark does not tell a data source which columns a query needs. The source builds only those requested here.
+
+    Parameters
+    ----------
+    columns : sequence of str, optional
+        Columns of the data source, in order.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns, as in :func:`letterhead.spark.select_headers`; they follow the columns.
+    limits : Limits, optional
+        Limits on what is read. Unset fields use the defaults of each worker, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    dict of str to str
+        For ``spark.read.format(...).options(**...)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type, or a name is misspelt.
+
+    Examples
+    --------
+    >>> from letterhead import spark as lhs
+    >>> lhs.options(columns=["offset"], headers={"tenant": "string"})
+    {'columns': '["offset"]', 'headerColumns': '{"tenant": {"type": "string"}}'}
+    """
+    made = {}
+    if columns is not None:
+        if isinstance(columns, str):
+            raise TypeError("columns must be a list of column names, not str")
+        made["columns"] = json.dumps(list(columns))
+    if headers is not None:
+        made["headerColumns"] = json.dumps({spec[0]: _written(*spec) for spec in normalise(headers, sql=True)})
+    for option, name in LIMITS.items():
+        limit = getattr(limits, name, None)
+        if limit is not None:
+            made[option] = str(limit)
+    return made
+
+
+def _written(name: str, key: Any, type: str, repeat: str, required: bool) -> dict[str, Any]:
+    if not isinstance(key, str):
+        raise TypeError(f"column {name!r}: a key must be str here, not {key.__class__.__name__}")
+    defaults = {"key": name, "repeat": "last", "required": False}
+    given = {"type": type, "key": key, "repeat": repeat, "required": required}
+    return {part: value for part, value in given.items() if part not in defaults or value != defaults[part]}
 
 
 def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, limits, number, on_error, one_of, parse_options, path
-from letterhead.spark.sources.schema import check_schema, spark_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
