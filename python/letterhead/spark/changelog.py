@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
 
 from letterhead.errors import check_name
 from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+from letterhead.spark.transforms import encode_headers
+from letterhead.storage.segments import segment_interval
 
 __all__ = ["ChangelogTable", "changelog_table"]
 
@@ -94,10 +96,6 @@ class ChangelogTable:
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Return the table of a changelog topic, which the frame must contain from its beginning."""
-        from pyspark.sql import functions as F
-
-        from letterhead.spark.transforms import encode_headers
-
         if df.isStreaming:
             raise ValueError(
                 "the frame is a stream, from which a deleted row could not be retracted: "
@@ -135,19 +133,12 @@ class ChangelogTable:
 
     def _in_time(self, records: DataFrame) -> DataFrame:
         """Remove versions that arrived too late."""
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
         before = Window.partitionBy("partition").orderBy("offset").rowsBetween(Window.unboundedPreceding, -1)
         observed = F.coalesce(F.max("ms").over(before), F.lit(-1))
         return records.withColumn("observed", observed).where(F.col("ms") >= F.col("observed") - self.retention)
 
     def _kept(self, rows: DataFrame, records: DataFrame) -> DataFrame:
         """Remove rows of expired segments: those before the segment of the oldest time that the store keeps."""
-        from pyspark.sql import functions as F
-
-        from letterhead.storage.segments import segment_interval
-
         assert self.retention is not None
         interval = self.segment_interval or segment_interval(self.retention)
         time = _tail(max(_KEY_TIMES[self.store].values()))
@@ -157,8 +148,6 @@ class ChangelogTable:
         return joined.where(f"time div {interval}L >= (observed - {self.retention}L) div {interval}L")
 
     def _key_columns(self) -> list[Column]:
-        from pyspark.sql import functions as F
-
         times = _KEY_TIMES[self.store]
         size = max(times.values(), default=0)
         key = F.expr(f"substring(key, 1, length(key) - {size})") if size else F.col("key")
@@ -181,8 +170,6 @@ _STORED_FIELDS = {"key-value": _TIMESTAMPED, "window": _TIMESTAMPED, "session": 
 
 def _tail(start: int) -> Column:
     """Return the integer that begins ``start`` bytes before the end of a key; times in keys are not negative."""
-    from pyspark.sql import functions as F
-
     found = F.expr(f"substring(key, length(key) - {start} + 1, 8)")
     return F.conv(F.hex(found), 16, 10).cast("bigint")
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from letterhead import _native
+from letterhead import arrow as lha
 from letterhead.errors import DecodeError, check_name
 from letterhead.fields import Field, field, field_of, normalise, plain_key
+from letterhead.operations import select
+from letterhead.spark.expressions import Check, guarded, header_parser, is_type, raised
+from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.schemas import declared
 from letterhead.types import ValueType
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
-
     from letterhead.fields import Repeat
     from letterhead.headers import GivenKey
     from letterhead.limits import Limits
@@ -100,13 +109,8 @@ def header(
     An expression also reads headers with types and integer keys:
 
     >>> typed = fetched.transform(lhs.explode_batches("cell", "kip82-messages", columns=["headers"], keep=[]))
-    >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).show(1)
-    +---+
-    |  n|
-    +---+
-    |  0|
-    +---+
-    only showing top 1 row
+    >>> typed.select(lhs.header("headers", "n", "int8", format="kip82-typed", engine="spark")).first()
+    Row(n=0)
     """
     wanted = field_of(type, key, repeat, required, sql=True)
     if errors == "column":  # type: ignore[comparison-overlap]
@@ -143,8 +147,6 @@ class _Layout(NamedTuple):
 
 
 def _layout(format: str, wanted: Field) -> _Layout:
-    from letterhead import _native
-
     # Rejects misspelt names, batch formats, and keys that the format does not have.
     _native.schema("select", format, columns=normalise({"": wanted}))
     row = next(row for row in _native.formats() if row["name"] == format)
@@ -155,7 +157,6 @@ def _text(key: GivenKey) -> str:
     """Write a key as errors do."""
     if isinstance(key, str | int):
         return str(key)
-    from letterhead.operations import select
 
     try:
         # The error for an absent header contains its key.
@@ -168,10 +169,6 @@ def _text(key: GivenKey) -> str:
 def _by_spark(
     column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], layout: _Layout
 ) -> Column:
-    from pyspark.sql import functions as F
-
-    from letterhead.spark.expressions import Check, guarded, header_parser, raised
-
     parse, strict = header_parser(wanted.type, layout.types), errors == "raise"
 
     # Written out where it is used: Spark computes a repeated part once, which is twice as fast as binding it.
@@ -210,11 +207,6 @@ def _by_spark(
 
 def _is_wanted(wanted: Field, layout: _Layout, strict: bool) -> Callable[[Column], Column]:
     """Return the predicate for headers; a malformed header ends the query, or is skipped."""
-    from functools import reduce
-    from operator import or_
-
-    from pyspark.sql import functions as F
-
     assert wanted.key is not None
     plain = plain_key(wanted.key)
 
@@ -242,9 +234,6 @@ _NULL_KEY = "the key of a header is null (null_key)"
 
 def _malformed(header: Column, layout: _Layout) -> list[tuple[Column, Column]]:
     """Return what makes a header malformed, in order, with messages. A type may be null; that of a key may not."""
-    from pyspark.sql import functions as F
-
-    from letterhead.spark.expressions import is_type
 
     def unknown(name: str) -> tuple[Column, Column]:
         return ~is_type(header[name]), F.concat(F.lit("unknown type '"), header[name], F.lit("' (unknown_type)"))
@@ -263,8 +252,6 @@ def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
 
     Spark knows the type before a job runs, and removes the condition.
     """
-    from pyspark.sql import functions as F
-
     # Spark Connect writes out the default collation of strings.
     given = F.regexp_replace(F.typeof(column), r" collate UTF8_BINARY\b", "")
     remedy = (
@@ -277,10 +264,6 @@ def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
 def _by_arrow(
     column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], format: str, limits: Limits | None
 ) -> Column:
-    from letterhead import arrow as lha
-    from letterhead.spark.runner import ArrowFunction
-    from letterhead.spark.schemas import declared
-
     options: dict[str, Any] = {"columns": {name: wanted}, "errors": errors, "_dialect": "spark", "limits": limits}
     type = declared("select", format, **options).spark[0].dataType
     kernel = ArrowFunction(lha.select, {"format": format, **options}, only=True)

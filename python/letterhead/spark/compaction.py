@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
 
 from letterhead.errors import check_name
 from letterhead.kip82.compaction import DELETE_RETENTION_MS, Keyless, delete_horizon
 from letterhead.spark.frame import Input, check_names, check_types, fields_of, kept_names, named, unused_name
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
 __all__ = ["compact"]
 
-_PURPOSE = "compaction reads"
-_INPUTS = (
-    Input("key", _PURPOSE, ("binary", "string")),
-    Input("offset", _PURPOSE, ("bigint",)),
-    Input("timestamp", _PURPOSE, ("bigint",)),
-    Input("value", _PURPOSE, ("binary",)),
-    Input("tombstone", _PURPOSE, ("boolean",)),
-)
+_TYPES = {
+    "key": ("binary", "string"), "offset": ("bigint",), "timestamp": ("bigint",), "value": ("binary",),
+    "tombstone": ("boolean",),
+}  # fmt: skip
+"""The columns that compaction reads, and their accepted types."""
 
 
 def compact(
@@ -75,11 +71,8 @@ def compact(
     delete_horizon(now, delete_retention_ms)  # reject bad arguments now, not when a frame is passed
 
     def compacted(df: DataFrame) -> DataFrame:
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
         fields = fields_of(df)
-        check_types(fields, _INPUTS)
+        check_types(fields, [Input(name, "compaction reads", types) for name, types in _TYPES.items()])
         kept_names(fields, ("headers", *by))
         horizon = F.lit(delete_horizon(now, delete_retention_ms)).cast("bigint")
         # Each message without a key is a window of its own, so that they are not all processed by one task.
@@ -96,8 +89,6 @@ def compact(
 
 def _expired(horizon: Column) -> Column:
     """Return whether a message is a delete past its retention time; null if that is not known."""
-    from pyspark.sql import functions as F
-
     no_wrapper = F.col("value").isNull() & F.col("headers").isNull()
     delete = F.coalesce(F.col("tombstone"), F.lit(False)) | no_wrapper
     return delete & F.col("timestamp").between(F.lit(0), horizon)

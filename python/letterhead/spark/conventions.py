@@ -5,14 +5,16 @@ Each function is an Arrow UDF of the one of the same name in :mod:`letterhead.ar
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import pyarrow as pa
+from pyspark.sql import Column
+
+from letterhead import arrow as lha
 from letterhead.conventions.amqp import checked_type
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from letterhead.types import ValueType
+from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.schemas import spark_type
+from letterhead.types import ValueType
 
 __all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
 
@@ -58,10 +60,8 @@ def traceparent(column: str | Column, *, errors: Literal["raise", "null", "colum
 
     Parameters
     ----------
-    column : str or Column
-        One ``traceparent`` per row: string or binary.
-    errors : {"raise", "null", "column"}, default "raise"
-        As in :func:`amqp`.
+    column, errors
+        As in :func:`amqp`; the column is string or binary.
 
     Returns
     -------
@@ -76,10 +76,8 @@ def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"
 
     Parameters
     ----------
-    column : str or Column
-        Values of ``__key_schema_id`` or ``__value_schema_id``: binary.
-    errors : {"raise", "null", "column"}, default "raise"
-        As in :func:`amqp`.
+    column, errors
+        As in :func:`amqp`; the column has values of ``__key_schema_id`` or ``__value_schema_id``.
 
     Returns
     -------
@@ -96,10 +94,8 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
 
     Parameters
     ----------
-    column : str or Column
-        One time per row: string or binary.
-    errors : {"raise", "null", "column"}, default "raise"
-        As in :func:`amqp`.
+    column, errors
+        As in :func:`amqp`; the column is string or binary.
 
     Returns
     -------
@@ -110,12 +106,6 @@ def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] 
 
 
 def _parsed(function: str, column: str | Column, **options: Any) -> Column:
-    import pyarrow as pa
-
-    from letterhead import arrow as lha
-    from letterhead.spark.runner import ArrowFunction
-    from letterhead.spark.schemas import spark_type
-
     parse = getattr(lha, function)
     type = parse(pa.array([], pa.binary()), **options).type
     return ArrowFunction(parse, options).of(column, spark_type(type))

@@ -7,13 +7,14 @@ import pickle
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import letterhead.doctor
 from letterhead.doctor import Finding, Report, examine, findings
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 __all__ = ["doctor"]
 
@@ -97,7 +98,6 @@ def _executors(spark: SparkSession) -> int | None:
 def _slots(spark: SparkSession) -> int:
     if hasattr(spark, "_jsparkSession"):
         return int(spark.sparkContext.defaultParallelism)
-    from pyspark.sql import functions as F
 
     # A client cannot query it, but a range has as many partitions as there are slots.
     return int(spark.range(100_000).select(F.spark_partition_id()).distinct().count())
@@ -105,8 +105,6 @@ def _slots(spark: SparkSession) -> int:
 
 def _ask(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
     """Run the job until all executors have answered; return the facts of each."""
-    from pyspark.sql import functions as F
-
     # Not an Arrow UDF, as a worker may lack pyarrow. Spark 3.5 has the same argument.
     answer = F.udf(_question(), "string", useArrow=False).asNondeterministic()
     tasks = 2 * _slots(spark)
@@ -122,8 +120,6 @@ def _ask(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
 
 def _question() -> Any:
     """Return a function pickled by value, which needs no letterhead on the worker."""
-    from pyspark import cloudpickle
-
     cloudpickle.register_pickle_by_value(letterhead.doctor)
     try:
         carried, hold = cloudpickle.dumps(examine), HOLD

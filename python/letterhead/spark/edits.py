@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
 from letterhead.errors import check_name, unknown_name
+from letterhead.spark.expressions import guarded, raised
 from letterhead.spark.frame import (
     HEADERS,
     Input,
@@ -18,11 +23,11 @@ from letterhead.spark.frame import (
     named,
     unused_name,
 )
+from letterhead.spark.schemas import spelled
+from letterhead.spark.writing import writer, written_from
+from letterhead.types import type_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
-
     Keys: TypeAlias = Sequence[str] | Callable[[Column], Column]
     Renames: TypeAlias = Mapping[str, str] | Callable[[Column], Column]
     Inserted: TypeAlias = str | bytes | Column | tuple[str | Column, str] | None
@@ -111,21 +116,16 @@ def edit_headers(
     _check_order(only, drop, rename)
 
     def edited(df: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as F
-
         fields = fields_of(df)
         df, [read] = computed(df, [Input(column, "headers are edited in", (HEADERS,))])
         check_types(fields_of(df), [read])
         # Inserted values become columns first: a random expression, which is used several times, is drawn once.
-        places = {n: unused_name(f"inserted_{n}", fields) for n, new in enumerate(news) if new.column is not None}
-        wide = df.select("*", *(_column_of(news[n], fields).alias(place) for n, place in places.items()))
+        places = {unused_name(f"inserted_{n}", fields): new for n, new in enumerate(news)}
+        wide = df.select("*", *(_column_of(new, fields).alias(place) for place, new in places.items()))
         given = {field.name: field.dataType for field in wide.schema.fields}
-        values = [
-            _written(new, places[n], given[places[n]]) if n in places else F.lit(new.value).cast("binary")
-            for n, new in enumerate(news)
-        ]
         made = [
-            F.struct(F.lit(new.key).alias("key"), value.alias("value")) for new, value in zip(news, values, strict=True)
+            F.struct(F.lit(new.key).alias("key"), _written(new, place, given[place]).alias("value"))
+            for place, new in places.items()
         ]
         headers = _with(_without(named(read.name), only, drop, rename), made, nulls == "skip")
         names = dict.fromkeys([*fields, made_name])
@@ -135,11 +135,10 @@ def edit_headers(
 
 
 class _New(NamedTuple):
-    """A header to insert: one value for every message, or the column to write it from."""
+    """A header to insert: its key, the name of a column, a Column or constant bytes, and the type to write."""
 
     key: str
-    value: bytes | None = None
-    column: Any = None
+    column: Any
     type: str | None = None
 
 
@@ -193,14 +192,12 @@ def _news(given: Any) -> list[_New]:
 
 
 def _new(key: str, given: Any) -> _New:
-    from letterhead.types import type_name
-
     if given is None or isinstance(given, bytes):
-        return _New(key, given)
+        return _New(key, given, "binary")
     if isinstance(given, str):
-        return _New(key, given.encode())
+        return _New(key, given.encode(), "binary")
     if is_column(given):
-        return _New(key, column=given)
+        return _New(key, given)
     if not isinstance(given, tuple) or len(given) != 2 or not (isinstance(given[0], str) or is_column(given[0])):
         raise TypeError(f"header {key!r}: str, bytes, None, a Column or a pair (column, type) is inserted, "
                         f"not {given.__class__.__name__}: a number is (F.lit(3), 'int32')")  # fmt: skip
@@ -210,7 +207,7 @@ def _new(key: str, given: Any) -> _New:
         raise error.__class__(f"header {key!r}: {error}") from None
     if type.endswith(":amqp"):
         raise ValueError(f"header {key!r}: type '{type}' can be read, but not written: leave out ':amqp'")
-    return _New(key, column=given[0], type=type)
+    return _New(key, given[0], type)
 
 
 # Expressions ----------------------------------------------------------------------------------------------------------
@@ -218,7 +215,6 @@ def _new(key: str, given: Any) -> _New:
 
 def _without(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
     """Return the remaining headers, under their new keys."""
-    from pyspark.sql import functions as F
 
     def stays(header: Column) -> Column:
         key, stays = header["key"], F.lit(True)
@@ -241,8 +237,6 @@ def _is_one(key: Column, keys: Any, what: str) -> Column:
 
 
 def _renamed(key: Column, rename: Any) -> Column:
-    from pyspark.sql import functions as F
-
     if callable(rename):
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
@@ -262,8 +256,6 @@ def _made(what: str, made: Any) -> Column:
 
 def _with(headers: Column, made: list[Column], skip: bool) -> Column:
     """Append new headers."""
-    from pyspark.sql import functions as F
-
     if not made:
         return headers
     new = F.array(*made)
@@ -275,8 +267,7 @@ def _with(headers: Column, made: list[Column], skip: bool) -> Column:
 
 def _column_of(new: _New, fields: dict[str, Any]) -> Column:
     if not isinstance(new.column, str):
-        column: Column = new.column
-        return column
+        return new.column if is_column(new.column) else F.lit(new.column).cast("binary")
     if new.column not in fields:
         raise ValueError(f"header {new.key!r}: {unknown_name('column', new.column, fields)}")
     return named(new.column)
@@ -284,10 +275,6 @@ def _column_of(new: _New, fields: dict[str, Any]) -> Column:
 
 def _written(new: _New, place: str, given: DataType) -> Column:
     """Return the bytes that a column is written as."""
-    from letterhead.spark.expressions import guarded, raised
-    from letterhead.spark.schemas import spelled
-    from letterhead.spark.writing import writer, written_from
-
     what = f"header {new.key!r}: " + (f"column {new.column!r}" if isinstance(new.column, str) else "the column")
     type = new.type
     if type is None:

@@ -30,17 +30,7 @@ __all__ = ["Check", "Checked", "guarded", "header_parser", "is_type", "parser", 
 
 
 class Check(NamedTuple):
-    """A condition that makes a value invalid.
-
-    Attributes
-    ----------
-    when : Column
-        Whether the value is invalid.
-    code : str
-        One of :data:`letterhead.errors.CODES`.
-    message : Column
-        The message of the native module for it.
-    """
+    """A condition that makes a value invalid, with the code and the message that the native module has for it."""
 
     when: Column
     code: str
@@ -48,15 +38,7 @@ class Check(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A parsed or a written value.
-
-    Attributes
-    ----------
-    checks : sequence of Check
-        What makes it invalid; the first one that holds is reported.
-    value : Column
-        The value, defined where no check holds; null for null.
-    """
+    """A parsed or written value, defined where no check holds, and its checks: the first that holds is reported."""
 
     checks: Sequence[Check]
     value: Column

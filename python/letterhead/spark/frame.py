@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from letterhead.errors import unknown_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructField
+from letterhead.spark.schemas import spelled
 
 __all__ = [
     "HEADERS",
@@ -42,20 +43,10 @@ KAFKA_COLUMNS = {
 
 
 class Input(NamedTuple):
-    """A column that is read.
+    """A column to read: its name or a Column, and its accepted types, as :func:`schemas.spelled` writes them.
 
-    Attributes
-    ----------
-    name : str or Column
-        Its name in the frame, or the expression that computes it.
-    purpose : str
-        What it is needed for, in error messages: ``"kafka is read from"``.
-    types : tuple of str
-        The accepted types, as :func:`letterhead.spark.schemas.spelled` writes them.
-    hint : str
-        What to do if there is no such column, in error messages.
-    field : str
-        The field of the message that it holds.
+    Error messages contain its purpose (``"kafka is read from"``), and the hint if the column is missing.
+    ``field`` is the field of the message that it holds.
     """
 
     name: Any
@@ -144,8 +135,6 @@ def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, input
 
 def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None:
     """Raise ``ValueError`` if a column to read is missing, and ``TypeError`` if it has the wrong type."""
-    from letterhead.spark.schemas import spelled
-
     for column in inputs:
         if column.name not in fields:
             error = unknown_name("column", column.name, fields)
@@ -182,8 +171,6 @@ def crossing_columns(names: Iterable[str]) -> list[Column]:
 
 def named(name: str) -> Column:
     """Return a column by its whole name, whatever characters the name contains."""
-    from pyspark.sql import functions as F
-
     return F.col("`" + name.replace("`", "``") + "`")
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import pyspark
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from letterhead import arrow as lha
 from letterhead.errors import HeaderError, replaced
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-    from pyspark.sql.types import DataType
 
 __all__ = ["ArrowFunction", "Runner"]
 
@@ -61,9 +61,9 @@ class Runner:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the operation on the batches of a partition."""
         for batch in batches:
-            yield from self.run(batch)
+            yield from self._run(batch)
 
-    def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def _run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Run the operation on a batch; returns several where one would be too large."""
         kept, row = batch.columns[: len(self.kept)], 0
         try:
@@ -108,17 +108,7 @@ class Runner:
 
 @dataclass(frozen=True)
 class ArrowFunction:
-    """Read every value of a column: the function of an Arrow UDF.
-
-    Attributes
-    ----------
-    function : callable
-        Reads a :class:`pyarrow.Array`.
-    options : mapping
-        Its other arguments, by name.
-    only : bool, default False
-        Whether it returns a struct of which the first column is wanted.
-    """
+    """The function of an Arrow UDF, with its options; ``only`` selects the first field of a struct that it returns."""
 
     function: Callable[..., pa.Array]
     options: Mapping[str, Any]
@@ -135,9 +125,6 @@ class ArrowFunction:
 
     def of(self, column: str | Column, type: DataType, instead: str = "") -> Column:
         """Return the UDF of a column, of a type of Spark; ``instead`` names the remedy where Spark is too old."""
-        import pyspark
-        from pyspark.sql import functions as F
-
         if not hasattr(F, "arrow_udf"):
             raise ValueError(
                 f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}{instead}"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+
 from letterhead import _native
+from letterhead import arrow as lha
 from letterhead.errors import check_name
+from letterhead.limits import Limits
 from letterhead.spark.frame import Input, check_column, check_types, computed, crossing_columns, fields_of
 from letterhead.spark.schemas import header_lists
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
-
-    from letterhead.limits import Limits
     from letterhead.scan import Scan, Statistics
 
 __all__ = ["scan_headers"]
@@ -78,6 +79,7 @@ def scan_headers(
         "traceparent": "string",  # strong; lhs.traceparent reads what is in it
     ...
     """
+    # It imports pyarrow.compute, which a worker of another function does not need.
     from letterhead.scan import Scan, Statistics
 
     rows = {row["name"]: row for row in _native.formats()}
@@ -91,31 +93,21 @@ def scan_headers(
             "a stream has no end, and a scan would have none: scan a batch of the same topic, or each frame of "
             "foreachBatch"
         )
-    scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_types": strict_types, "limits": limits})
+    options: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
+    scanner = partial(_scanned, format=format, max_keys=max_keys, **options)
     parts = df.select(*crossing_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
     whole = Statistics(max_keys=max_keys)
-    for row in parts.repartition(_MERGED).mapInArrow(merge, "part binary").collect():
+    for row in parts.repartition(_MERGED).mapInArrow(_merged, "part binary").collect():
         whole.merge(pickle.loads(row["part"]))
     return Scan(format, whole, column if isinstance(column, str) else inputs[0].name)
 
 
-@dataclass(frozen=True)
-class Scanner:
-    """Scan the batches of a partition, on a worker, with the arguments of :func:`letterhead.arrow.scan`."""
-
-    format: str
-    max_keys: int
-    options: dict[str, Any]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Return one row for a partition: its statistics."""
-        from letterhead import arrow as lha
-
-        columns = (batch.column(0) for batch in batches)
-        yield _part(lha.scan(columns, self.format, max_keys=self.max_keys, **self.options).statistics)
+def _scanned(batches: Iterator[pa.RecordBatch], format: str, **options: Any) -> Iterator[pa.RecordBatch]:
+    """Return one row for a partition, on a worker: its statistics."""
+    yield _part(lha.scan((batch.column(0) for batch in batches), format, **options).statistics)
 
 
-def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Merge the statistics of many partitions into one row, on a worker."""
     parts = (pickle.loads(part) for batch in batches for part in batch.column(0).to_pylist())
     whole = next(parts, None)
@@ -126,6 +118,4 @@ def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _part(statistics: Statistics) -> pa.RecordBatch:
-    import pyarrow as pa
-
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(statistics)], pa.binary())], ["part"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql.types import DataType, StructField, StructType
+import pyarrow as pa
+from pyspark.sql import types as T
+from pyspark.sql.types import DataType, StructField, StructType
+
+from letterhead import arrow as lha
 
 Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages"]
 
@@ -15,15 +17,7 @@ __all__ = ["Declared", "Operation", "check_schema", "declared", "header_lists", 
 
 
 class Declared(NamedTuple):
-    """The columns that an operation returns.
-
-    Attributes
-    ----------
-    arrow : pyarrow.DataType
-        In Arrow: a struct of the columns, or the type of a single one.
-    spark : list of pyspark.sql.types.StructField
-        In Spark, all nullable; a single column is named after the operation.
-    """
+    """The columns that an operation returns, in Arrow a struct or a single type, which in Spark has the operation's name."""
 
     arrow: pa.DataType
     spark: list[StructField]
@@ -31,11 +25,6 @@ class Declared(NamedTuple):
 
 def declared(operation: Operation, format: str, **options: Any) -> Declared:
     """Run an operation on no rows: return the columns that workers will make, or raise what they would raise."""
-    import pyarrow as pa
-    from pyspark.sql.types import StructField
-
-    from letterhead import arrow as lha
-
     given = declared("decode", format).arrow if operation == "encode" else pa.binary()
     made = getattr(lha, operation)(pa.array([], given), format, **options).type
     columns = list(made) if pa.types.is_struct(made) else [pa.field(operation, made)]
@@ -48,8 +37,6 @@ def header_lists(format: str) -> tuple[str, ...]:
     The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no types,
     and absent where values are to be given one.
     """
-    from pyspark.sql import types as T
-
     has_types = "type" in _header_type(format, text_keys=False).names
     type = T.StructField("type", T.StringType())
     lists = []
@@ -73,9 +60,6 @@ def _header_type(format: str, text_keys: bool) -> Any:
 
 def spark_type(of: pa.DataType) -> DataType:
     """Return Spark's type for a type of Arrow; raise ``TypeError`` if there is none."""
-    import pyarrow as pa
-    from pyspark.sql import types as T
-
     plain = {
         pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
         pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
@@ -94,8 +78,6 @@ def spark_type(of: pa.DataType) -> DataType:
 
 def spark_schema(of: pa.Schema) -> StructType:
     """Return Spark's schema for one of Arrow's."""
-    import pyarrow as pa
-
     return spark_type(pa.struct(list(of)))
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.types import StructField
 
 from letterhead._formatting import as_text, printable, quoted, spaced_hex
 from letterhead.errors import unknown_name
 from letterhead.spark.frame import HEADERS, Input, check_column, computed, fields_of, kept_names, named
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructField
+from letterhead.spark.schemas import spelled
 
 __all__ = ["show_headers"]
 
@@ -92,10 +94,6 @@ def show_headers(
 
 def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
     """Return the fields of a header of the column: key, value, and for some formats types."""
-    from pyspark.sql import types as T
-
-    from letterhead.spark.schemas import spelled
-
     if column not in fields:
         raise unknown_name("column", column, fields)
     of = fields[column].dataType
@@ -109,7 +107,6 @@ def _parts(column: str, fields: dict[str, StructField]) -> list[str]:
 
 def _as_bytes(column: str, parts: list[str]) -> Column:
     """Return headers as bytes: a string that is not UTF-8 would be changed on its way to Python."""
-    from pyspark.sql import functions as F
 
     def header(given: Column) -> Column:
         # An integer key is written as text.
@@ -126,13 +123,8 @@ def _lines(kept: list[str], headers: list[Any] | None, width: int | None) -> Ite
     for number, header in enumerate(headers):
         *others, value = (None if part is None else bytes(part) for part in header)
         size = "" if value is None else f"{len(value):,}"
-        yield [
-            *(kept if number == 0 else [""] * len(kept)),
-            str(number),
-            *(_plain(part, width) for part in others),
-            _value(value, width),
-            size,
-        ]
+        labels = kept if number == 0 else [""] * len(kept)
+        yield [*labels, str(number), *(_plain(part, width) for part in others), _value(value, width), size]
 
 
 def _plain(data: bytes | None, width: int | None) -> str:

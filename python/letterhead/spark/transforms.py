@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructField, StructType
 
 from letterhead.errors import check_name
-from letterhead.fields import check_distinct
-from letterhead.results import plain_types
+from letterhead.fields import Columns, check_distinct
+from letterhead.limits import Limits
+from letterhead.results import Types, plain_types
 from letterhead.spark.frame import (
     Input,
     check_column,
@@ -22,15 +27,8 @@ from letterhead.spark.frame import (
     kept_names,
     name_of_result,
 )
+from letterhead.spark.runner import Runner
 from letterhead.spark.schemas import Declared, Operation, declared, header_lists, spark_type, spelled
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
-
-    from letterhead.fields import Columns
-    from letterhead.limits import Limits
-    from letterhead.results import Types
 
 __all__ = ["Transform", "convert_headers", "decode_headers", "encode_headers", "explode_batches", "select_headers"]
 
@@ -330,20 +328,14 @@ class Transform:
 
     Attributes
     ----------
-    operation : {"decode", "select", "encode", "convert", "messages"}
-        Name of the function of :mod:`letterhead.arrow`.
-    format : str
-        Name of the format.
-    options : mapping
-        Options of the operation.
+    operation, format, options, names
+        As in :class:`letterhead.spark.runner.Runner`.
     inputs : tuple of Input
         The columns that are read.
     keep : tuple of str or None
         The columns that are kept.
     made : Declared
         The columns that the operation returns.
-    names : tuple of str
-        Their names in the result. ``messages`` returns the row number first, which has none.
     nulls : mapping of str to pyarrow.DataType, optional
         For a message format to write: the fields that are null, and their types.
     """
@@ -361,29 +353,10 @@ class Transform:
         check_distinct(self.names)
 
     def __call__(self, df: DataFrame) -> DataFrame:
-        """Apply the operation to a frame.
+        """Return the kept columns of a frame, then the new ones.
 
-        Parameters
-        ----------
-        df : DataFrame
-            A frame with the columns that are read and kept.
-
-        Returns
-        -------
-        DataFrame
-            The kept columns, then the new ones.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or the result would have two columns of one name.
-        TypeError
-            If a column has the wrong type.
+        Raises ``ValueError`` if a column is missing or would be there twice, ``TypeError`` if one has the wrong type.
         """
-        from pyspark.sql.types import StructField, StructType
-
-        from letterhead.spark.runner import Runner
-
         columns = fields_of(df)
         df, inputs = computed(df, self.inputs)
         check_types(fields_of(df), inputs)

@@ -48,17 +48,7 @@ _BATCH_BYTES = 1 << 20
 
 
 class Query:
-    """A query with its options, on the driver and in tasks.
-
-    Attributes
-    ----------
-    settings : Settings
-        How to connect to the brokers.
-    loss : bool
-        Whether to continue if records were deleted before they were read.
-    limit : int or None
-        Maximum number of offsets per trigger.
-    """
+    """A query with the settings of its connection and the values of its options, on the driver and in tasks."""
 
     def __init__(self, settings: Settings, values: Mapping[str, Any]) -> None:
         self.settings = settings
@@ -198,6 +188,8 @@ class _Part(InputPartition):  # type: ignore[misc]
 
 
 class BatchReader(DataSourceReader):  # type: ignore[misc]
+    """Read the offsets that a batch query finds when it starts."""
+
     def __init__(self, query: Query) -> None:
         self._query = query
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from letterhead.errors import check_name, unknown_name
-from letterhead.fields import field, normalise
+from letterhead.fields import Columns, field, normalise
 from letterhead.limits import Limits
-
-if TYPE_CHECKING:
-    from letterhead.fields import Columns
 
 __all__ = [
     "COMMON",
@@ -33,19 +30,11 @@ __all__ = [
 ]
 
 Parser: TypeAlias = Callable[[str, str], Any]
-"""Converts the text of an option; called with its name, for errors, and the text."""
+"""Converts the text of an option, or raises ``ValueError``; called with its name and the text."""
 
 
 class Option(NamedTuple):
-    """An option of a data source.
-
-    Attributes
-    ----------
-    parse : callable
-        Converts the text of the option; raises ``ValueError`` if it is not valid.
-    doc : str
-        What the option does.
-    """
+    """An option of a data source: the parser of its text, and its documentation."""
 
     parse: Parser
     doc: str

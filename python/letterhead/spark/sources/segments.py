@@ -9,13 +9,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
 from letterhead.spark.sources.options import COMMON, Option, limits, number, on_error, one_of, parse_options, path
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
     from letterhead.read.log_directory import Segment
     from letterhead.read.segments_reader import Bounds, Wanted
@@ -101,19 +101,7 @@ class Part(InputPartition):  # type: ignore[misc]
 
 
 class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
-    """Read segments, each on some worker.
-
-    Parameters
-    ----------
-    path : str
-        Directory or file of the segments.
-    wanted : Wanted
-        The columns to read.
-    bounds : Bounds
-        The range to read of every partition.
-    committed : bool
-        Skip aborted transactions, and stop at an open one.
-    """
+    """Read the segments of a path within bounds; ``committed`` skips aborted transactions and stops at an open one."""
 
     def __init__(self, path: str, wanted: Wanted, bounds: Bounds, *, committed: bool) -> None:
         self.wanted = wanted

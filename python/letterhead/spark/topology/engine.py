@@ -40,17 +40,7 @@ TOPIC, PARTITION, OFFSET, TIMESTAMP, KEY, VALUE, HEADERS = range(7)
 
 
 class GroupTask:
-    """A task that runs for one group of records at a time, with the stores of that group.
-
-    Parameters
-    ----------
-    topology, application_id, key_serde, value_serde
-        As in :func:`letterhead.spark.run_topology`.
-    scope : {"key", "partition"}
-        What records are grouped by.
-    state : GroupState
-        Access to the state of the current group.
-    """
+    """A task that runs for one group of records at a time, by key or by partition, with the stores of that group."""
 
     def __init__(
         self,

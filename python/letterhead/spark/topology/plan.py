@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+import pyspark
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from letterhead.errors import TopologyError
+from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.transforms import decode_headers, encode_headers
+
+if TYPE_CHECKING:
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
@@ -73,7 +79,6 @@ def run_topology(
     >>> orders.transform(lhs.run_topology(topology, application_id="app"))  # doctest: +ELLIPSIS
     DataFrame[topic: string, partition: int, key: binary, value: binary, headers: array<...>, ...]
     """
-    from letterhead.errors import TopologyError
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
@@ -105,19 +110,12 @@ class TopologyTransform:
 
     def __call__(self, df: DataFrame) -> DataFrame:
         """Return the records that the topology writes for a frame with the columns of Spark's Kafka source."""
-        from pyspark.sql import functions as F
-
-        from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
-        from letterhead.spark.transforms import decode_headers, encode_headers
-
         if "headers" not in fields_of(df):
             df = df.withColumn("headers", F.lit(None).cast(HEADERS))
         check_types(fields_of(df), [Input(name, "records have", (type,)) for name, type in KAFKA_COLUMNS.items()])
         records = df.select(*KAFKA_COLUMNS)
         grouped = records.groupBy(self.scope)
         if not hasattr(grouped, "transformWithState"):
-            import pyspark
-
             raise ValueError(
                 f"this needs transformWithState, which came with Spark 4.1, and this is {pyspark.__version__}"
             )
@@ -142,7 +140,6 @@ class TopologyTransform:
 
 def scope_of(topology: Topology) -> Literal["key", "partition"]:
     """Return the scope of the processors of a topology; raise ``TopologyError`` if they differ or one is unknown."""
-    from letterhead.errors import TopologyError
     from letterhead.state.processor import Processor
     from letterhead.state.topology import ProcessorNode
 
@@ -164,7 +161,6 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
 
 
 def _check_stores(topology: Topology) -> None:
-    from letterhead.errors import TopologyError
     from letterhead.spark.topology.stores import spark_store
     from letterhead.state.stores import Builder
 

@@ -109,13 +109,7 @@ class PagedRows(_Rows):
 
     A page is read when one of its rows is requested, and written when the group is done, if a row has changed. So a
     group costs one round trip to Spark's state per page rather than per row; a scan holds one page at a time.
-
-    Parameters
-    ----------
-    firsts : list of bytes
-        The first keys of the pages, in order.
-    read : callable
-        Reads a page from the state, by its first key.
+    ``firsts`` are the first keys of the pages, in order; ``read`` reads a page by its first key.
 
     Examples
     --------

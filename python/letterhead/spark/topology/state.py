@@ -46,15 +46,7 @@ class StorePart(ABC):
 
 
 class GroupState(ABC):
-    """State of a group: a value with its progress and its stores.
-
-    Parameters
-    ----------
-    handle : pyspark.sql.streaming.StatefulProcessorHandle
-        Access to Spark's state.
-    name, schema : str
-        Name and schema of the value.
-    """
+    """State of a group: a value of Spark's state with its progress and its stores."""
 
     def __init__(self, handle: Any, name: str, schema: str) -> None:
         self._value = handle.getValueState(name, schema)

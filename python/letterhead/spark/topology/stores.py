@@ -169,20 +169,7 @@ def _on_spark(base: type) -> type:
 
 
 class OneKey(Layer):
-    """A store with the rows of one key, which rejects other keys.
-
-    Parameters
-    ----------
-    inner : SparkStore
-        The store.
-    family : {"kv", "window", "session", "versioned"}
-        Type of the store.
-
-    Attributes
-    ----------
-    key : bytes or None
-        The key of the current record, which may be null.
-    """
+    """A store with the rows of one ``key``, that of the current record, which may be null; it rejects other keys."""
 
     def __init__(self, inner: Any, family: str) -> None:
         super().__init__(inner)
