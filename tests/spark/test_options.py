@@ -109,4 +109,4 @@ def test_what_travels_can_be_pickled():
 def test_every_limit_is_an_option_of_the_sources():
     limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
     values = sources.parse_options(lhs.options(limits=limits), sources.COMMON)
-    assert sources.limits(values) == limits
+    assert sources.read_arguments(values)["limits"] == limits

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 import letterhead as lh
 from letterhead import spark as lhs
+from letterhead.read.record_sets import Rows
 from letterhead.spark.sources import register
 
 pytestmark = pytest.mark.skipif(pyspark.__version__ < "4", reason="data sources came with Spark 4")
@@ -116,6 +118,31 @@ def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: 
         load(sources, folder, columns=["offset"]).collect()
     [bad] = load(sources, folder, columns=["offset"], errors="column").where("error is not null").collect()
     assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
+
+
+@pytest.mark.skipif(
+    "error_column" not in inspect.signature(Rows).parameters, reason="the readers do not have error_column="
+)
+def test_the_column_of_errors_has_the_name_that_is_asked_for(sources: Any, samples: Path, tmp_path: Path) -> None:
+    from letterhead.spark.sources.kafka import KafkaSource
+
+    headers = {"error": "int64", "tenant": "string"}
+    options = {"columns": ["offset"], "headerColumns": headers, "errors": "column", "errorColumn": "problem"}
+    names = ["offset", "error", "tenant", "problem"]
+    (tmp_path / "orders-0").mkdir()
+    data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
+    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    frame = load(sources, tmp_path / "orders-0", **options)
+    assert frame.columns == names
+    [bad] = frame.where("problem is not null").collect()
+    assert bad.problem[0].code == "bad_crc"
+    given = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
+    where = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
+    assert KafkaSource(where | given).schema().names == names
+    state = sources.read.format("letterhead-state").options(**given | {"columns": '["key"]', "store": "latest"})
+    assert state.load(str(samples / "streams-state-0_0")).columns == ["key", *names[1:]]
+    with pytest.raises(Exception, match="error_column= names the column of errors='column'"):
+        load(sources, samples / "orders-0", errorColumn="problem")
 
 
 def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(tmp_path: Path, samples: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from letterhead.errors import check_name
@@ -79,16 +79,12 @@ def compact(
         alone = F.when(F.col("key").isNull(), F.col("offset"))
         same_key = Window.partitionBy(*map(named, by), F.col("key"), alone)
         is_last = F.col("offset") >= F.max("offset").over(same_key)
-        keyed = F.coalesce(is_last, F.lit(True)) & ~F.coalesce(_expired(horizon), F.lit(False))
+        no_wrapper = F.col("value").isNull() & F.col("headers").isNull()
+        delete = F.coalesce(F.col("tombstone"), F.lit(False)) | no_wrapper
+        expired = delete & F.col("timestamp").between(F.lit(0), horizon)
+        keyed = F.coalesce(is_last, F.lit(True)) & ~F.coalesce(expired, F.lit(False))
         retained = F.when(F.col("key").isNull(), F.lit(keyless == "keep")).otherwise(keyed)
         mark = unused_name("retained", fields)
         return df.select("*", retained.alias(mark)).where(F.col(mark)).drop(mark)
 
     return compacted
-
-
-def _expired(horizon: Column) -> Column:
-    """Return whether a message is a delete past its retention time; null if that is not known."""
-    no_wrapper = F.col("value").isNull() & F.col("headers").isNull()
-    delete = F.coalesce(F.col("tombstone"), F.lit(False)) | no_wrapper
-    return delete & F.col("timestamp").between(F.lit(0), horizon)

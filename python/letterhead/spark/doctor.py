@@ -7,6 +7,7 @@ import pickle
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from pyspark import cloudpickle
@@ -174,14 +175,10 @@ def _differences(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:
 def _settings(spark: SparkSession) -> dict[str, str]:
     settings = {}
     for name in SETTINGS:
-        try:
-            value = spark.conf.get(name)
-        except Exception:
-            # Not every version of Spark has every setting.
-            continue
-        if value is not None:
-            settings[name] = str(value)
-    return settings
+        # Not every version of Spark has every setting. With a default, `get` would not return that of Spark.
+        with suppress(Exception):
+            settings[name] = spark.conf.get(name)
+    return {name: str(value) for name, value in settings.items() if value is not None}
 
 
 def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, str]) -> Iterable[Finding]:
@@ -190,7 +187,7 @@ def _judge_session(spark: SparkSession, driver: Facts, settings: Mapping[str, st
         what = f"pyspark {client} is connected to Spark {server}"
         yield Finding("wrong", "driver", what, f"pip install 'pyspark=={server}'")
     rows = int(settings.get("spark.sql.execution.arrow.maxRecordsPerBatch", "10000"))
-    if rows <= 0 or rows < 1000:
+    if rows < 1000:
         limit = "no limit of rows, so that a batch can be as large as a partition" if rows <= 0 else "small batches"
         what = f"spark.sql.execution.arrow.maxRecordsPerBatch={rows}: {limit}"
         yield Finding("note", "session", what, "leave it at its default of 10,000")

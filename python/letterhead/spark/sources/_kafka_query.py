@@ -16,7 +16,7 @@ from letterhead.errors import OffsetsGone, check_name
 from letterhead.read.fetched import Span, rows_of
 from letterhead.read.kafka_client import EARLIEST, LATEST, Client, Place
 from letterhead.read.record_sets import Rows
-from letterhead.spark.sources.options import limits, on_error
+from letterhead.spark.sources.options import read_arguments
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
@@ -168,13 +168,7 @@ class Query:
 
     def _rows(self) -> Any:
         names = [re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name) for name in self._columns]
-        return Rows(
-            names,
-            self._values.get("headerColumns"),
-            dialect="spark",
-            limits=limits(self._values),
-            **on_error(self._values),  # type: ignore[arg-type]
-        )
+        return Rows(names, self._values.get("headerColumns"), **read_arguments(self._values))
 
 
 @dataclass

@@ -19,13 +19,12 @@ __all__ = [
     "Option",
     "flag",
     "json_of",
-    "limits",
     "number",
-    "on_error",
     "one_of",
     "options",
     "parse_options",
     "path",
+    "read_arguments",
     "text",
 ]
 
@@ -116,22 +115,18 @@ def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> di
     return values
 
 
-def limits(values: Mapping[str, Any]) -> Limits | None:
-    """Return the limits among the values of options; an unset one is that of each worker.
+def read_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the readers of all sources take from the values of options.
 
     Examples
     --------
-    >>> limits(parse_options({"maxHeaders": "100"}, COMMON)).headers
-    100
+    >>> read_arguments({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
+    {'dialect': 'spark', 'limits': None, 'errors': 'column', 'error_column': 'problem'}
     """
-    given = {name: values[option] for option, name in LIMITS.items() if option in values}
-    return Limits(**given) if given else None
-
-
-def on_error(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the arguments ``errors`` and ``error_column`` that the options set."""
+    limits = {name: values[option] for option, name in LIMITS.items() if option in values}
     arguments = {"errors": "errors", "errorColumn": "error_column"}
-    return {argument: values[option] for option, argument in arguments.items() if option in values}
+    given = {argument: values[option] for option, argument in arguments.items() if option in values}
+    return {"dialect": "spark", "limits": Limits(**limits) if limits else None, **given}
 
 
 # Parsers --------------------------------------------------------------------------------------------------------------
@@ -219,13 +214,7 @@ _FIELD = ("type", "key", "repeat", "required")
 
 # Tables ---------------------------------------------------------------------------------------------------------------
 
-LIMITS = {
-    "maxMessageBytes": "message_bytes",
-    "maxHeaders": "headers",
-    "maxDecompressedBytes": "decompressed_bytes",
-    "maxRecords": "records",
-    "maxOutputBytes": "output_bytes",
-}
+LIMITS = {"max" + "".join(word.capitalize() for word in name.split("_")): name for name in Limits._fields}
 """The options that set a limit, and their fields of :class:`letterhead.Limits`."""
 
 COMMON = {

@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
-from letterhead.spark.sources.options import COMMON, Option, limits, number, on_error, one_of, parse_options, path
+from letterhead.spark.sources.options import COMMON, Option, number, one_of, parse_options, path, read_arguments
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,14 +79,8 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
 
         values = parse_options(self.options, OPTIONS)
         bounds = Bounds.of(*map(values.get, ("start", "end", "since", "until")))
-        wanted = Wanted(
-            values.get("columns", COLUMNS),
-            values.get("headerColumns"),
-            bounds,
-            dialect="spark",
-            limits=limits(values),
-            **on_error(values),  # type: ignore[arg-type]
-        )
+        columns = values.get("columns", COLUMNS)
+        wanted = Wanted(columns, values.get("headerColumns"), bounds, **read_arguments(values))
         committed = values.get("isolationLevel") == "read_committed"
         return SegmentsSourceReader(values.get("path", ""), wanted, bounds, committed=committed)
 

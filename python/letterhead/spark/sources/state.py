@@ -12,7 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from letterhead.spark.schemas import check_schema, spark_schema
-from letterhead.spark.sources.options import COMMON, Option, limits, number, on_error, parse_options, path, text
+from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,9 +78,7 @@ class StateSource(DataSource):  # type: ignore[misc]
             values.get("columns"),
             values.get("headerColumns"),
             window_size=values.get("windowSize"),
-            dialect="spark",
-            limits=limits(values),
-            **on_error(values),  # type: ignore[arg-type]
+            **read_arguments(values),
         )
         return stores, columns
 

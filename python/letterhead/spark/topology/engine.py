@@ -17,6 +17,7 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.operations import encode
+from letterhead.spark.topology.plan import TopologyTransform
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
 from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
 from letterhead.state.context import StoreContext
@@ -136,17 +137,10 @@ class GroupTask:
 
 
 class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
-    """A topology as Spark runs it, with the arguments of :class:`GroupTask` except the state."""
+    """A topology as Spark runs it."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        application_id: str,
-        scope: Literal["key", "partition"],
-        key_serde: Serde[Any] | None,
-        value_serde: Serde[Any] | None,
-    ) -> None:
-        self._given = topology, application_id, scope, key_serde, value_serde
+    def __init__(self, transform: TopologyTransform) -> None:
+        self._transform = transform
         self._task: GroupTask | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -156,13 +150,15 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def init(self, handle: Any) -> None:
         """Declare the state; processors are initialised with the first records."""
-        self._state = (KeyState if self._given[2] == "key" else PartitionState)(handle)
+        self._state = (KeyState if self._transform.scope == "key" else PartitionState)(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run the records of a group."""
         if self._task is None:
-            topology, application_id, scope, key_serde, value_serde = self._given
-            self._task = GroupTask(topology, application_id, scope, self._state, key_serde, value_serde)
+            made = self._transform
+            self._task = GroupTask(
+                made.topology, made.application_id, made.scope, self._state, made.key_serde, made.value_serde
+            )
         return iter(self._task.run(key[0], rows))
 
     def close(self) -> None:
@@ -196,21 +192,9 @@ def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     queues: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     for record in records:
         queues.setdefault((record[TOPIC], record[PARTITION]), []).append(record)
-    for queue in queues.values():
-        queue.sort(key=itemgetter(OFFSET))
-    if len(queues) == 1:
-        yield from next(iter(queues.values()))
-        return
-    heads = [(queue[0][TIMESTAMP], place, 0) for place, queue in queues.items()]
-    heapq.heapify(heads)
-    while heads:
-        _, place, at = heads[0]
-        queue = queues[place]
-        yield queue[at]
-        if at + 1 < len(queue):
-            heapq.heapreplace(heads, (queue[at + 1][TIMESTAMP], place, at + 1))
-        else:
-            heapq.heappop(heads)
+    by_offset = (sorted(queues[place], key=itemgetter(OFFSET)) for place in sorted(queues))
+    # Timestamps need not be in order: `merge` compares the next records only.
+    return heapq.merge(*by_offset, key=itemgetter(TIMESTAMP))
 
 
 def _built(scope: str, builder: StoreBuilder) -> Any:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from letterhead.errors import TopologyError
-from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_types, fields_of
+from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_str, check_types, fields_of
 from letterhead.spark.transforms import decode_headers, encode_headers
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def run_topology(
 
     if not isinstance(topology, Topology):
         raise TypeError(f"topology must be a Topology, not {type(topology).__name__}")
-    if not isinstance(application_id, str):
-        raise TypeError(f"application_id must be str, not {type(application_id).__name__}")
+    check_str("application_id", application_id)
     for name, serde in (("key_serde", key_serde), ("value_serde", value_serde)):
         if serde is not None and not isinstance(serde, Serde):
             raise TypeError(f"{name} must be a Serde, not {type(serde).__name__}")
@@ -129,8 +128,7 @@ class TopologyTransform:
         if not df.isStreaming:
             # Listing the queries makes Spark start the coordinator of states, which a batch query does not.
             list(df.sparkSession.streams.active)
-        processor = TopologyProcessor(self.topology, self.application_id, self.scope, self.key_serde, self.value_serde)
-        written = packed.groupBy(self.scope).transformWithState(processor, OUTPUT, "Append", "None")
+        written = packed.groupBy(self.scope).transformWithState(TopologyProcessor(self), OUTPUT, "Append", "None")
         return (
             written.transform(decode_headers("headers", "kafka"))
             .withColumn("timestamp", F.timestamp_millis("timestamp"))
