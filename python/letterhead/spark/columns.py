@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["header"]
 
-_ENGINES = ("spark", "arrow")
-
 
 def header(
     column: str | Column,
@@ -117,7 +115,7 @@ def header(
         raise ValueError("errors='column' needs a second column, and this makes one: use select_headers")
     check_name("errors value", errors, ("raise", "null"))
     if engine is not None:
-        check_name("engine", engine, _ENGINES)
+        check_name("engine", engine, ("spark", "arrow"))
     is_amqp = wanted.type.endswith(":amqp")
     if is_amqp and engine == "spark":
         raise ValueError(f"type '{wanted.type}' is not read by Spark's expressions: omit engine=, or pass 'arrow'")
@@ -129,7 +127,10 @@ def header(
     name = _text(key)
     if by_spark:
         return _by_spark(column, name, wanted, errors, layout).alias(name)
-    return _by_arrow(column, name, wanted, errors, format, limits).alias(name)
+    options: dict[str, Any] = {"columns": {name: wanted}, "errors": errors, "_dialect": "spark", "limits": limits}
+    made = declared("select", format, **options).spark[0].dataType
+    function = ArrowFunction(lha.select, {"format": format, **options}, only=True)
+    return function.of(column, made, instead=": use select_headers").alias(name)
 
 
 class _Layout(NamedTuple):
@@ -259,12 +260,3 @@ def _of_type(column: str | Column, layout: _Layout, value: Column) -> Column:
     )
     error = F.raise_error(F.concat(F.lit("the column is "), given, F.lit(remedy)))
     return F.when(given != layout.type, error).otherwise(value)
-
-
-def _by_arrow(
-    column: str | Column, name: str, wanted: Field, errors: Literal["raise", "null"], format: str, limits: Limits | None
-) -> Column:
-    options: dict[str, Any] = {"columns": {name: wanted}, "errors": errors, "_dialect": "spark", "limits": limits}
-    type = declared("select", format, **options).spark[0].dataType
-    kernel = ArrowFunction(lha.select, {"format": format, **options}, only=True)
-    return kernel.of(column, type, instead=": use select_headers")

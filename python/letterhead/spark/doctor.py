@@ -66,17 +66,17 @@ def doctor(spark: SparkSession, *, executors: int | None = None) -> Report:
     driver = examine()
     found = findings(driver, "driver")
     expected = _executors(spark) if executors is None else executors
-    asked: dict[str, Facts] = {}
+    answers: dict[str, Facts] = {}
     try:
-        asked = _ask(spark, expected)
+        answers = _answers(spark, expected)
     except Exception as error:
-        found.append(_not_asked(error))
+        found.append(_job_failed(error))
     else:
-        if expected is not None and len(asked) < expected:
-            what = f"{len(asked)} of {expected} executors answered; the others were busy, or are gone"
+        if expected is not None and len(answers) < expected:
+            what = f"{len(answers)} of {expected} executors answered; the others were busy, or are gone"
             found.append(Finding("note", "executors", what, "run it again when they are free"))
     places = {"driver": driver}
-    for names, facts in _alike(asked):
+    for names, facts in _grouped(answers):
         name = f"{len(names)} executor{'s' * (len(names) > 1)}"
         where = f"{name} ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
         places[name if name not in places else where] = facts
@@ -104,22 +104,22 @@ def _slots(spark: SparkSession) -> int:
     return int(spark.range(100_000).select(F.spark_partition_id()).distinct().count())
 
 
-def _ask(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
+def _answers(spark: SparkSession, expected: int | None) -> dict[str, Facts]:
     """Run the job until all executors have answered; return the facts of each."""
     # Not an Arrow UDF, as a worker may lack pyarrow. Spark 3.5 has the same argument.
-    answer = F.udf(_question(), "string", useArrow=False).asNondeterministic()
+    answer = F.udf(_pickled(), "string", useArrow=False).asNondeterministic()
     tasks = 2 * _slots(spark)
-    asked: dict[str, Facts] = {}
+    answers: dict[str, Facts] = {}
     for _ in range(1 if expected is None else ROUNDS):
         for row in spark.range(0, tasks, 1, tasks).select(answer("id").alias("answer")).collect():
             found = json.loads(row.answer)
-            asked[found["id"]] = found["facts"]
-        if expected is None or len(asked) >= expected:
+            answers[found["id"]] = found["facts"]
+        if expected is None or len(answers) >= expected:
             break
-    return asked
+    return answers
 
 
-def _question() -> Any:
+def _pickled() -> Any:
     """Return a function pickled by value, which needs no letterhead on the worker."""
     cloudpickle.register_pickle_by_value(letterhead.doctor)
     try:
@@ -138,7 +138,7 @@ def _question() -> Any:
     return answer
 
 
-def _not_asked(error: Exception) -> Finding:
+def _job_failed(error: Exception) -> Finding:
     text = str(error)
     if "PYTHON_VERSION_MISMATCH" in text:
         line = next(line for line in text.splitlines() if "PYTHON_VERSION_MISMATCH" in line)
@@ -147,19 +147,19 @@ def _not_asked(error: Exception) -> Finding:
         program = text.partition("Cannot run program")[2].splitlines()[0]
         what = f"the workers' Python does not start: Cannot run program{program}"
     else:
-        what = f"the executors could not be asked: {type(error).__name__}: {text.strip().splitlines()[0]}"
+        what = f"the executors could not be checked: {type(error).__name__}: {text.strip().splitlines()[0]}"
     mend = "set PYSPARK_PYTHON (or spark.pyspark.python) to a Python of the driver's version that the workers have"
     return Finding("wrong", "executors", what, mend)
 
 
-def _alike(asked: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
+def _grouped(answers: Mapping[str, Facts]) -> Iterable[tuple[list[str], Facts]]:
     """Group executors that differ by their host only."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for name, facts in asked.items():
+    for name, facts in answers.items():
         # An archive is unpacked in another directory on every executor.
         groups[json.dumps({**facts, "host": "", "letterhead": {**facts["letterhead"], "location": ""}})].append(name)
     for names in groups.values():
-        yield sorted(names), asked[names[0]]
+        yield sorted(names), answers[names[0]]
 
 
 def _differences(driver: Facts, facts: Facts, where: str) -> Iterable[Finding]:

@@ -145,7 +145,6 @@ class _Unread:
 # Exploded batches -----------------------------------------------------------------------------------------------------
 
 _BYTES_READ = 8 << 20
-
 _BYTES_KEPT = 256 << 20
 
 
@@ -165,7 +164,6 @@ def _repeated(kept: list[pa.Array], rows: pa.Array, made: list[pa.Array]) -> Ite
 # Errors: a row is identified by its kept columns, as its number in an Arrow batch does not identify it. ---------------
 
 _MOST_COLUMNS = 8
-
 _MOST_CHARACTERS = 40
 
 

@@ -18,8 +18,6 @@ from letterhead.spark.schemas import spelled
 
 __all__ = ["show_headers"]
 
-_PLACE = ("topic", "partition", "offset")
-
 
 def show_headers(
     df: DataFrame,
@@ -80,7 +78,9 @@ def show_headers(
     fields = fields_of(df)
     df, [read] = computed(df, [Input(column, "headers are printed from", ())])
     parts = _parts(read.name, fields_of(df))
-    keep = kept_names(fields, [name for name in _PLACE if name in fields] if keep is None else keep)
+    keep = kept_names(
+        fields, [name for name in ("topic", "partition", "offset") if name in fields] if keep is None else keep
+    )
     selected = [*(named(name).cast("string") for name in keep), _as_bytes(read.name, parts)]
     # By position, as two kept columns may be the same.
     rows = df.select(*(each.alias(f"column_{place}") for place, each in enumerate(selected))).limit(n + 1).collect()

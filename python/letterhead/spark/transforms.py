@@ -132,11 +132,6 @@ def select_headers(
     keep, errors, error_column, lenient, strict_types, limits
         As in :func:`decode_headers`.
 
-    Returns
-    -------
-    Transform
-        As in :func:`decode_headers`.
-
     Examples
     --------
     >>> import letterhead as lh
@@ -189,11 +184,6 @@ def encode_headers(
     canonical : bool, default False
         For ``iggy``: sort the headers as Iggy's own map does.
 
-    Returns
-    -------
-    Transform
-        As in :func:`decode_headers`.
-
     Examples
     --------
     >>> from letterhead import spark as lhs
@@ -239,11 +229,6 @@ def convert_headers(
     on_loss, types, null_headers, canonical
         As in :func:`encode_headers`.
     keep, errors, error_column, lenient, strict_types, limits
-        As in :func:`decode_headers`.
-
-    Returns
-    -------
-    Transform
         As in :func:`decode_headers`.
 
     Examples
@@ -294,11 +279,6 @@ def explode_batches(
     lenient : bool, default False
         Ignore a message that is cut off at the end of a batch, as a fetch returns it.
     keep, strict_types, text_keys, limits
-        As in :func:`decode_headers`.
-
-    Returns
-    -------
-    Transform
         As in :func:`decode_headers`.
 
     Examples

@@ -32,9 +32,9 @@ __all__ = ["BatchReader", "Query", "StreamReader"]
 Offsets: TypeAlias = dict[str, dict[str, int]]
 """Offsets by topic and partition, as Spark's own source writes them into a checkpoint."""
 
-USUAL = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+DEFAULT_COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
 
-COLUMNS = (*USUAL, "headers", "producerId", "producerEpoch", "sequence", "transactional")
+COLUMNS = (*DEFAULT_COLUMNS, "headers", "producerId", "producerEpoch", "sequence", "transactional")
 """Columns by Spark's names; those of :data:`letterhead.read.record_sets.FIELDS` are the same in snake case."""
 
 _POINTS = {
@@ -55,7 +55,9 @@ class Query:
         self.isolation: Any = settings.isolation_level or "read_uncommitted"
         check_name("kafka.isolation.level", self.isolation, ("read_uncommitted", "read_committed"))
         self._values = values
-        self._columns = values.get("columns", [*USUAL, *(["headers"] if values.get("includeHeaders") else [])])
+        self._columns = values.get(
+            "columns", [*DEFAULT_COLUMNS, *(["headers"] if values.get("includeHeaders") else [])]
+        )
         for name in self._columns:
             check_name("column", name, COLUMNS)
         self.loss = not values.get("failOnDataLoss", True)
@@ -83,7 +85,7 @@ class Query:
             there = set(client.partitions(dict.fromkeys(place.topic for place in wanted)))
             missing = [str(place) for place in wanted if place not in there]
             if missing:
-                raise ValueError(f"option assign: there is no partition {missing[0]}")
+                raise ValueError(f"option assign: partition {missing[0]} does not exist")
             return wanted
         if self._how == "subscribe":
             topics = [topic.strip() for topic in self._which.split(",") if topic.strip()]
@@ -94,8 +96,8 @@ class Query:
     def batch_spans(self, client: Client) -> list[Span]:
         """Find the offsets that a batch query reads."""
         places = self.places(client)
-        starts = self.offsets(client, places, "start", usual="earliest", refused="latest")
-        ends = self.offsets(client, places, "end", usual="latest", refused="earliest")
+        starts = self.offsets(client, places, "start", default="earliest", rejected="latest")
+        ends = self.offsets(client, places, "end", default="latest", rejected="earliest")
         last = self.latest(client, places)
         for place in places:
             if ends[place] > last[place] and not self.loss:
@@ -112,23 +114,23 @@ class Query:
         places: Sequence[Place],
         side: Literal["start", "end"],
         *,
-        usual: str,
-        refused: str | None = None,
+        default: str,
+        rejected: str | None = None,
     ) -> dict[Place, int]:
         """Find the offsets at which to start or to end."""
         option = next((name for name in _POINTS[side] if name in self._values), f"{side}ingOffsets")
-        point = self._values.get(option, usual)
+        point = self._values.get(option, default)
         is_time = "imestamp" in option
         if isinstance(point, dict):
             given = _of_places(option, point, places)
         else:
             given = {place: _WORDS[point] if isinstance(point, str) else point for place in places}
-        if not is_time and refused is not None and _WORDS[refused] in given.values():
-            raise ValueError(f"{option} cannot be {refused} in a batch query")
-        asked = {place: offset for place, offset in given.items() if is_time or offset < 0}
+        if not is_time and rejected is not None and _WORDS[rejected] in given.values():
+            raise ValueError(f"{option} cannot be {rejected} in a batch query")
+        queried = {place: offset for place, offset in given.items() if is_time or offset < 0}
         # The latest offset depends on the isolation level; timestamps are those of all records.
-        found = given | client.offsets(asked, "read_uncommitted" if is_time else self.isolation)
-        late = [place for place in asked if found[place] < 0]
+        found = given | client.offsets(queried, "read_uncommitted" if is_time else self.isolation)
+        late = [place for place in queried if found[place] < 0]
         if late and side == "start" and self._values.get("startingOffsetsByTimestampStrategy") != "latest":
             raise ValueError(
                 f"{option}: {late[0]} has no record at {given[late[0]]} or later; to begin with the next one, set "
@@ -207,7 +209,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
 
     def initialOffset(self) -> Offsets:
         client = self._connected()
-        return _offsets_of(self._query.offsets(client, self._query.places(client), "start", usual="latest"))
+        return _offsets_of(self._query.offsets(client, self._query.places(client), "start", default="latest"))
 
     def getDefaultReadLimit(self) -> Any:
         return ReadAllAvailable() if self._query.limit is None else ReadMaxRows(self._query.limit)
@@ -265,7 +267,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             if ends.get(place, -1) >= start:
                 continue
             if not self._query.loss:
-                why = f"the partition ends at {ends[place]}" if place in ends else "there is no such partition any more"
+                why = (
+                    f"the partition ends at {ends[place]}" if place in ends else "the partition does not exist any more"
+                )
                 raise OffsetsGone(place, start, f"{why}; {_REMEDIES}")
             if place in ends:
                 ends[place] = start

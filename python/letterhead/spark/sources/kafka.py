@@ -65,13 +65,11 @@ OPTIONS = {
 }
 """Options, except those that begin with ``kafka.``."""
 
+_IGNORED = ("fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs")
+
 _OF_SPARK = {
-    "fetchOffset.numRetries": Option(text, "Without effect: tunes a Java consumer."),
-    "fetchOffset.retryIntervalMs": Option(text, "Without effect: tunes a Java consumer."),
-    "groupIdPrefix": Option(text, "Without effect: tunes a Java consumer."),
-    "kafkaConsumer.pollTimeoutMs": Option(text, "Without effect: tunes a Java consumer."),
-    "minOffsetsPerTrigger": Option(_rejected, "Not supported."),
-    "maxTriggerDelay": Option(_rejected, "Not supported."),
+    **dict.fromkeys(_IGNORED, Option(text, "Without effect: tunes a Java consumer.")),
+    **dict.fromkeys(("minOffsetsPerTrigger", "maxTriggerDelay"), Option(_rejected, "Not supported.")),
 }
 """Options of Spark's own source that are accepted without effect, or rejected."""
 

@@ -21,9 +21,6 @@ __all__ = ["TopologyTransform", "run_topology", "scope_of"]
 
 # The stores are a large package, and every Spark worker imports this module: they are imported where a topology runs.
 
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
 
 def run_topology(
     topology: Topology,
@@ -169,9 +166,11 @@ def _check_stores(topology: Topology) -> None:
 
 
 def _check_provider(df: DataFrame) -> None:
-    provider = df.sparkSession.conf.get(PROVIDER, "")
+    setting = "spark.sql.streaming.stateStore.providerClass"
+    provider = df.sparkSession.conf.get(setting, "")
     if not str(provider).endswith("RocksDBStateStoreProvider"):
+        rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         raise ValueError(
             f"Spark's state is stored by {provider}, and transformWithState needs RocksDB: "
-            f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r})"
+            f"spark.conf.set({setting!r}, {rocksdb!r})"
         )

@@ -21,19 +21,12 @@ Page = list[tuple[bytes, bytes]]
 
 class _Rows(ABC):
     @abstractmethod
-    def get(self, key: bytes) -> bytes | None: ...
-
-    @abstractmethod
     def put(self, key: bytes, value: bytes | None) -> None: ...
 
     @abstractmethod
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]: ...
-
-    def peek(self, key: bytes) -> bytes | None:
-        """Read a row."""
-        return self.get(key)
 
     def write(self, changes: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Write several rows."""
@@ -75,6 +68,8 @@ class SomeRows(_Rows):
     def get(self, key: bytes) -> bytes | None:
         """Read a row."""
         return self._rows.get(key)
+
+    peek = get
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Write a row; ``None`` removes it."""
@@ -130,6 +125,8 @@ class PagedRows(_Rows):
     def get(self, key: bytes) -> bytes | None:
         """Read a row."""
         return self._page(key).get(key) if self.firsts else None
+
+    peek = get
 
     def put(self, key: bytes, value: bytes | None) -> None:
         """Write a row; ``None`` removes it."""
