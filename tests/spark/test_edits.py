@@ -31,7 +31,7 @@ def frame_of(spark, rows, **others):
 
 
 def edited(df, **edits):
-    """Give the headers of every row after edits, as pairs."""
+    """Return the headers of every row after edits, as pairs."""
     rows = df.transform(lhs.edit_headers("headers", **edits)).select("headers").toArrow()["headers"].to_pylist()
     return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
 
@@ -222,7 +222,7 @@ LIST = "headers array<struct<key:string,value:binary>>"
 
 
 def one(spark, value, type, of):
-    """Give the bytes that one value is written as."""
+    """Return the bytes that one value is written as."""
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
     (header,) = df.transform(lhs.edit_headers(insert={"k": ("v", type)})).first().headers
     return header.value if header.value is None else bytes(header.value)

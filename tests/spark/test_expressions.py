@@ -18,7 +18,7 @@ GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
 
 
 def read_by_spark(spark, type: str, cells: list[bytes | None]) -> tuple[list, list]:
-    """Give the values, and the errors as code and message."""
+    """Return the values, and the errors as code and message."""
     table = pa.table({"row": range(len(cells)), type: pa.array(cells, pa.binary())})
     found = collected(spark.createDataFrame(table).select(*read_columns(type)))
     return found[f"value {type}"], found[f"error {type}"]

@@ -111,7 +111,7 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
 
 
 def cells_in(vectors, format) -> list[bytes]:
-    """Give the cells of a format that the vectors have."""
+    """Return the cells of a format that the vectors have."""
     if format == "record-batch":
         lines = (vectors / "record_batches.jsonl").read_text().splitlines()
         return [bytes.fromhex(json.loads(line)["hex"]) for line in lines]

@@ -130,8 +130,9 @@ def test_the_column_of_errors_has_the_name_that_is_asked_for(sources: Any, sampl
     options = {"columns": ["offset"], "headerColumns": headers, "errors": "column", "errorColumn": "problem"}
     names = ["offset", "error", "tenant", "problem"]
     (tmp_path / "orders-0").mkdir()
-    data = (samples / "orders-0" / f"{0:020}.log").read_bytes()
-    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    data = bytearray((samples / "orders-0" / f"{0:020}.log").read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data)
     frame = load(sources, tmp_path / "orders-0", **options)
     assert frame.columns == names
     [bad] = frame.where("problem is not null").collect()

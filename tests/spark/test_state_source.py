@@ -44,8 +44,8 @@ def tasks(tmp_path: Path) -> Path:
         store = RocksDBWindowStore("counts", 10 * MINUTE, 5 * MINUTE)
         store.open(tmp_path / f"0_{number}")
         for minute in range(15):
-            envelope = lh.Message(headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute)
-            stored = lh.encode(envelope, "streams-timestamped")
+            message = lh.Message(headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute)
+            stored = lh.encode(message, "streams-timestamped")
             store.put(b"k%d" % number, stored, NEW_YEAR + minute * MINUTE)
         store.close()
     return tmp_path

@@ -246,7 +246,7 @@ KINDS: dict[str, Any] = {
 
 
 def use(self: Any, record: Any) -> None:
-    """Write to a store of any kind, read from it, and say what was found."""
+    """Write to a store of any kind, read from it, and return what was found."""
     store, key = self.store, record.key
     if key is None:
         return

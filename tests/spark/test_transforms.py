@@ -397,8 +397,8 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
     assert made.limit(3).collect() == expected
     encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
     fields = {"payload": F.lit(b"v")}
-    envelopes = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
-    assert envelopes.first().made.endswith(b"v")
+    messages = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
+    assert messages.first().made.endswith(b"v")
     converted = encoded.limit(3).transform(lhs.convert_headers(F.col("block"), "kafka", target="kafka", into="again"))
     assert [row.block for row in converted.collect()] == [row.again for row in converted.collect()]
     edited = orders.transform(lhs.edit_headers(column, into="edited", only=["tenant"]))
