@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from operator import itemgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
@@ -17,7 +17,6 @@ from letterhead._optional_dependencies import how_to_install
 from letterhead.errors import TopologyError
 from letterhead.headers import Headers
 from letterhead.operations import encode
-from letterhead.spark.topology.plan import TopologyTransform
 from letterhead.spark.topology.state import GroupState, KeyState, PartitionState
 from letterhead.spark.topology.stores import OneKey, SparkStore, spark_store
 from letterhead.state.context import StoreContext
@@ -28,6 +27,9 @@ from letterhead.state.stores import Builder
 from letterhead.state.task import Task
 from letterhead.state.topology import StoreBuilder, Topology
 from letterhead.state.values import LazyHeaders
+
+if TYPE_CHECKING:
+    from letterhead.spark.topology.plan import TopologyTransform
 
 __all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "in_order"]
 
@@ -155,10 +157,8 @@ class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run the records of a group."""
         if self._task is None:
-            made = self._transform
-            self._task = GroupTask(
-                made.topology, made.application_id, made.scope, self._state, made.key_serde, made.value_serde
-            )
+            of = self._transform
+            self._task = GroupTask(of.topology, of.application_id, of.scope, self._state, of.key_serde, of.value_serde)
         return iter(self._task.run(key[0], rows))
 
     def close(self) -> None:
