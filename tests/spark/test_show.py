@@ -139,5 +139,5 @@ def test_what_cannot_be_shown_is_refused(spark, args, options, said):
 
 def test_a_stream_says_how_it_can_be_shown(spark):
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(ValueError, match="and this is a stream: foreachBatch"):
+    with pytest.raises(ValueError, match="and this is a stream: use foreachBatch"):
         lhs.show_headers(stream, "value")

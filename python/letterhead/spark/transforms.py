@@ -295,7 +295,7 @@ def explode_batches(
     # The runner repeats the kept columns by the row number, which is the first column, and drops it.
     options |= {"columns": ("row", *fields), "text_keys": text_keys, "_dialect": "spark"}
     if headers is not None:
-        options["headers"] = headers
+        options["headers"] = _mapping("headers", headers)
     return _transform("messages", format, options, (read,), keep, ())
 
 
@@ -399,9 +399,7 @@ def _field_inputs(
     column: str | Column, format: str, fields: Mapping[str, str | Column | None] | None
 ) -> tuple[tuple[Input, ...], dict[str, pa.DataType] | None]:
     """Return the columns to write a format from, and for a message format the types of its null fields."""
-    if not isinstance(fields, Mapping | None):
-        raise TypeError(f"fields must be a mapping, not {fields.__class__.__name__}")
-    types, fields = _field_types(format), dict(fields or {})
+    types, fields = _field_types(format), _mapping("fields", fields or {})
     others = [name for name in types if name != "headers"]
     for field, name in fields.items():
         if not others:
@@ -420,3 +418,9 @@ def _field_inputs(
         type = spelled(spark_type(types[field]))
         inputs.append(Input(name, f"the {field} of {format} is written from", (type,), hint, field))
     return tuple(inputs), nulls if others else None
+
+
+def _mapping(what: str, given: object) -> dict[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{what} must be a mapping, not {given.__class__.__name__}")
+    return dict(given)
