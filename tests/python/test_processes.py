@@ -550,7 +550,7 @@ def test_a_transform_is_shipped_as_spark_ships_it(name: str) -> None:
 
 def run_shipped(shipped: bytes, batch: pa.RecordBatch) -> tuple[list[pa.RecordBatch], str]:
     runner = pickle.loads(shipped)
-    return list(runner(iter([batch]))), runner.verb
+    return list(runner(iter([batch]))), runner.operation
 
 
 def test_what_runs_on_a_worker_arrives_and_runs_there(envelopes: pa.Array) -> None:
@@ -561,7 +561,7 @@ def test_what_runs_on_a_worker_arrives_and_runs_there(envelopes: pa.Array) -> No
     options = {"columns": COLUMNS, "errors": "column", "_dialect": "spark"}
     made = declared("select", ENVELOPE, **options)
     runner = Runner(
-        verb="select",
+        operation="select",
         format=ENVELOPE,
         options=options,
         kept=("key",),
@@ -574,7 +574,7 @@ def test_what_runs_on_a_worker_arrives_and_runs_there(envelopes: pa.Array) -> No
     assert sum(part.num_rows for part in expected) == len(envelopes)
     for method in METHODS:
         with multiprocessing.get_context(method).Pool(1) as pool:
-            back, verb = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=120)
-        assert verb == "select"
+            back, operation = pool.apply_async(run_shipped, (cloudpickle.dumps(runner), batch)).get(timeout=120)
+        assert operation == "select"
         assert len(back) == len(expected)
         assert all(one.equals(other) for one, other in zip(back, expected, strict=True))

@@ -131,7 +131,7 @@ def raised(call) -> str:
 
 
 def executors(spark) -> set[int]:
-    """Give the processes above the Python workers: the JVMs of the executors."""
+    """Return the processes above the Python workers: the JVMs of the executors."""
 
     def parents(batches):
         import psutil

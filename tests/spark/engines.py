@@ -64,12 +64,12 @@ class Spark:
         schema = StructType().add("number", LongType()).add("cell", of)
         return self.spark.createDataFrame(list(enumerate(values)), schema).repartition(3)
 
-    def run(self, verb: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
+    def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
         from letterhead import spark as lhs
 
-        if verb in ("encode", "convert"):
+        if operation in ("encode", "convert"):
             options["into"] = "data"
-        made = getattr(lhs, f"{verb}_headers")("cell", format, *more, keep=["number"], **options)
+        made = getattr(lhs, f"{operation}_headers")("cell", format, *more, keep=["number"], **options)
         rows = column.transform(made).orderBy("number").drop("number").collect()
         return [row.asDict(recursive=True) for row in rows]
 
@@ -88,12 +88,12 @@ class Polars:
 
         return pl.Series(cells, dtype=pl.Binary)
 
-    def run(self, verb: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
+    def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
         import polars as pl
 
         from letterhead import arrow as lha
 
-        return pl.Series(getattr(lha, verb)(column, format, *more, **options)).to_list()
+        return pl.Series(getattr(lha, operation)(column, format, *more, **options)).to_list()
 
 
 class DuckDB:
@@ -116,10 +116,10 @@ class DuckDB:
 
         return na.Array(self.duckdb.sql(query)).child(0)
 
-    def run(self, verb: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
+    def run(self, operation: str, column: Any, format: str, *more: Any, **options: Any) -> list[dict[str, Any]]:
         from letterhead import arrow as lha
 
-        rows = self.duckdb.from_arrow(getattr(lha, verb)(column, format, *more, **options))
+        rows = self.duckdb.from_arrow(getattr(lha, operation)(column, format, *more, **options))
         return [dict(zip(rows.columns, row, strict=True)) for row in rows.fetchall()]
 
 
@@ -142,7 +142,7 @@ def answers(engine: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Give what JSON can hold: bytes as hex, and floats with all their bits."""
+    """Return what JSON can hold: bytes as hex, and floats with all their bits."""
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

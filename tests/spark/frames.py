@@ -19,18 +19,18 @@ def cells_of(spark: Any, cells: list[bytes | None], **others: pa.Array) -> Any:
 
 
 def collected(df: Any) -> dict[str, list[Any]]:
-    """Give the columns of a frame, comparable."""
+    """Return the columns of a frame, comparable."""
     table = df.toArrow()
     return {name: plain(table[name]) for name in table.column_names}
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Give a column as Python values: times as microseconds, floats so that -0.0 is not 0.0 and NaN is NaN."""
+    """Return a column as Python values: times as microseconds, floats so that -0.0 is not 0.0 and NaN is NaN."""
     return [_plain(value) for value in _without_times(column).to_pylist()]
 
 
 def failure(df: Any) -> str:
-    """Give what is said when a frame is read and that fails."""
+    """Return the error message of a query that fails."""
     from pyspark.errors import PySparkException
 
     try:
@@ -41,7 +41,7 @@ def failure(df: Any) -> str:
 
 
 def explained(df: Any, how: str = "formatted") -> str:
-    """Give the plans of a frame."""
+    """Return the plans of a frame."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         df.explain(how)
@@ -59,12 +59,12 @@ class Recorder:
         return self
 
     def mapInArrow(self, run: Any, schema: Any) -> tuple[Any, Any]:
-        """Give what would be run."""
+        """Return what would be run."""
         return run, schema
 
 
 def batches_of(transform: Any, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """Run what a transform would run on a batch, without Spark; give all batches that come out."""
+    """Run what a transform would run on a batch, without Spark; return all batches that come out."""
     from pyspark.sql.types import StructField, StructType
 
     from letterhead.spark.schemas import spark_type

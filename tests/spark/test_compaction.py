@@ -171,7 +171,7 @@ def test_mistakes_are_told_before_a_job_runs(spark):
         df.drop("headers").transform(lhs.compact())
     with pytest.raises(ValueError, match=r"unknown column 'ab'.*did you mean 'a\.b'"):
         df.transform(lhs.compact(by=["ab"]))
-    with pytest.raises(TypeError, match="'timestamp' is timestamp, and compaction looks at bigint: unix_millis makes"):
+    with pytest.raises(TypeError, match="'timestamp' is timestamp, and compaction reads bigint: unix_millis makes"):
         df.selectExpr(
             "key", "offset", "timestamp_millis(timestamp) as timestamp", "headers", "value", "tombstone"
         ).transform(lhs.compact())

@@ -88,8 +88,8 @@ def test_the_quarantine_says_what_the_reference_says(demo):
     quarantine = read(out / "quarantine", "key")
     cells = [row["value"] for row in quarantine]
     expected = ops.select_rows(cells, FORMAT, columns(), errors="column")["error"]
-    assert [[tuple(fault.values()) for fault in row["error"]] for row in quarantine] == [
-        [tuple(fault) for fault in faults] for faults in expected
+    assert [[tuple(found_error.values()) for found_error in row["error"]] for row in quarantine] == [
+        [tuple(found_error) for found_error in found_errors] for found_errors in expected
     ]
 
 

@@ -31,7 +31,7 @@ def frame_of(spark, rows, **others):
 
 
 def edited(df, **edits):
-    """Give the headers of every row after edits, as pairs."""
+    """Return the headers of every row after edits, as pairs."""
     rows = df.transform(lhs.edit_headers("headers", **edits)).select("headers").toArrow()["headers"].to_pylist()
     return [None if row is None else [(header["key"], header["value"]) for header in row] for row in rows]
 
@@ -222,7 +222,7 @@ LIST = "headers array<struct<key:string,value:binary>>"
 
 
 def one(spark, value, type, of):
-    """Give the bytes that one value is written as."""
+    """Return the bytes that one value is written as."""
     df = spark.createDataFrame([(None, value)], f"{LIST}, v {of}")
     (header,) = df.transform(lhs.edit_headers(insert={"k": ("v", type)})).first().headers
     return header.value if header.value is None else bytes(header.value)
@@ -317,14 +317,14 @@ def test_text_that_is_not_utf8_is_not_written(spark):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({}, "no edit was asked for: only, drop, rename or insert says which"),
+        ({}, "no edit was requested: pass only, drop, rename or insert"),
         ({"drop": "retry"}, "drop must be a list of keys or a function of a Column, not str"),
         ({"only": [3]}, "a key of only must be str, not int"),
         ({"rename": ["a"]}, "rename must be a mapping of old key to new or a function of a Column, not list"),
         ({"rename": {"a": None}}, "a key of rename must be str, not NoneType"),
-        ({"drop": ["a"], "rename": {"a": "b"}}, "rename names 'a', and drop takes it away before"),
+        ({"drop": ["a"], "rename": {"a": "b"}}, "rename names 'a', which drop removes before"),
         ({"only": ["b"], "rename": {"a": "b"}},
-         "rename names 'a', and only does not let it stay: it is asked for the old key"),
+         "rename names 'a', which only does not keep: add the old key to only"),
         ({"only": ["a"], "drop": ["a"]}, "only and drop both name 'a'"),
         ({"insert": "a"}, "insert must be a mapping of key to value or a list of pairs, not str"),
         ({"insert": ["ab"]}, "insert takes pairs of a key, which is str, and a value, not 'ab'"),
@@ -332,7 +332,7 @@ def test_text_that_is_not_utf8_is_not_written(spark):
                                "a number is (F.lit(3), 'int32')"),
         ({"insert": {"a": ("n", "int46")}}, "header 'a': unknown type 'int46': did you mean 'int64'?"),
         ({"insert": {"a": ("n", "string:le")}}, "header 'a': type 'string' takes no suffix"),
-        ({"insert": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' is read, and not written"),
+        ({"insert": {"a": ("n", "string:amqp")}}, "header 'a': type 'string:amqp' can be read, but not written"),
         ({"insert": {"a": "b"}, "nulls": "drop"}, "unknown nulls value 'drop'"),
         ({"column": 3, "drop": ["a"]}, "column must be str or a Column, not int"),
     ],
@@ -353,7 +353,7 @@ def test_what_makes_no_sense_is_refused_at_once(options, said):
                                                "smallint, int, bigint or a decimal without places"),
         ({"insert": {"a": ("real", "float32")}}, "header 'a': column 'real' is double, and float32 is written from float"),
         ({"insert": {"a": ("price", "int64")}}, "header 'a': column 'price' is decimal(9,2), and int64 is written from"),
-        ({"drop": lambda key: True}, "the function of drop must give a Column, not bool"),
+        ({"drop": lambda key: True}, "the function of drop must return a Column, not bool"),
     ],
 )  # fmt: skip
 def test_a_frame_that_does_not_fit_is_refused(spark, options, said):
@@ -374,7 +374,7 @@ def test_a_column_that_is_no_bytes_needs_a_type(spark):
     with pytest.raises(TypeError) as raised:
         df.transform(lhs.edit_headers(insert={"o": F.col("offset")}))
     assert str(raised.value) == (
-        "header 'o': the column is bigint, and a type says how that is written: (column, 'int64'), for one"
+        "header 'o': the column is bigint, which needs a type to be written: pass a pair such as (column, 'int64')"
     )
 
 

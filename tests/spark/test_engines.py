@@ -61,7 +61,7 @@ def rows(samples: Path, name: str, column: str, order: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def truth(samples: Path) -> dict[str, Any]:
-    """What the verbs for one message say, of cases that they can say without a column around it."""
+    """Return what the functions for one message return, of cases that need no column."""
     headers = [
         [(header["key"], header["value"]) for header in row or []]  # a list that is null has none
         for row in rows(samples, engines.ORDERS, "headers", "offset")
@@ -103,7 +103,7 @@ def test_all_engines_give_the_same_answers(asked, engine) -> None:
 
 
 def test_what_is_bad_is_said_with_its_reason(asked) -> None:
-    codes = [[fault["code"] for fault in row["error"] or []] for row in asked("polars")["what is bad"]]
+    codes = [[found_error["code"] for found_error in row["error"] or []] for row in asked("polars")["what is bad"]]
     assert codes == [[], [], ["truncated"], ["trailing_bytes"], ["negative_count"]]
     losses = asked("polars")["encode with types"][0]["losses"]
     assert {loss["code"] for loss in losses} == {"unknown_type"}

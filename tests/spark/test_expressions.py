@@ -1,4 +1,4 @@
-"""Values read by Spark's own expressions are those that the native module reads, with the same faults in the same words."""
+"""Values read by Spark's own expressions are those that the native module reads, with the same errors in the same words."""
 
 from __future__ import annotations
 
@@ -18,35 +18,33 @@ GROUPS = [TYPES[start : start + 6] for start in range(0, len(TYPES), 6)]
 
 
 def read_by_spark(spark, type: str, cells: list[bytes | None]) -> tuple[list, list]:
-    """Give the values, and the faults as code and message."""
+    """Return the values, and the errors as code and message."""
     table = pa.table({"row": range(len(cells)), type: pa.array(cells, pa.binary())})
     found = collected(spark.createDataFrame(table).select(*read_columns(type)))
-    return found[f"value {type}"], found[f"fault {type}"]
+    return found[f"value {type}"], found[f"error {type}"]
 
 
 def read_columns(type: str):
     from pyspark.sql import functions as F
 
-    from letterhead.spark.expressions import reading
+    from letterhead.spark.expressions import guarded, parser
 
-    read = reading(type)(F.col(f"`{type}`"))
-    fault, value = F.lit(None), read.value
-    for one in reversed(read.faults):
-        fault = F.when(one.when, F.concat(F.lit(f"{one.code}: "), one.message)).otherwise(fault)
-        value = F.when(one.when, F.lit(None)).otherwise(value)
-    return value.alias(f"value {type}"), fault.cast("string").alias(f"fault {type}")
+    read = parser(type)(F.col(f"`{type}`"))
+    value = guarded(read.checks, read.value, lambda check: F.lit(None))
+    error = guarded(read.checks, F.lit(None), lambda check: F.concat(F.lit(f"{check.code}: "), check.message))
+    return value.alias(f"value {type}"), error.cast("string").alias(f"error {type}")
 
 
 def read_by_native(type: str, cells: list[bytes | None]) -> tuple[list, list]:
     rows = pa.array([[{"key": "k", "value": cell}] for cell in cells], HEADERS)
     found = lha.select(rows, "kafka", {"k": type}, errors="column", _dialect="spark")
-    faults = [error and f"{error[0]['code']}: {error[0]['message']}" for error in found.field("error").to_pylist()]
-    return plain(found.field("k")), faults
+    errors = [error and f"{error[0]['code']}: {error[0]['message']}" for error in found.field("error").to_pylist()]
+    return plain(found.field("k")), errors
 
 
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("types", GROUPS, ids=lambda types: types[0])
-def test_values_and_faults_are_those_of_the_native_module(spark, types):
+def test_values_and_errors_are_those_of_the_native_module(spark, types):
     @many_rows
     @given(st.lists(st.tuples(*map(values, types)), min_size=30, max_size=90))
     def agree(rows):
@@ -54,9 +52,9 @@ def test_values_and_faults_are_those_of_the_native_module(spark, types):
         table = pa.table({type: pa.array(column, pa.binary()) for type, column in cells.items()})
         found = collected(spark.createDataFrame(table).select(*[c for type in types for c in read_columns(type)]))
         for type, column in cells.items():
-            expected_values, expected_faults = read_by_native(type, column)
-            got = list(zip(column, found[f"value {type}"], found[f"fault {type}"], strict=True))
-            expected = list(zip(column, expected_values, expected_faults, strict=True))
+            expected_values, expected_errors = read_by_native(type, column)
+            got = list(zip(column, found[f"value {type}"], found[f"error {type}"], strict=True))
+            expected = list(zip(column, expected_values, expected_errors, strict=True))
             if type in ("int128:text", "uint128:text"):
                 # Of more than 38 digits the native module says either that or "does not fit"; the code is the same.
                 got, expected = _codes(got), _codes(expected)
@@ -66,7 +64,7 @@ def test_values_and_faults_are_those_of_the_native_module(spark, types):
 
 
 def _codes(rows: list) -> list:
-    return [(cell, value, fault and fault.partition(":")[0]) for cell, value, fault in rows]
+    return [(cell, value, error and error.partition(":")[0]) for cell, value, error in rows]
 
 
 def test_floats_are_exact_at_every_exponent(spark):
@@ -85,23 +83,23 @@ def test_floats_are_exact_at_every_exponent(spark):
         cells = [struct.pack(code, one) for one in bits]
         expected = plain(pa.array([struct.unpack(number, cell)[0] for cell in cells], pa.float64()))
         for spelled, written in ((type, cells), (f"{type}:le", [cell[::-1] for cell in cells])):
-            found, faults = read_by_spark(spark, spelled, written)
+            found, errors = read_by_spark(spark, spelled, written)
             assert found == expected
-            assert set(faults) == {None}
+            assert set(errors) == {None}
 
 
 def test_every_utf16_unit_is_a_character_or_half_of_one(spark):
     cells = [unit.to_bytes(2, "big") for unit in range(1 << 16)]
-    found, faults = read_by_spark(spark, "char", cells)
+    found, errors = read_by_spark(spark, "char", cells)
     halves = range(0xD800, 0xE000)
     assert found == [None if unit in halves else chr(unit) for unit in range(1 << 16)]
-    assert [fault is not None for fault in faults] == [unit in halves for unit in range(1 << 16)]
+    assert [error is not None for error in errors] == [unit in halves for unit in range(1 << 16)]
 
 
 def test_every_byte_of_a_boolean_is_checked(spark):
-    found, faults = read_by_spark(spark, "bool", [bytes([byte]) for byte in range(256)])
+    found, errors = read_by_spark(spark, "bool", [bytes([byte]) for byte in range(256)])
     assert found == [False, True] + [None] * 254
-    assert faults == [None, None] + [f"bad_bool: {byte} is not a boolean: 0 or 1" for byte in range(2, 256)]
+    assert errors == [None, None] + [f"bad_bool: {byte} is not a boolean: 0 or 1" for byte in range(2, 256)]
 
 
 def test_utf8_is_checked_as_the_native_module_checks_it(spark):
@@ -116,9 +114,9 @@ def test_utf8_is_checked_as_the_native_module_checks_it(spark):
     assert read_by_spark(spark, "string", cells) == read_by_native("string", cells)
 
 
-def test_a_type_of_the_twin_is_a_type_of_the_expressions():
-    from letterhead.spark.expressions import reading
+def test_every_type_has_an_expression():
+    from letterhead.spark.expressions import parser
 
     for type in TYPES:
-        assert callable(reading(type))
+        assert callable(parser(type))
     assert lh.field("int64").type in TYPES

@@ -278,7 +278,7 @@ def test_fields_of_a_message_format_can_be_null(spark):
         ValueError, match=re.escape("unknown column 'crc' (columns: headers, body, at, offset): ")
     ) as raised:
         frame.transform(lhs.encode_headers("headers", "kip82-message-int"))
-    assert str(raised.value).endswith("fields={'crc': …} names another, or None for null")
+    assert str(raised.value).endswith("pass fields={'crc': ...} with another column, or None for null")
     fields = {"value": "body", "timestamp": "at", "key": None} | dict.fromkeys(
         ["crc", "magic", "attributes", "tombstone"]
     )

@@ -1,4 +1,4 @@
-"""``header``: one header as a column, by Spark's expressions and by Arrow, which give the same."""
+"""``header``: one header as a column, by Spark's expressions and by Arrow, which return the same."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def frame_of(spark, rows, type=HEADERS):
 
 
 def list_of(format: str) -> pa.DataType:
-    """Give the type of the headers of a format."""
+    """Return the type of the headers of a format."""
     return lha.decode(pa.array([], pa.binary()), format).type
 
 
 def message(rows, spark, key="k", of=HEADERS, **options) -> str:
-    """Read the rows with errors="raise", and give what is said."""
+    """Read the rows with errors="raise", and return the error message."""
     with pytest.raises(PySparkException) as raised:
         frame_of(spark, rows, of).select(lhs.header("headers", key, **options)).collect()
     return str(raised.value)
@@ -81,8 +81,8 @@ def test_engines_fail_at_the_same_rows(spark, type, repeat):
     def agree(rows):
         wanted = {"k": lh.field(type, repeat=repeat)}
         errors = lha.select(pa.array(rows, HEADERS), "kafka", wanted, errors="column", _dialect="spark")
-        faults = errors.field("error").to_pylist()
-        whole = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        found_errors = errors.field("error").to_pylist()
+        whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         read = collected(
             frame_of(spark, whole).select(
                 *[
@@ -91,13 +91,21 @@ def test_engines_fail_at_the_same_rows(spark, type, repeat):
                 ]
             )
         )
-        values = [value for value, fault in zip(plain(errors.field("k")), faults, strict=True) if fault is None]
+        values = [
+            value
+            for value, found_error in zip(plain(errors.field("k")), found_errors, strict=True)
+            if found_error is None
+        ]
         assert read == {"spark": values, "arrow": values}
-        by_code = {fault[0]["code"]: (row, fault[0]) for row, fault in zip(rows, faults, strict=True) if fault}
-        for code, (row, fault) in by_code.items():
+        by_code = {
+            found_error[0]["code"]: (row, found_error[0])
+            for row, found_error in zip(rows, found_errors, strict=True)
+            if found_error
+        }
+        for code, (row, found_error) in by_code.items():
             said = message([row], spark, type=type, repeat=repeat)
-            assert f"header k: {fault['message']} ({code})" in said
-            assert fault["message"] in message([row], spark, type=type, repeat=repeat, engine="arrow")
+            assert f"header k: {found_error['message']} ({code})" in said
+            assert found_error["message"] in message([row], spark, type=type, repeat=repeat, engine="arrow")
 
     agree()
 
@@ -183,18 +191,26 @@ def test_types_stop_either_engine_at_the_same_rows(spark, format, type):
     def agree(rows):
         wanted = {"k": lh.field(type, key=key)}
         read = lha.select(pa.array(rows, of), format, wanted, errors="column", _dialect="spark")
-        faults = read.field("error").to_pylist()
-        whole = [row for row, fault in zip(rows, faults, strict=True) if fault is None]
+        found_errors = read.field("error").to_pylist()
+        whole = [row for row, found_error in zip(rows, found_errors, strict=True) if found_error is None]
         column = lhs.header("headers", key, type, format=format, engine="spark").alias("k")
-        values = [value for value, fault in zip(plain(read.field("k")), faults, strict=True) if fault is None]
+        values = [
+            value
+            for value, found_error in zip(plain(read.field("k")), found_errors, strict=True)
+            if found_error is None
+        ]
         assert collected(frame_of(spark, whole, of).select(column)) == {"k": values}
-        by_code = {fault[0]["code"]: (row, fault[0]) for row, fault in zip(rows, faults, strict=True) if fault}
-        for code, (row, fault) in by_code.items():
+        by_code = {
+            found_error[0]["code"]: (row, found_error[0])
+            for row, found_error in zip(rows, found_errors, strict=True)
+            if found_error
+        }
+        for code, (row, found_error) in by_code.items():
             options = {"key": key, "of": of, "type": type, "format": format}
             said = message([row], spark, engine="spark", **options)
             assert f"({code})" in said
-            assert code == "null_key" or fault["message"] in said
-            assert fault["message"] in message([row], spark, **options)
+            assert code == "null_key" or found_error["message"] in said
+            assert found_error["message"] in message([row], spark, **options)
 
     agree()
 
@@ -412,7 +428,7 @@ def test_an_error_of_the_udf_names_no_row_of_a_batch(spark):
             "key binary:6b: kip82-typed has text",
         ),
         ((3.5, "string"), {}, TypeError, "key must be str, int, bytes or a Value, not float"),
-        (("k", int), {}, TypeError, "type must be str"),
+        (("k", int), {}, TypeError, "a type such as 'int64'"),
         (("k", "string"), {"required": 1}, TypeError, "required must be bool"),
     ],
 )

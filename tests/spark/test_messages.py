@@ -111,7 +111,7 @@ def test_every_batch_gives_what_the_kernel_gives(spark, vectors, captured, forma
 
 
 def cells_in(vectors, format) -> list[bytes]:
-    """Give the cells of a format that the vectors have."""
+    """Return the cells of a format that the vectors have."""
     if format == "record-batch":
         lines = (vectors / "record_batches.jsonl").read_text().splitlines()
         return [bytes.fromhex(json.loads(line)["hex"]) for line in lines]
@@ -321,7 +321,7 @@ def test_no_messages_are_no_rows(spark, batch):
         ("iggy-batch", {"columns": ["id", "id"]}, ValueError, "columns names a column twice: id, id"),
         ("iggy-batch", {"headers": ["n"]}, TypeError, "headers must be a mapping"),
         ("iggy-batch", {"headers": {}}, ValueError, "no columns were asked for"),
-        ("iggy-batch", {"headers": {"n": "itn8"}}, ValueError, "did you mean 'int8'"),
+        ("iggy-batch", {"headers": {"n": "itn8"}}, ValueError, "did you mean 'int128'"),
         ("iggy-batch", {"headers": {"offset": "int8"}}, ValueError, "two columns 'offset' would be made"),
         ("kip82-messages-int", {"headers": {"n": "int8"}}, ValueError, "key n: kip82-messages-int has integer keys"),
         ("kip82-messages", {"errors": "skip"}, ValueError, "errors"),

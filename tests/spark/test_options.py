@@ -12,7 +12,7 @@ from letterhead import arrow as lha
 from letterhead import spark as lhs
 from letterhead.spark.sources import options as sources
 
-VERBS = {
+OPERATIONS = {
     "decode": lhs.decode_headers,
     "select": lhs.select_headers,
     "encode": lhs.encode_headers,
@@ -32,17 +32,17 @@ def documented(function) -> list[str]:
     return [name.strip() for head in heads for name in head.split(",")]
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_parameter_is_documented(verb):
-    function = VERBS[verb]
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_parameter_is_documented(operation):
+    function = OPERATIONS[operation]
     assert sorted(documented(function)) == sorted(inspect.signature(function).parameters)
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_options_are_those_of_arrow(verb):
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_the_options_are_those_of_arrow(operation):
     """With the same defaults."""
-    of_arrow = inspect.signature(getattr(lha, verb)).parameters
-    of_spark = inspect.signature(VERBS[verb]).parameters
+    of_arrow = inspect.signature(getattr(lha, operation)).parameters
+    of_spark = inspect.signature(OPERATIONS[operation]).parameters
     own = {"keep", "into", "fields"}
     assert set(of_spark) - own == set(of_arrow) - {"_dialect", "threads", "views"}
     for name in set(of_spark) - own - {"column"}:
@@ -50,7 +50,7 @@ def test_the_options_are_those_of_arrow(verb):
 
 
 @pytest.mark.parametrize(
-    ("verb", "format", "options"),
+    ("operation", "format", "options"),
     [
         ("decode", "iggy", {"errors": "null", "lenient": True, "strict_types": True, "text_keys": True, "limits": LIMITS}),
         ("select", "iggy", {
@@ -79,16 +79,16 @@ def test_the_options_are_those_of_arrow(verb):
         ),
     ],
 )  # fmt: skip
-def test_every_option_is_handed_on(verb, format, options):
+def test_every_option_is_handed_on(operation, format, options):
     """To the function that the workers call, by its name there."""
-    function = VERBS[verb]
+    function = OPERATIONS[operation]
     own = {"column", "format", "keep", "into", "fields", "error_column"}
     assert set(options) == set(inspect.signature(function).parameters) - own
     handed = dict(function("cell", format, **options).options)
-    assert verb == "encode" or handed.pop("error_column") == "error"
-    if verb in ("select", "messages"):
+    assert operation == "encode" or handed.pop("error_column") == "error"
+    if operation in ("select", "messages"):
         assert handed.pop("_dialect") == "spark"
-    if verb == "messages":
+    if operation == "messages":
         # What says which row a message is from goes in front.
         assert handed["columns"] == ("row", "offset")
         handed["columns"] = ["offset"]
@@ -108,4 +108,5 @@ def test_what_travels_can_be_pickled():
 
 def test_every_limit_is_an_option_of_the_sources():
     limits = lh.Limits(**{name: number for number, name in enumerate(lh.Limits._fields)})
-    assert sources.limits(lhs.options(limits=limits)) == limits
+    values = sources.parse_options(lhs.options(limits=limits), sources.COMMON)
+    assert sources.read_arguments(values)["limits"] == limits

@@ -51,7 +51,7 @@ def place(tmp_path: Path, wheel: Path) -> Path:
 
 
 def variables(place: Path, driver: Path, python: Path, master: str) -> dict[str, str]:
-    """Give the environment of a driver: which cluster it is, it is told from outside."""
+    """Return the environment of a driver: which cluster it is, it is told from outside."""
     conf = place / "conf"
     conf.mkdir()
     (conf / "spark-defaults.conf").write_text(
@@ -144,7 +144,7 @@ def test_a_standalone_cluster_is_shipped_the_wheel(driver: Path, python: Path, p
 
 @contextlib.contextmanager
 def standalone(place: Path, workers: int) -> Iterator[str]:
-    """Start a master and workers, processes of their own on the loopback interface; give the address of the master."""
+    """Start a master and workers, processes of their own on the loopback interface; return the address of the master."""
     import pyspark
 
     start = Path(pyspark.__file__).parent / "bin" / "spark-class"

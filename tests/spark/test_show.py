@@ -75,8 +75,8 @@ def test_what_is_long_is_cut(spark, capsys):
 
 def test_how_many_messages(spark, capsys):
     df = frame_of(spark, [[("k", b"v")]] * 3).coalesce(1)
-    assert shown(capsys, df, n=2)[4:] == ["only the first 2 messages are shown: n= says how many"]
-    assert shown(capsys, df, n=1)[3:] == ["only the first 1 message is shown: n= says how many"]
+    assert shown(capsys, df, n=2)[4:] == ["only the first 2 messages are shown: raise n= for more"]
+    assert shown(capsys, df, n=1)[3:] == ["only the first 1 message is shown: raise n= for more"]
     assert len(shown(capsys, df, n=3)) == 5
     assert shown(capsys, df.limit(0)) == ["header  key  value  bytes", "──────  ───  ─────  ─────"]
 
@@ -139,5 +139,5 @@ def test_what_cannot_be_shown_is_refused(spark, args, options, said):
 
 def test_a_stream_says_how_it_can_be_shown(spark):
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(ValueError, match="and this is a stream: foreachBatch"):
+    with pytest.raises(ValueError, match="and this is a stream: use foreachBatch"):
         lhs.show_headers(stream, "value")

@@ -86,7 +86,7 @@ def test_each_segment_is_a_partition_and_a_large_one_is_several(
     monkeypatch.setattr(source, "_SPLIT_LEN", len(data) // 8)
     [segments] = partitions(folder)
     reader = source.SegmentsSourceReader(
-        str(folder), source.SegmentsSource({"columns": '["offset"]'})._wanted(), Bounds(), committed=False
+        str(folder), source.SegmentsSource({"columns": '["offset"]'})._reader().wanted, Bounds(), committed=False
     )
     parts = reader.partitions()
     assert len(parts) > 4
@@ -118,6 +118,29 @@ def test_damage_is_an_error_that_names_the_file_or_a_row(sources: Any, samples: 
     assert (bad.offset, bad.error[0].code) == (None, "bad_crc")
 
 
+def test_the_column_of_errors_has_the_name_that_is_asked_for(sources: Any, samples: Path, tmp_path: Path) -> None:
+    from letterhead.spark.sources.kafka import KafkaSource
+
+    headers = {"error": "int64", "tenant": "string"}
+    options = {"columns": ["offset"], "headerColumns": headers, "errors": "column", "errorColumn": "problem"}
+    names = ["offset", "error", "tenant", "problem"]
+    (tmp_path / "orders-0").mkdir()
+    data = bytearray((samples / "orders-0" / f"{0:020}.log").read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "orders-0" / f"{0:020}.log").write_bytes(data)
+    frame = load(sources, tmp_path / "orders-0", **options)
+    assert frame.columns == names
+    [bad] = frame.where("problem is not null").collect()
+    assert bad.problem[0].code == "bad_crc"
+    given = {name: option if isinstance(option, str) else json.dumps(option) for name, option in options.items()}
+    where = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "orders"}
+    assert KafkaSource(where | given).schema().names == names
+    state = sources.read.format("letterhead-state").options(**given | {"columns": '["key"]', "store": "latest"})
+    assert state.load(str(samples / "streams-state-0_0")).columns == ["key", *names[1:]]
+    with pytest.raises(Exception, match="error_column= names the column of errors='column'"):
+        load(sources, samples / "orders-0", errorColumn="problem")
+
+
 def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(tmp_path: Path, samples: Path) -> None:
     from letterhead.errors import DecodeError, TornTailWarning
     from letterhead.read.segments_reader import Bounds
@@ -129,7 +152,7 @@ def test_a_truncated_batch_warns_in_the_last_segment_and_is_an_error_before_it(t
     log = folder / f"{0:020}.log"
 
     def rows(**options: str) -> list[Any]:
-        wanted = source.SegmentsSource({"columns": '["offset"]', **options})._wanted()
+        wanted = source.SegmentsSource({"columns": '["offset"]', **options})._reader().wanted
         reader = source.SegmentsSourceReader(str(log), wanted, Bounds(), committed=False)
         return [row for part in reader.partitions() for made in reader.read(part) for row in made.to_pylist()]
 
@@ -163,9 +186,9 @@ def test_wrong_options_are_errors_of_the_driver(sources: Any, samples: Path) -> 
     for wrong, message in (
         ({"columns": '["ofset"]'}, "did you mean 'offset'"),
         ({"colums": '["offset"]'}, "did you mean 'columns'"),
-        ({"start": "first"}, "a whole number is meant"),
+        ({"start": "first"}, "start must be a whole number, not 'first'"),
         ({"isolationLevel": "committed"}, "isolationLevel"),
-        ({"maxHeaders": "-1"}, "a limit is a number from 0 on"),
+        ({"maxHeaders": "-1"}, "maxHeaders must be at least 0, not -1"),
     ):
         with pytest.raises(Exception, match=message):
             load(sources, samples / "orders-0", **wrong).collect()

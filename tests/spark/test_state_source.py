@@ -44,8 +44,8 @@ def tasks(tmp_path: Path) -> Path:
         store = RocksDBWindowStore("counts", 10 * MINUTE, 5 * MINUTE)
         store.open(tmp_path / f"0_{number}")
         for minute in range(15):
-            envelope = lh.Message(headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute)
-            stored = lh.encode(envelope, "streams-timestamped")
+            message = lh.Message(headers=[("n", minute.to_bytes(8, "big"))], timestamp=minute, payload=b"v%d" % minute)
+            stored = lh.encode(message, "streams-timestamped")
             store.put(b"k%d" % number, stored, NEW_YEAR + minute * MINUTE)
         store.close()
     return tmp_path
@@ -133,16 +133,16 @@ def test_a_damaged_row_fails_with_its_store_and_key_or_is_told_in_a_column(state
     [
         ({"stor": "counts"}, "unknown option 'stor': did you mean 'store'?"),
         ({"store": "count"}, "there is no store count in"),
-        ({"columns": "key"}, """option columns is no JSON of a list of names, such as ["key", "value"]: 'key'"""),
+        ({"columns": "key"}, """option columns must be a JSON list of names such as ["key", "value"], not 'key'"""),
         ({"columns": ["kay"]}, "unknown column 'kay': did you mean 'key'?"),
-        ({"columns": [1]}, "option columns is no JSON of a list of names"),
-        ({"headerColumns": ["n"]}, "option headerColumns is no JSON of an object of columns"),
+        ({"columns": [1]}, "option columns must be a JSON list of names"),
+        ({"headerColumns": ["n"]}, "option headerColumns must be a JSON object of columns"),
         ({"headerColumns": {"n": {"key": "n"}}}, "option headerColumns: column 'n' has no type"),
         (
             {"headerColumns": {"n": {"type": "int64", "kay": "n"}}},
             "unknown headerColumns field 'kay': did you mean 'key'?",
         ),
-        ({"windowSize": "minute"}, "option windowSize is 'minute', and a whole number is meant"),
+        ({"windowSize": "minute"}, "option windowSize must be a whole number, not 'minute'"),
         ({"errors": "drop"}, "unknown errors value 'drop'"),
     ],
 )
@@ -157,7 +157,7 @@ def test_what_cannot_be_is_refused_when_it_is_loaded(states, tasks, options, mes
 def test_a_directory_has_to_be_given_and_a_schema_cannot(spark, states, tasks):
     from pyspark.errors import AnalysisException
 
-    with pytest.raises(AnalysisException, match="give the state directory"):
+    with pytest.raises(AnalysisException, match="pass the state directory"):
         spark.read.format("letterhead-state").load()
     reader = spark.read.format("letterhead-state").schema("key string")
     assert "letterhead-state has a schema of its own, struct<task:string,key:binary," in failure(

@@ -15,7 +15,7 @@ COLUMNS = {"tenant": "string", "amount_cents": "int64", "route": "array<string>"
 
 @pytest.fixture
 def inbox(samples, tmp_path):
-    """Lay out a directory of files that a stream takes one by one; give what adds the next."""
+    """Lay out a directory of files that a stream takes one by one; return what adds the next."""
     directory = tmp_path / "inbox"
     directory.mkdir()
     orders = pq.read_table(samples / "orders-0.parquet").slice(0, 4000)
@@ -28,7 +28,7 @@ def inbox(samples, tmp_path):
 
 
 def run(spark, stream, out, checkpoint) -> list[int]:
-    """Run a stream over what is there; give the number of rows of each batch."""
+    """Run a stream over what is there; return the number of rows of each batch."""
     query = (
         stream.writeStream.format("parquet")
         .option("path", str(out))

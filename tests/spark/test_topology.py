@@ -102,7 +102,7 @@ def state_of(spark: Any, scope: str, directory: Path) -> dict[Any, app.Rows]:
 
 
 def check_alike(spark: Any, scope: str, directory: Path, records: list[app.Input]) -> dict[Any, app.Rows]:
-    """Compare everything that was written, and everything that is stored, with the test driver; give what is stored."""
+    """Compare everything that was written, and everything that is stored, with the test driver; return what is stored."""
     written, state = app.expected(scope, records)
     found = written_to(directory / "out")
     assert len(found) == sum(map(len, written.values()))

@@ -246,7 +246,7 @@ KINDS: dict[str, Any] = {
 
 
 def use(self: Any, record: Any) -> None:
-    """Write to a store of any kind, read from it, and say what was found."""
+    """Write to a store of any kind, read from it, and return what was found."""
     store, key = self.store, record.key
     if key is None:
         return
@@ -465,9 +465,9 @@ def test_what_reads_several_keys_is_refused_by_key_and_says_what_to_do(builder, 
 )
 def test_another_key_than_that_of_the_record_is_refused(builder, call):
     state, task = counted("key", simple(lambda self, record: call(self.store), builder=builder and builder()))
-    with pytest.raises(StateStoreError, match="key 6f74686572 is not that of the record at hand, 6b: with scope 'key'"):
+    with pytest.raises(StateStoreError, match="key 6f74686572 is not that of the current record, 6b: with scope 'key'"):
         run_groups("key", [app.Input("in", 0, 0, 5, b"k", b"v", None)], state, task)
-    with pytest.raises(StateStoreError, match="is not that of the record at hand, null"):
+    with pytest.raises(StateStoreError, match="is not that of the current record, null"):
         run_groups("key", [app.Input("in", 0, 0, 5, None, b"v", None)], state, task)
 
 
@@ -506,9 +506,9 @@ def test_a_punctuation_that_could_not_come_back_is_refused(late, type, message):
 
 def test_processors_of_different_scopes_are_named():
     made = simple(put).add_processor("other", simple(put, scope="partition").nodes["made"].make, "in")  # type: ignore[union-attr]
-    with pytest.raises(TopologyError, match="processors differ: 'key' has made; 'partition' has other"):
+    with pytest.raises(TopologyError, match="the same scope: 'key' has made; 'partition' has other"):
         lhs.run_topology(made, application_id="app")
-    with pytest.raises(TopologyError, match="scope 'row': there are 'key' and 'partition'"):
+    with pytest.raises(TopologyError, match="scope 'row': set it to 'key' or 'partition'"):
         lhs.run_topology(simple(put, scope="row"), application_id="app")
 
 

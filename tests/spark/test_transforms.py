@@ -1,4 +1,4 @@
-"""The verbs as functions from DataFrame to DataFrame: values, errors, and what is checked before a job runs."""
+"""The operations as functions from DataFrame to DataFrame: values, errors, and what is checked before a job runs."""
 
 from __future__ import annotations
 
@@ -397,8 +397,8 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
     assert made.limit(3).collect() == expected
     encoded = orders.transform(lhs.encode_headers(column, "kafka", into="block", keep=["offset"]))
     fields = {"payload": F.lit(b"v")}
-    envelopes = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
-    assert envelopes.first().made.endswith(b"v")
+    messages = orders.transform(lhs.encode_headers(column, "streams", fields=fields, into="made", keep=[]))
+    assert messages.first().made.endswith(b"v")
     converted = encoded.limit(3).transform(lhs.convert_headers(F.col("block"), "kafka", target="kafka", into="again"))
     assert [row.block for row in converted.collect()] == [row.again for row in converted.collect()]
     edited = orders.transform(lhs.edit_headers(column, into="edited", only=["tenant"]))
@@ -422,7 +422,7 @@ def test_a_column_is_read_like_the_column_of_a_name(orders):
         (lambda: lhs.decode_headers("value", "kafak"), ValueError, "did you mean 'kafka'"),
         (lambda: lhs.decode_headers("value", "kafka", errors="nul"), ValueError, "did you mean 'null'"),
         (lambda: lhs.decode_headers("value", "kafka", lenient=1), TypeError, "lenient must be bool"),
-        (lambda: lhs.decode_headers("value", "streams", into="all"), ValueError, "streams makes headers, payload"),
+        (lambda: lhs.decode_headers("value", "streams", into="all"), ValueError, "streams returns headers, payload"),
         (
             lambda: lhs.decode_headers("value", "kafka", keep="key"),
             TypeError,

@@ -248,7 +248,7 @@ def expected(
 
 
 def raw(record: Input) -> ChangelogRecord:
-    """Give a record as the test driver takes it."""
+    """Return a record as the test driver takes it."""
     return ChangelogRecord(record.key, record.value, record.timestamp, Headers(record.headers or ()))  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""Headers in Spark: functions from DataFrame to DataFrame, for ``df.transform``, and one header as a column.
+"""Read, write and edit message headers in Spark: functions for ``df.transform``, and one header as a column.
 
 Examples
 --------
@@ -19,13 +19,13 @@ from letterhead.conventions import profile
 from letterhead.spark.changelog import changelog_table
 from letterhead.spark.columns import header
 from letterhead.spark.compaction import compact
+from letterhead.spark.conventions import amqp, rfc3339, schema_id, traceparent
 from letterhead.spark.doctor import doctor
 from letterhead.spark.edits import edit_headers
-from letterhead.spark.options import options
-from letterhead.spark.parts import amqp, rfc3339, schema_id, traceparent
 from letterhead.spark.scan import scan_headers
 from letterhead.spark.show import show_headers
 from letterhead.spark.sources import register
+from letterhead.spark.sources.options import options
 from letterhead.spark.topology import run_topology
 from letterhead.spark.transforms import convert_headers, decode_headers, encode_headers, explode_batches, select_headers
 

@@ -1,17 +1,33 @@
-"""Edits of the headers of every message, by Spark's own expressions: drop, keep, rename, insert."""
+"""Drop, keep, rename and insert headers in a frame, with Spark's own expressions: :func:`edit_headers`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
+
 from letterhead.errors import check_name, unknown_name
-from letterhead.spark.frame import Input, check_column, check_types, computed, fields_of, is_column, named, unused_name
+from letterhead.spark.expressions import guarded, raised
+from letterhead.spark.frame import (
+    HEADERS,
+    Input,
+    check_str,
+    check_types,
+    computed,
+    fields_of,
+    is_column,
+    name_of_result,
+    named,
+    unused_name,
+)
+from letterhead.spark.schemas import spelled
+from letterhead.spark.writing import writer, written_from
+from letterhead.types import type_name
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
-
     Keys: TypeAlias = Sequence[str] | Callable[[Column], Column]
     Renames: TypeAlias = Mapping[str, str] | Callable[[Column], Column]
     Inserted: TypeAlias = str | bytes | Column | tuple[str | Column, str] | None
@@ -29,52 +45,51 @@ def edit_headers(
     insert: Mapping[str, Inserted] | Sequence[tuple[str, Inserted]] | None = None,
     nulls: Literal["insert", "skip"] = "insert",
 ) -> Callable[[DataFrame], DataFrame]:
-    """Drop, keep, rename and insert headers; all others stay as they are.
+    """Drop, keep, rename and insert headers; all others are unchanged.
 
-    What Connect's transforms DropHeaders, InsertHeader and HeaderFrom do, and more. The steps are taken in the order of
-    the parameters: ``only`` and ``drop`` look at the keys that messages came with, ``rename`` at what they left, and what
-    is inserted comes last, at the end. So ``drop=["retry"], insert={"retry": …}`` replaces a header. Order, repeated
-    headers and null values are kept. All of it is one expression of Spark SQL: no Python runs, nothing has to be
-    installed on executors, and it takes streaming frames.
+    It covers Connect's transforms DropHeaders, InsertHeader and HeaderFrom. The steps run in the order of the parameters:
+    ``only`` and ``drop`` select by the original keys, ``rename`` applies to the headers left, and ``insert`` appends. So
+    ``drop=["retry"], insert={"retry": …}`` replaces a header. Order, repeated headers and null values are kept. It is one
+    expression of Spark SQL: it runs no Python, needs nothing installed on executors, and accepts streaming frames.
 
     Parameters
     ----------
     column : str or Column, default "headers"
-        The column of headers, ``array<struct<key:string,value:binary>>``, as Spark's Kafka source gives it with
+        The column of headers, ``array<struct<key:string,value:binary>>``, as Spark's Kafka source returns it with
         ``includeHeaders`` and its sink takes it.
     into : str, optional
-        Name of the column that is made; by default the one that is read, in its place. A Column needs it.
+        Name of the new column; by default it replaces ``column``. Required if ``column`` is a Column.
     only : sequence of str, or function of Column, optional
-        Keys of the headers that stay, or what tells of a key whether it is one: ``lambda key: key.startswith("ce_")``.
+        Keys of the headers to keep, or a predicate of a key: ``lambda key: key.startswith("ce_")``.
     drop : sequence of str, or function of Column, optional
-        Keys of the headers that go, or what tells of a key whether it is one. All headers of a key go.
+        Keys of the headers to drop, or a predicate of a key. All headers of a key are dropped.
     rename : mapping of str to str, or function of Column, optional
-        Old key to new, all at once, so that two can be swapped; or what makes the new key of an old one. A header whose
-        new key was there already is a further one of that key.
+        Old key to new, all at once, so that two can be swapped; or a function from old key to new. A header renamed to
+        an existing key becomes another header of that key.
     insert : mapping or sequence of pairs, optional
-        Key to value, in order; pairs can name a key twice. A value is text as a str, bytes, or ``None`` for a null value,
-        the same for every message; or it is a column: ``(column, type)``, the column by name or as a Column, the type as
-        in :func:`select_headers`, ``name[:be|le|text]``; a Column alone if it is a string or binary. Times are cut off at
-        the millisecond.
+        Key to value, in order; pairs can repeat a key. A value that is a str, bytes or ``None`` (a null value) is the
+        same for every message. A value from a column is ``(column, type)``: the column by name or as a Column, and the
+        type as in :func:`select_headers`, ``name[:be|le|text]``. A string or binary Column needs no type. Times are
+        truncated to the millisecond.
     nulls : {"insert", "skip"}, default "insert"
-        Whether null in a column makes a header with a null value, or none.
+        Whether null in a column becomes a header with a null value, or no header.
 
     Returns
     -------
     function from DataFrame to DataFrame
-        For ``df.transform``. The column of headers stays in its place. Headers that are null, as the Kafka source gives
-        them where a message has none, stay null unless something is inserted.
+        For ``df.transform``. The column of headers keeps its position. Null headers, as the Kafka source returns them
+        for a message without headers, stay null unless something is inserted.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not one of these, or steps contradict each other; when it is called, if the frame does not have
-        such columns, or a type cannot be written from its column.
+        If an argument is not valid, or steps contradict each other; when called, if the frame lacks a column, or a
+        type cannot be written from its column.
 
     Notes
     -----
-    A value that its type cannot hold (``out_of_range``, ``bad_text``, ``value_not_utf8``) ends the query with an error that
-    names the key. Which it is can be asked before: ``where("retry between -128 and 127")``.
+    A value that its type cannot represent (``out_of_range``, ``bad_text``, ``value_not_utf8``) ends the query with an
+    error that names the key. Filter such rows before: ``where("retry between -128 and 127")``.
 
     Examples
     --------
@@ -92,28 +107,25 @@ def edit_headers(
     >>> edited.where(lhs.header("headers", "source_offset", "int64") == F.col("offset")).count()
     10000
     """
-    check_column("column", column)
-    if into is None and not isinstance(column, str):
-        raise ValueError("into= names the column that is made, as a Column has no name to be replaced")
-    made_name: Any = column if into is None else into
+    made_name = name_of_result(column, into)
     check_name("nulls value", nulls, ("insert", "skip"))
     only, drop, rename = _keys("only", only), _keys("drop", drop), _renames(rename)
     news = _news(insert)
     if only is None and drop is None and rename is None and not news:
-        raise ValueError("no edit was asked for: only, drop, rename or insert says which")
+        raise ValueError("no edit was requested: pass only, drop, rename or insert")
     _check_order(only, drop, rename)
 
     def edited(df: DataFrame) -> DataFrame:
         fields = fields_of(df)
-        df, [read] = computed(df, [Input(column, "headers are edited in", (_HEADERS,))])
+        df, [read] = computed(df, [Input(column, "headers are edited in", (HEADERS,))])
         check_types(fields_of(df), [read])
-        # Columns of their own first: what is random is then drawn once, though it is looked at more than once.
-        places = {n: unused_name(f"inserted_{n}", fields) for n, new in enumerate(news) if new.column is not None}
-        wide = df.select("*", *(_column_of(news[n], fields).alias(place) for n, place in places.items()))
+        # Inserted values become columns first: a random expression, which is used several times, is drawn once.
+        places = {unused_name(f"inserted_{n}", fields): new for n, new in enumerate(news)}
+        wide = df.select("*", *(_column_of(new, fields).alias(place) for place, new in places.items()))
         given = {field.name: field.dataType for field in wide.schema.fields}
         made = [
-            _header(new.key, _constant(new.value) if n not in places else _written(new, places[n], given[places[n]]))
-            for n, new in enumerate(news)
+            F.struct(F.lit(new.key).alias("key"), _written(new, place, given[place]).alias("value"))
+            for place, new in places.items()
         ]
         headers = _with(_without(named(read.name), only, drop, rename), made, nulls == "skip")
         names = dict.fromkeys([*fields, made_name])
@@ -123,59 +135,55 @@ def edit_headers(
 
 
 class _New(NamedTuple):
-    """A header to insert: its value for every message, or the column it is written from."""
+    """A header to insert: its key, the name of a column, a Column or constant bytes, and the type to write."""
 
     key: str
-    value: bytes | None = None
-    column: Any = None
+    column: Any
     type: str | None = None
 
 
-_HEADERS = "array<struct<key:string,value:binary>>"
-
-
-# What was asked for ---------------------------------------------------------------------------------------------------
+# Arguments ------------------------------------------------------------------------------------------------------------
 
 
 def _keys(what: str, given: Any) -> Any:
     if given is None or callable(given):
         return given
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise TypeError(f"{what} must be a list of keys or a function of a Column, not {_name_of(given)}")
-    for key in given:
-        if not isinstance(key, str):
-            raise TypeError(f"a key of {what} must be str, not {_name_of(key)}")
-    return list(given)
+        raise TypeError(f"{what} must be a list of keys or a function of a Column, not {given.__class__.__name__}")
+    return [_checked_key(what, key) for key in given]
 
 
 def _renames(given: Any) -> Any:
     if given is None or callable(given):
         return given
     if not isinstance(given, Mapping):
-        raise TypeError(f"rename must be a mapping of old key to new or a function of a Column, not {_name_of(given)}")
-    for key in (*given, *given.values()):
-        if not isinstance(key, str):
-            raise TypeError(f"a key of rename must be str, not {_name_of(key)}")
-    return dict(given)
+        what = given.__class__.__name__
+        raise TypeError(f"rename must be a mapping of old key to new or a function of a Column, not {what}")
+    return {_checked_key("rename", old): _checked_key("rename", new) for old, new in given.items()}
+
+
+def _checked_key(what: str, key: Any) -> Any:
+    check_str(f"a key of {what}", key)
+    return key
 
 
 def _check_order(only: Any, drop: Any, rename: Any) -> None:
-    """Refuse steps that could do nothing: they were meant for another order."""
+    """Reject steps that could have no effect in the order in which they run."""
     for key in rename if isinstance(rename, dict) else ():
         if isinstance(drop, list) and key in drop:
-            raise ValueError(f"rename names {key!r}, and drop takes it away before")
+            raise ValueError(f"rename names {key!r}, which drop removes before: leave it out of one of them")
         if isinstance(only, list) and key not in only:
-            raise ValueError(f"rename names {key!r}, and only does not let it stay: it is asked for the old key")
+            raise ValueError(f"rename names {key!r}, which only does not keep: add the old key to only")
     for key in drop if isinstance(drop, list) else ():
         if isinstance(only, list) and key in only:
-            raise ValueError(f"only and drop both name {key!r}")
+            raise ValueError(f"only and drop both name {key!r}: leave it out of one of them")
 
 
 def _news(given: Any) -> list[_New]:
     if given is None:
         return []
     if isinstance(given, str | bytes) or not isinstance(given, Mapping | Sequence):
-        raise TypeError(f"insert must be a mapping of key to value or a list of pairs, not {_name_of(given)}")
+        raise TypeError(f"insert must be a mapping of key to value or a list of pairs, not {given.__class__.__name__}")
     pairs = list(given.items()) if isinstance(given, Mapping) else list(given)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2 or not isinstance(pair[0], str):
@@ -184,32 +192,29 @@ def _news(given: Any) -> list[_New]:
 
 
 def _new(key: str, given: Any) -> _New:
-    from letterhead.types import type_name
-
     if given is None or isinstance(given, bytes):
-        return _New(key, given)
+        return _New(key, given, "binary")
     if isinstance(given, str):
-        return _New(key, given.encode())
+        return _New(key, given.encode(), "binary")
     if is_column(given):
-        return _New(key, column=given)
+        return _New(key, given)
     if not isinstance(given, tuple) or len(given) != 2 or not (isinstance(given[0], str) or is_column(given[0])):
         raise TypeError(f"header {key!r}: str, bytes, None, a Column or a pair (column, type) is inserted, "
-                        f"not {_name_of(given)}: a number is (F.lit(3), 'int32')")  # fmt: skip
+                        f"not {given.__class__.__name__}: a number is (F.lit(3), 'int32')")  # fmt: skip
     try:
         type = type_name(given[1], sql=True)
     except (TypeError, ValueError) as error:
         raise error.__class__(f"header {key!r}: {error}") from None
     if type.endswith(":amqp"):
-        raise ValueError(f"header {key!r}: type '{type}' is read, and not written")
-    return _New(key, column=given[0], type=type)
+        raise ValueError(f"header {key!r}: type '{type}' can be read, but not written: leave out ':amqp'")
+    return _New(key, given[0], type)
 
 
 # Expressions ----------------------------------------------------------------------------------------------------------
 
 
 def _without(headers: Column, only: Any, drop: Any, rename: Any) -> Column:
-    """Give the headers that stay, under their new keys."""
-    from pyspark.sql import functions as F
+    """Return the remaining headers, under their new keys."""
 
     def stays(header: Column) -> Column:
         key, stays = header["key"], F.lit(True)
@@ -232,8 +237,6 @@ def _is_one(key: Column, keys: Any, what: str) -> Column:
 
 
 def _renamed(key: Column, rename: Any) -> Column:
-    from pyspark.sql import functions as F
-
     if callable(rename):
         # A header without a key could not be written.
         no_key = F.raise_error(F.lit("rename makes the key of a header null (null_key)"))
@@ -246,15 +249,13 @@ def _renamed(key: Column, rename: Any) -> Column:
 
 def _made(what: str, made: Any) -> Column:
     if not is_column(made):
-        raise TypeError(f"the function of {what} must give a Column, not {_name_of(made)}")
+        raise TypeError(f"the function of {what} must return a Column, not {made.__class__.__name__}")
     column: Column = made
     return column
 
 
 def _with(headers: Column, made: list[Column], skip: bool) -> Column:
-    """Put new headers behind the others."""
-    from pyspark.sql import functions as F
-
+    """Append new headers."""
     if not made:
         return headers
     new = F.array(*made)
@@ -264,49 +265,26 @@ def _with(headers: Column, made: list[Column], skip: bool) -> Column:
     return F.when(headers.isNotNull() | (F.size(new) > 0), all) if skip else all
 
 
-def _header(key: str, value: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.struct(F.lit(key).alias("key"), value.alias("value"))
-
-
-def _constant(value: bytes | None) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.lit(value).cast("binary")
-
-
 def _column_of(new: _New, fields: dict[str, Any]) -> Column:
     if not isinstance(new.column, str):
-        column: Column = new.column
-        return column
+        return new.column if is_column(new.column) else F.lit(new.column).cast("binary")
     if new.column not in fields:
         raise ValueError(f"header {new.key!r}: {unknown_name('column', new.column, fields)}")
     return named(new.column)
 
 
 def _written(new: _New, place: str, given: DataType) -> Column:
-    """Give the bytes that a column is written as."""
-    from pyspark.sql import functions as F
-
-    from letterhead.spark.schemas import spelled
-    from letterhead.spark.writing import writing, written_from
-
+    """Return the bytes that a column is written as."""
     what = f"header {new.key!r}: " + (f"column {new.column!r}" if isinstance(new.column, str) else "the column")
     type = new.type
     if type is None:
         type = spelled(given)
         if type not in ("string", "binary"):
-            raise TypeError(f"{what} is {type}, and a type says how that is written: (column, 'int64'), for one")
+            raise TypeError(
+                f"{what} is {type}, which needs a type to be written: pass a pair such as (column, 'int64')"
+            )
     needed = written_from(type, given)
     if needed is not None:
         raise TypeError(f"{what} is {spelled(given)}, and {type} is written from {needed}")
-    faults, value = writing(type)(named(place))
-    for fault in reversed(faults):
-        said = F.concat(F.lit(f"header {new.key}: "), fault.message, F.lit(f" ({fault.code})"))
-        value = F.when(fault.when, F.raise_error(said)).otherwise(value)
-    return value
-
-
-def _name_of(given: object) -> str:
-    return given.__class__.__name__
+    written = writer(type)(named(place))
+    return guarded(written.checks, written.value, lambda check: raised(f"header {new.key}: ", check))

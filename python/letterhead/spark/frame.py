@@ -1,50 +1,59 @@
-"""What is checked on the driver before a job runs: that a frame has the columns, and that their types fit."""
+"""Checks of a frame on the driver, before a job runs: its columns, their types, and the names of the new ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
 
 from letterhead.errors import unknown_name
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructField
+from letterhead.spark.schemas import spelled
 
 __all__ = [
+    "HEADERS",
+    "KAFKA_COLUMNS",
     "Input",
     "check_column",
+    "check_names",
     "check_no_collision",
+    "check_str",
     "check_types",
     "computed",
     "crossing_columns",
     "fields_of",
     "is_column",
     "kept_names",
+    "name_of_result",
     "named",
     "unused_name",
 ]
 
 
-class Input(NamedTuple):
-    """A column that is read.
+HEADERS = "array<struct<key:string,value:binary>>"
+"""Type of the headers of Spark's Kafka source."""
 
-    Attributes
-    ----------
-    name : str or Column
-        Its name in the frame, or what computes it.
-    purpose : str
-        What it is needed for, for messages: ``"kafka is read from"``.
-    types : tuple of str
-        Types that fit, as :func:`letterhead.spark.schemas.spelled` spells them.
-    hint : str
-        What can be done where there is no such column, for messages.
+KAFKA_COLUMNS = {
+    "topic": "string", "partition": "int", "offset": "bigint", "timestamp": "timestamp", "key": "binary",
+    "value": "binary", "headers": HEADERS,
+}  # fmt: skip
+"""Columns of Spark's Kafka source that describe records, and their types."""
+
+
+class Input(NamedTuple):
+    """A column to read: its name or a Column, and its accepted types, as :func:`schemas.spelled` writes them.
+
+    Error messages contain its purpose (``"kafka is read from"``), and the hint if the column is missing.
+    ``field`` is the field of the message that it holds.
     """
 
     name: Any
     purpose: str
     types: tuple[str, ...]
     hint: str = ""
+    field: str = "headers"
 
 
 def is_column(given: object) -> bool:
@@ -53,27 +62,45 @@ def is_column(given: object) -> bool:
     return any(base.__name__ == "Column" and base.__module__.startswith("pyspark.") for base in type(given).__mro__)
 
 
-def check_column(what: str, given: object) -> None:
-    """Refuse what is neither a name nor a Column.
+def check_str(what: str, given: object) -> None:
+    """Raise ``TypeError`` unless an argument is a str."""
+    if not isinstance(given, str):
+        raise TypeError(f"{what} must be str, not {given.__class__.__name__}")
 
-    Raises
-    ------
-    TypeError
-        If it is neither.
-    """
+
+def check_column(what: str, given: object) -> None:
+    """Raise ``TypeError`` unless an argument is a column name or a Column."""
     if not isinstance(given, str) and not is_column(given):
         raise TypeError(f"{what} must be str or a Column, not {given.__class__.__name__}")
 
 
-def computed(df: DataFrame, inputs: Sequence[Input]) -> tuple[DataFrame, list[Input]]:
-    """Return a frame in which every input is a column, and the inputs by their names in it.
+def check_names(what: str, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return a list of distinct column names as a tuple; raise ``TypeError`` or ``ValueError`` for anything else."""
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise TypeError(f"{what} must be a list of column names, not {names.__class__.__name__}")
+    for name in names:
+        check_str(f"a column of {what}", name)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{what} names a column twice: {', '.join(names)}")
+    return tuple(names)
 
-    Parameters
-    ----------
-    df : DataFrame
-        The frame.
-    inputs : sequence of Input
-        Columns by name, or as Columns: these are put behind the others, under names that no column has.
+
+def name_of_result(column: str | Column, into: str | None) -> str:
+    """Return the name of the new column: ``into``, or by default that of the column read."""
+    check_column("column", column)
+    if into is None and not isinstance(column, str):
+        raise ValueError("into= names the column that is made, as a Column has no name to be replaced")
+    name: Any = column if into is None else into
+    check_str("into", name)
+    return name  # type: ignore[no-any-return]
+
+
+def computed(df: DataFrame, inputs: Iterable[Input]) -> tuple[DataFrame, list[Input]]:
+    """Return a frame that holds every input as a column, and the inputs by their names in it.
+
+    An input that is a Column is appended to the frame, under an unused name.
     """
     named_inputs = []
     for column in inputs:
@@ -86,13 +113,7 @@ def computed(df: DataFrame, inputs: Sequence[Input]) -> tuple[DataFrame, list[In
 
 
 def fields_of(df: DataFrame) -> dict[str, StructField]:
-    """Give the columns of a frame by name.
-
-    Raises
-    ------
-    ValueError
-        If two have the same name: none could be asked for.
-    """
+    """Return the columns of a frame by name; raise ``ValueError`` if two have the same one."""
     fields = {field.name: field for field in df.schema.fields}
     if len(fields) < len(df.schema.fields):
         names = [field.name for field in df.schema.fields]
@@ -101,8 +122,8 @@ def fields_of(df: DataFrame) -> dict[str, StructField]:
     return fields
 
 
-def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input]) -> list[str]:
-    """Give the columns that come along: those asked for, or all that are not read."""
+def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, inputs: Iterable[Input] = ()) -> list[str]:
+    """Return the columns to keep: those requested, which must exist, or by default all that are not read."""
     if keep is None:
         read = {column.name for column in inputs if isinstance(column.name, str)}
         return [name for name in fields if name not in read]
@@ -113,17 +134,7 @@ def kept_names(fields: dict[str, StructField], keep: Sequence[str] | None, input
 
 
 def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None:
-    """Check that the columns that are read are there and can be.
-
-    Raises
-    ------
-    ValueError
-        If the frame has no such column.
-    TypeError
-        If its type does not fit; the error names both.
-    """
-    from letterhead.spark.schemas import spelled
-
+    """Raise ``ValueError`` if a column to read is missing, and ``TypeError`` if it has the wrong type."""
     for column in inputs:
         if column.name not in fields:
             error = unknown_name("column", column.name, fields)
@@ -136,17 +147,11 @@ def check_types(fields: dict[str, StructField], inputs: Iterable[Input]) -> None
 
 
 def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) -> None:
-    """Check that no column would be there twice.
-
-    Raises
-    ------
-    ValueError
-        If one would.
-    """
+    """Raise ``ValueError`` if a new column would have the name of a kept one."""
     kept = list(kept)
     for name in made:
         same = [other for other in kept if other == name or other.lower() == name.lower()]
-        # Spark takes names for the same whatever their case, unless it was told not to.
+        # Spark ignores the case of names unless it is configured otherwise.
         if same and (name in same or df.sparkSession.conf.get("spark.sql.caseSensitive", "false") != "true"):
             raise ValueError(
                 f"column {name!r} would be there twice, kept from the frame as {same[0]!r} and made here: "
@@ -155,24 +160,22 @@ def check_no_collision(df: DataFrame, kept: Iterable[str], made: Iterable[str]) 
 
 
 def crossing_columns(names: Iterable[str]) -> list[Column]:
-    """Give the columns of a frame by name, whatever characters are in it."""
+    """Return the columns to transfer to Python, whatever characters their names contain."""
     columns = []
     for place, name in enumerate(names):
         column = named(name)
-        # `mapInArrow` of Spark 4.2 takes a dot in a name for a field of a struct.
+        # `mapInArrow` of Spark 4.2 reads a dot in a name as the field of a struct.
         columns.append(column.alias(f"column_{place}") if "." in name or "`" in name else column)
     return columns
 
 
 def named(name: str) -> Column:
-    """Give a column by its whole name, whatever characters are in it."""
-    from pyspark.sql import functions as F
-
+    """Return a column by its whole name, whatever characters the name contains."""
     return F.col("`" + name.replace("`", "``") + "`")
 
 
 def unused_name(name: str, fields: Iterable[str]) -> str:
-    """Give a name that no column has, in any case."""
+    """Return a name that no column has, in any case."""
     taken = {field.lower() for field in fields}
     while name in taken:
         name += "_"

@@ -1,68 +1,73 @@
-"""What workers run: one call of a kernel for each batch.
+"""What workers run: one call of an operation for each Arrow batch.
 
-These objects travel from the driver to the workers: they hold names and options only.
+These objects are pickled on the driver: they hold names and options only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyspark
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from letterhead import arrow as lha
-from letterhead.errors import HeaderError
+from letterhead.errors import HeaderError, replaced
 
 __all__ = ["ArrowFunction", "Runner"]
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Turn batches of the columns that are needed into batches of the columns that were declared.
+    """Turn batches of the transferred columns into batches of the declared columns.
 
     Attributes
     ----------
-    verb : {"decode", "select", "encode", "convert", "messages"}
-        What is done.
+    operation : {"decode", "select", "encode", "convert", "messages"}
+        Name of the function of :mod:`letterhead.arrow`.
     format : str
         Name of the format.
     options : mapping
-        Those of the verb.
+        Options of the operation.
     kept : tuple of str
-        The first columns of a batch, by their names in the frame. Where rows stay rows they leave as they came, in the
-        same buffers.
+        The first columns of a batch, by their names in the frame; they are returned in the same buffers, except by
+        ``messages``.
     inputs : int, or mapping of str to int or pyarrow.DataType
-        Where the column to read is; for a message format to write, where each of its fields is, or the type of its nulls.
+        Position of the column to read; for a message format to write, the position of each field, or the type of a field
+        that is null.
     made : pyarrow.DataType
-        What the driver declared the kernel to make: a struct of columns, or the type of the only one.
+        The type that the operation has to return, as declared on the driver: a struct of columns, or a single column.
     names : tuple of str
-        Names under which that leaves.
-    multiplies : bool
-        Whether a row becomes any number of rows. The first column that is made then says which row each is from; what is
-        kept is repeated by it, and it does not leave.
+        Names of the new columns. ``messages`` returns the row number first, which has none.
     """
 
-    verb: str
+    operation: str
     format: str
     options: Mapping[str, Any]
     kept: tuple[str, ...]
     inputs: int | Mapping[str, int | pa.DataType]
     made: pa.DataType
     names: tuple[str, ...]
-    multiplies: bool = False
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether a row becomes any number of rows; the first new column is then the number of its row."""
+        return self.operation == "messages"
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run the kernel over the batches of a partition."""
+        """Run the operation on the batches of a partition."""
         for batch in batches:
-            yield from self.run(batch)
+            yield from self._run(batch)
 
-    def run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Run the kernel over a batch: one batch comes out, or more where one would be too large."""
+    def _run(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Run the operation on a batch; returns several where one would be too large."""
         kept, row = batch.columns[: len(self.kept)], 0
         try:
-            for chunk in getattr(lha, self.verb)(self._cells(batch), self.format, **self.options):
+            for chunk in getattr(lha, self.operation)(self._input(batch), self.format, **self.options):
                 made = self._columns(pa.array(chunk))
                 if self.multiplies:
                     parts = _repeated(kept, made[0], made[1:])
@@ -74,61 +79,62 @@ class Runner:
         except HeaderError as error:
             raise _in_row(error, batch, self.kept) from None
 
-    def _cells(self, batch: pa.RecordBatch) -> _Unread:
+    def _input(self, batch: pa.RecordBatch) -> _Unread:
         if isinstance(self.inputs, int):
-            cells = batch.column(self.inputs)
+            values = batch.column(self.inputs)
         else:
             columns = [
                 batch.column(place) if isinstance(place, int) else pa.nulls(len(batch), place)
                 for place in self.inputs.values()
             ]
-            cells = pa.StructArray.from_arrays(columns, list(self.inputs))
-        # What rows become when they multiply can be many times as large: a few are read at a time.
-        rows = len(cells) * _BYTES_READ // max(cells.nbytes, 1) if self.multiplies else len(cells)
+            values = pa.StructArray.from_arrays(columns, list(self.inputs))
+        # Exploded batches can be many times as large as their input: a few rows are read at a time.
+        rows = len(values) * _BYTES_READ // max(values.nbytes, 1) if self.multiplies else len(values)
         rows = max(rows, 1)
         return _Unread(
-            pa.chunked_array([cells.slice(row, rows) for row in range(0, max(len(cells), 1), rows)], cells.type)
+            pa.chunked_array([values.slice(row, rows) for row in range(0, max(len(values), 1), rows)], values.type)
         )
 
     def _columns(self, made: pa.Array) -> list[pa.Array]:
-        """Check what the kernel made, as Spark matches columns by position and ignores names; and take it apart."""
-        # As text, because `==` does not look at the names of nested fields.
+        """Split the result into columns; their types are checked, as Spark matches them by position."""
+        # As text, because `==` ignores the names of nested fields.
         if str(made.type) != str(self.made):
             raise RuntimeError(
-                f"{self.verb} of {self.format} made {made.type} on this worker where the driver declared {self.made}: "
-                "are the versions of letterhead the same?"
+                f"{self.operation} of {self.format} made {made.type} on this worker where the driver declared "
+                f"{self.made}: install the same version of letterhead on both"
             )
         return list(made.flatten()) if pa.types.is_struct(made.type) else [made]
 
 
 @dataclass(frozen=True)
 class ArrowFunction:
-    """Read every value of a column: the function of an Arrow UDF.
-
-    Attributes
-    ----------
-    function : callable
-        What reads a :class:`pyarrow.Array`.
-    options : mapping
-        Its other arguments, by name.
-    only : bool, default False
-        Whether it makes a struct of which the first column is wanted.
-    """
+    """The function of an Arrow UDF, with its options; ``only`` selects the first field of a struct that it returns."""
 
     function: Callable[..., pa.Array]
     options: Mapping[str, Any]
     only: bool = False
 
-    def read(self, cells: pa.Array) -> pa.Array:
+    def read(self, values: pa.Array) -> pa.Array:
         """Read the values of a batch; Spark takes the type of UDF from the type hints."""
-        with _rows_unsaid():
-            made = self.function(cells, **self.options)
+        try:
+            made = self.function(values, **self.options)
+        except HeaderError as error:
+            # The row number is that within an Arrow batch, and does not identify a row of the frame.
+            raise replaced(error, row=None) from None
         return made.flatten()[0] if self.only else made
+
+    def of(self, column: str | Column, type: DataType, instead: str = "") -> Column:
+        """Return the UDF of a column, of a type of Spark; ``instead`` names the remedy where Spark is too old."""
+        if not hasattr(F, "arrow_udf"):
+            raise ValueError(
+                f"this needs Arrow UDFs, which came with Spark 4.1, and this is {pyspark.__version__}{instead}"
+            )
+        return F.arrow_udf(self.read, type)(column)
 
 
 @dataclass(frozen=True)
 class _Unread:
-    """A column of which nothing is made before it is asked for: what pyarrow gives is read at once."""
+    """A column that is converted chunk by chunk: a pyarrow column would be converted as a whole."""
 
     column: pa.ChunkedArray
 
@@ -136,18 +142,17 @@ class _Unread:
         return self.column.__arrow_c_stream__(requested_schema)
 
 
-# Rows that multiply. ---------------------------------------------------------------------------------------------------
+# Exploded batches -----------------------------------------------------------------------------------------------------
 
 _BYTES_READ = 8 << 20
-
 _BYTES_KEPT = 256 << 20
 
 
 def _repeated(kept: list[pa.Array], rows: pa.Array, made: list[pa.Array]) -> Iterator[list[pa.Array]]:
-    """Put beside each message what was kept of its row, in parts in which that stays small."""
+    """Repeat the kept columns for each message of their row, split into parts so that they stay small."""
     if len(rows) > 1:
         first, last = rows[0].as_py(), rows[-1].as_py()
-        # Rows stand in order. None of them is repeated more often than there are messages.
+        # Rows are in order, and none is repeated more often than there are messages.
         if sum(column.slice(first, last - first + 1).nbytes for column in kept) * len(rows) > _BYTES_KEPT:
             half = len(rows) // 2
             yield from _repeated(kept, rows[:half], [column[:half] for column in made])
@@ -156,44 +161,23 @@ def _repeated(kept: list[pa.Array], rows: pa.Array, made: list[pa.Array]) -> Ite
     yield [*(column.take(rows) for column in kept), *made]
 
 
-# A row is named by the columns that were kept, as its number in a batch says nothing. --------------------------------
+# Errors: a row is identified by its kept columns, as its number in an Arrow batch does not identify it. ---------------
 
 _MOST_COLUMNS = 8
-
 _MOST_CHARACTERS = 40
 
 
 def _in_row(error: HeaderError, batch: pa.RecordBatch, kept: tuple[str, ...]) -> HeaderError:
-    if error.row is None or not kept:
-        return _without_row(error)
-    values = [f"{name}={_shown(batch.column(index)[error.row])}" for index, name in enumerate(kept[:_MOST_COLUMNS])]
-    more = ", …" if len(kept) > _MOST_COLUMNS else ""
-    return _without_row(error, f"{error.message} in the row with {', '.join(values)}{more}")
+    message = error.message
+    if error.row is not None and kept:
+        values = [f"{name}={_formatted(batch.column(at)[error.row])}" for at, name in enumerate(kept[:_MOST_COLUMNS])]
+        more = ", …" if len(kept) > _MOST_COLUMNS else ""
+        message = f"{message} in the row with {', '.join(values)}{more}"
+    return replaced(error, message, row=None)
 
 
-@contextmanager
-def _rows_unsaid() -> Iterator[None]:
-    """Take the row out of an error: it is that of a batch, and says nothing to whoever has the frame."""
-    try:
-        yield
-    except HeaderError as error:
-        raise _without_row(error) from None
-
-
-def _without_row(error: HeaderError, message: str | None = None) -> HeaderError:
-    return type(error)(
-        error.message if message is None else message,
-        format=error.format,
-        code=error.code,
-        byte_offset=error.byte_offset,
-        header=error.header,
-        key=error.key,
-        column=error.column,
-    )
-
-
-def _shown(value: pa.Scalar) -> str:
-    """Make a value short enough for a message; bytes and nested values are named, not shown."""
+def _formatted(value: pa.Scalar) -> str:
+    """Format a value for a message: shortened, and bytes and nested values by their types only."""
     if not value.is_valid:
         return "null"
     of = value.type
@@ -204,7 +188,7 @@ def _shown(value: pa.Scalar) -> str:
     try:
         text = str(value.as_py())
     except (OverflowError, ValueError):
-        # A time that Python's own cannot hold.
+        # A time outside the range of Python's datetime.
         text = str(value.value)
     if len(text) > _MOST_CHARACTERS:
         text = text[:_MOST_CHARACTERS] + "…"

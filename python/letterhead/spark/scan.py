@@ -1,28 +1,29 @@
-"""What headers a frame carries: every worker scans its part, and the parts add up."""
+"""Report the headers of a frame: :func:`scan_headers`. Workers scan partitions, and their statistics are merged."""
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+
 from letterhead import _native
+from letterhead import arrow as lha
 from letterhead.errors import check_name
+from letterhead.limits import Limits
 from letterhead.spark.frame import Input, check_column, check_types, computed, crossing_columns, fields_of
 from letterhead.spark.schemas import header_lists
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
-
-    from letterhead.limits import Limits
     from letterhead.scan import Scan, Statistics
 
 __all__ = ["scan_headers"]
 
-_ADDED_UP = 8
-"""Rows that reach the driver, each of them many partitions added up: a part may have some megabytes."""
+_MERGED = 8
+"""Rows that reach the driver, each with the merged statistics of many partitions: one may have some megabytes."""
 
 
 def scan_headers(
@@ -35,36 +36,32 @@ def scan_headers(
     strict_types: bool = False,
     limits: Limits | None = None,
 ) -> Scan:
-    """Find out what headers the messages of a frame carry.
+    """Report which headers the messages of a frame have, with a suggested type for each.
 
-    It reads the frame once. What the workers hand on is of a fixed size for each key, however many rows there are.
+    It reads the frame once. The workers return statistics of a fixed size per key, regardless of the number of rows.
 
     Parameters
     ----------
     df : DataFrame
-        A frame that is no stream. Of a large topic, `df.sample(0.01)` is often enough.
+        A batch frame. For a large topic, ``df.sample(0.01)`` is often enough.
     column : str or Column, default "headers"
-        A binary column, or a column of headers as Spark's Kafka source has with ``includeHeaders``.
+        A binary column, or a column of headers as Spark's Kafka source returns it with ``includeHeaders``.
     format : str, default "kafka"
         Name of the format.
     max_keys : int, default 1000
-        Of how many keys statistics are kept. Of more, the ones with the most headers stay, and the others are counted.
-    lenient : bool, default False
-        Read what Kafka's Java deserializers read, even where that loses data.
-    strict_types : bool, default False
-        Refuse type codes without a name where the format lets them pass.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
+        For how many keys to keep statistics: those with the most headers. Other keys are only counted.
+    lenient, strict_types, limits
+        As in :func:`decode_headers`.
 
     Returns
     -------
     Scan
-        As :func:`letterhead.arrow.scan` gives it. Messages in which something is wrong are counted.
+        As returned by :func:`letterhead.arrow.scan`. Malformed messages are counted.
 
     Raises
     ------
     TypeError, ValueError
-        If the frame does not have such a column, or is a stream.
+        If the frame lacks the column, the column has the wrong type, or the frame is a stream.
 
     Examples
     --------
@@ -82,6 +79,7 @@ def scan_headers(
         "traceparent": "string",  # strong; lhs.traceparent reads its parts
     ...
     """
+    # It imports pyarrow.compute, which a worker of another function does not need.
     from letterhead.scan import Scan, Statistics
 
     rows = {row["name"]: row for row in _native.formats()}
@@ -92,45 +90,25 @@ def scan_headers(
     check_types(fields_of(df), inputs)
     if df.isStreaming:
         raise ValueError(
-            "a stream has no end, and a scan would have none: scan a batch of the same topic, or the frames that "
-            "foreachBatch gives"
+            "a stream has no end, and a scan would have none: scan a batch of the same topic, or each frame of "
+            "foreachBatch"
         )
-    scanner = Scanner(format, max_keys, {"lenient": lenient, "strict_types": strict_types, "limits": limits})
+    options: dict[str, Any] = {"lenient": lenient, "strict_types": strict_types, "limits": limits}
+    scanner = partial(_scanned, format=format, max_keys=max_keys, **options)
     parts = df.select(*crossing_columns([inputs[0].name])).mapInArrow(scanner, "part binary")
     whole = Statistics(max_keys=max_keys)
-    for row in parts.repartition(_ADDED_UP).mapInArrow(add_up, "part binary").collect():
+    for row in parts.repartition(_MERGED).mapInArrow(_merged, "part binary").collect():
         whole.merge(pickle.loads(row["part"]))
     return Scan(format, whole, column if isinstance(column, str) else inputs[0].name)
 
 
-@dataclass(frozen=True)
-class Scanner:
-    """Scan the batches of a partition: what workers run.
-
-    Attributes
-    ----------
-    format : str
-        Name of the format.
-    max_keys : int
-        Of how many keys statistics are kept.
-    options : dict
-        Those of reading.
-    """
-
-    format: str
-    max_keys: int
-    options: dict[str, Any]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give one row for a partition: its statistics."""
-        from letterhead import arrow as lha
-
-        cells = (batch.column(0) for batch in batches)
-        yield _part(lha.scan(cells, self.format, max_keys=self.max_keys, **self.options).statistics)
+def _scanned(batches: Iterator[pa.RecordBatch], format: str, **options: Any) -> Iterator[pa.RecordBatch]:
+    """Return one row for a partition, on a worker: its statistics."""
+    yield _part(lha.scan((batch.column(0) for batch in batches), format, **options).statistics)
 
 
-def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give one row for many: what workers run on the rows of others."""
+def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Merge the statistics of many partitions into one row, on a worker."""
     parts = (pickle.loads(part) for batch in batches for part in batch.column(0).to_pylist())
     whole = next(parts, None)
     if whole is not None:
@@ -140,6 +118,4 @@ def add_up(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _part(statistics: Statistics) -> pa.RecordBatch:
-    import pyarrow as pa
-
     return pa.RecordBatch.from_arrays([pa.array([pickle.dumps(statistics)], pa.binary())], ["part"])

@@ -1,119 +1,65 @@
-"""What the kernels take and give, as Arrow declares it and as Spark does."""
+"""Types of the columns that operations take and return, in Arrow and in Spark; :func:`declared` is the entry point."""
 
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql.types import DataType, StructField
+import pyarrow as pa
+from pyspark.sql import types as T
+from pyspark.sql.types import DataType, StructField, StructType
 
-Verb: TypeAlias = Literal["decode", "select", "encode", "convert", "messages"]
+from letterhead import arrow as lha
 
-__all__ = ["Declared", "Verb", "declared", "header_lists", "spark_type", "spelled"]
+Operation: TypeAlias = Literal["decode", "select", "encode", "convert", "messages"]
+
+__all__ = ["Declared", "Operation", "check_schema", "declared", "header_lists", "spark_schema", "spark_type", "spelled"]
 
 
 class Declared(NamedTuple):
-    """The columns that a verb makes.
-
-    Attributes
-    ----------
-    arrow : pyarrow.DataType
-        As they leave the kernel: a struct of the columns, or the type of the only one.
-    spark : list of pyspark.sql.types.StructField
-        As Spark takes them, all nullable; an only column is named after the verb.
-    """
+    """The columns that an operation returns, in Arrow a struct or a single type, which in Spark has the operation's name."""
 
     arrow: pa.DataType
     spark: list[StructField]
 
 
-def declared(verb: Verb, format: str, **options: Any) -> Declared:
-    """Run a verb on no rows: what a worker will make is known by that, and what it would refuse is refused here.
-
-    Parameters
-    ----------
-    verb : {"decode", "select", "encode", "convert", "messages"}
-        What is done.
-    format : str
-        Name of the format.
-    **options
-        Those of the verb.
-
-    Returns
-    -------
-    Declared
-        The columns.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a name is misspelt, the format has no such verb, or an option makes no sense for it.
-    """
-    import pyarrow as pa
-    from pyspark.sql.types import StructField
-
-    from letterhead import arrow as lha
-
-    given = declared("decode", format).arrow if verb == "encode" else pa.binary()
-    made = getattr(lha, verb)(pa.array([], given), format, **options).type
-    columns = list(made) if pa.types.is_struct(made) else [pa.field(verb, made)]
+def declared(operation: Operation, format: str, **options: Any) -> Declared:
+    """Run an operation on no rows: return the columns that workers will make, or raise what they would raise."""
+    given = declared("decode", format).arrow if operation == "encode" else pa.binary()
+    made = getattr(lha, operation)(pa.array([], given), format, **options).type
+    columns = list(made) if pa.types.is_struct(made) else [pa.field(operation, made)]
     return Declared(made, [StructField(column.name, spark_type(column.type)) for column in columns])
 
 
 def header_lists(format: str) -> tuple[str, ...]:
-    """Give the types of lists that headers of a format can be in, as :func:`spelled` spells them.
+    """Return the accepted types of a column of headers of a format, as :func:`spelled` writes them.
 
-    The first is the format's own. Typed keys may be text, too; and a type beside each value may be there, where the
-    format has none to be written, and may be missing, where values are to be given one.
-
-    Parameters
-    ----------
-    format : str
-        Name of the format.
-
-    Returns
-    -------
-    tuple of str
-        The types.
+    The first is the format's own. Typed keys may also be text; ``type`` may be present where the format stores no types,
+    and absent where values are to be given one.
     """
-    from pyspark.sql import types as T
-
-    own = _headers_of(format, text_keys=False)
-    has_types = "type" in own.names
+    has_types = "type" in _header_type(format, text_keys=False).names
     type = T.StructField("type", T.StringType())
     lists = []
     for text_keys, types in product((False, True), (has_types, not has_types)):
-        *keys, value = (field for field in _headers_of(format, text_keys) if field.name != "type")
+        *keys, value = (field for field in _header_type(format, text_keys) if field.name != "type")
         lists.append(spelled(T.ArrayType(T.StructType([*keys, *([type] if types else []), value]))))
     return tuple(dict.fromkeys(lists))
 
 
 def spelled(type: DataType) -> str:
-    """Spell a type of Spark as DDL does; whether nulls are allowed in it is left out."""
+    """Write a type of Spark as DDL does, without its nullability."""
     spelling: str = type.simpleString()
     return spelling
 
 
-def _headers_of(format: str, text_keys: bool) -> Any:
-    """Give the struct that a header is."""
-    # With errors="column" a block gives a struct of columns, too.
+def _header_type(format: str, text_keys: bool) -> Any:
+    # errors="column" returns a struct of columns for a headers format too.
     columns = declared("decode", format, errors="column", text_keys=text_keys).spark
     return next(column.dataType.elementType for column in columns if column.name == "headers")
 
 
 def spark_type(of: pa.DataType) -> DataType:
-    """Give Spark's type for one of Arrow's.
-
-    Raises
-    ------
-    TypeError
-        If Spark has none.
-    """
-    import pyarrow as pa
-    from pyspark.sql import types as T
-
+    """Return Spark's type for a type of Arrow; raise ``TypeError`` if there is none."""
     plain = {
         pa.bool_(): T.BooleanType, pa.int8(): T.ByteType, pa.int16(): T.ShortType, pa.int32(): T.IntegerType,
         pa.int64(): T.LongType, pa.float32(): T.FloatType, pa.float64(): T.DoubleType, pa.utf8(): T.StringType,
@@ -128,3 +74,16 @@ def spark_type(of: pa.DataType) -> DataType:
     if pa.types.is_struct(of):
         return T.StructType([T.StructField(field.name, spark_type(field.type)) for field in of])
     raise TypeError(f"Spark has no type for {of}")
+
+
+def spark_schema(of: pa.Schema) -> StructType:
+    """Return Spark's schema for one of Arrow's."""
+    return spark_type(pa.struct(list(of)))
+
+
+def check_schema(source: str, own: StructType, given: StructType) -> None:
+    """Raise ``ValueError`` if a user-specified schema differs from that of a data source, which does not cast."""
+    if given.simpleString() != own.simpleString():
+        raise ValueError(
+            f"{source} has a schema of its own, {own.simpleString()}: leave out .schema(...), and set the option columns"
+        )

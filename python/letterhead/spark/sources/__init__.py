@@ -1,4 +1,4 @@
-"""Data sources of Spark: log segments, state directories and topics, by the names of their formats."""
+"""Data sources of Spark for log segments, state directories and topics: :func:`register`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make the data sources of letterhead known to a session: needs Spark 4.
+    """Register the data sources of letterhead with a session; needs Spark 4.
 
     Parameters
     ----------
     spark : SparkSession
-        Classic or Connect. Afterwards ``spark.read.format(...)`` takes ``"letterhead-segments"``,
+        Classic or Connect. Afterwards ``spark.read.format(...)`` accepts ``"letterhead-segments"``,
         ``"letterhead-state"`` and ``"letterhead-kafka"``.
     """
     from letterhead.spark.sources.kafka import KafkaSource

@@ -1,125 +1,237 @@
-"""What the options of the data sources say: Spark hands them over as text, by names without regard to case."""
+"""Options of the data sources: :func:`options` writes them, and :func:`parse_options` reads them by a table per source.
+
+Spark passes options as text, and ignores the case of their names.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-from letterhead.errors import unknown_name
-from letterhead.fields import Columns, field
+from letterhead.errors import check_name, unknown_name
+from letterhead.fields import Columns, field, normalise
 from letterhead.limits import Limits
 
-__all__ = ["LIMITS", "check_options", "header_columns", "integer", "limits", "names"]
+__all__ = [
+    "COMMON",
+    "LIMITS",
+    "Option",
+    "flag",
+    "json_of",
+    "number",
+    "one_of",
+    "options",
+    "parse_options",
+    "path",
+    "read_arguments",
+    "text",
+]
 
-LIMITS = {
-    "maxMessageBytes": "message_bytes",
-    "maxHeaders": "headers",
-    "maxDecompressedBytes": "decompressed_bytes",
-    "maxRecords": "records",
-    "maxOutputBytes": "output_bytes",
-}
-"""The options that set a limit, and the limit that each of them sets."""
+Parser: TypeAlias = Callable[[str, str], Any]
+"""Converts the text of an option, or raises ``ValueError``; called with its name and the text."""
 
 
-def check_options(options: Mapping[str, str], known: Iterable[str]) -> None:
-    """Refuse options that a source does not have.
+class Option(NamedTuple):
+    """An option of a data source: the parser of its text, and its documentation."""
+
+    parse: Parser
+    doc: str
+
+
+def options(
+    *, columns: Sequence[str] | None = None, headers: Columns | None = None, limits: Limits | None = None
+) -> dict[str, str]:
+    """Write columns, headers and limits as options of letterhead's data sources.
+
+    Spark does not tell a data source which columns a query needs. The source builds only those requested here.
 
     Parameters
     ----------
-    options : mapping of str to str
-        The options.
-    known : iterable of str
-        Names of those that there are.
+    columns : sequence of str, optional
+        Columns of the data source, in order.
+    headers : mapping of str to str or Field, optional
+        Headers as typed columns, as in :func:`letterhead.spark.select_headers`; they follow the columns.
+    limits : Limits, optional
+        Limits on what is read. Unset fields use the defaults of each worker, see :class:`letterhead.Limits`.
+
+    Returns
+    -------
+    dict of str to str
+        For ``spark.read.format(...).options(**...)``.
 
     Raises
     ------
-    ValueError
-        If there is another: a misspelt one would be passed over.
-    """
-    known = list(known)
-    lower = {name.lower() for name in known}
-    for name in options:
-        if name.lower() not in lower:
-            raise unknown_name("option", name, known)
-
-
-def names(options: Mapping[str, str], option: str = "columns") -> list[str] | None:
-    """Read a JSON list of names.
+    TypeError, ValueError
+        If an argument has the wrong type, or a name is misspelt.
 
     Examples
     --------
-    >>> names({"columns": '["key", "value"]'})
-    ['key', 'value']
+    >>> from letterhead import spark as lhs
+    >>> lhs.options(columns=["offset"], headers={"tenant": "string"})
+    {'columns': '["offset"]', 'headerColumns': '{"tenant": {"type": "string"}}'}
     """
-    if option not in options:
-        return None
-    given = _json(options, option, "a list of names", '["key", "value"]')
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-        raise _wrong(options, option, "a list of names", '["key", "value"]')
+    made = {}
+    if columns is not None:
+        if isinstance(columns, str):
+            raise TypeError("columns must be a list of column names, not str")
+        made["columns"] = json.dumps(list(columns))
+    if headers is not None:
+        made["headerColumns"] = json.dumps({spec[0]: _written(*spec) for spec in normalise(headers, sql=True)})
+    for option, name in LIMITS.items():
+        limit = getattr(limits, name, None)
+        if limit is not None:
+            made[option] = str(limit)
+    return made
+
+
+def _written(name: str, key: Any, type: str, repeat: str, required: bool) -> dict[str, Any]:
+    if not isinstance(key, str):
+        raise TypeError(f"column {name!r}: a key must be str here, not {key.__class__.__name__}")
+    defaults = {"key": name, "repeat": "last", "required": False}
+    given = {"type": type, "key": key, "repeat": repeat, "required": required}
+    return {part: value for part, value in given.items() if part not in defaults or value != defaults[part]}
+
+
+def parse_options(options: Mapping[str, str], table: Mapping[str, Option]) -> dict[str, Any]:
+    """Return the values of options by their names in the table; raise ``ValueError`` for unknown names and bad values.
+
+    Examples
+    --------
+    >>> headers = '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'
+    >>> values = parse_options({"columns": '["key", "value"]', "headercolumns": headers}, COMMON)
+    >>> values["columns"]
+    ['key', 'value']
+    >>> values["headerColumns"]
+    {'tenant': 'string', 'event': Field(type='string', key='ce_type', repeat='last', required=False)}
+    """
+    names = {name.lower(): name for name in table}
+    values = {}
+    for name, given in options.items():
+        known = names.get(name.lower())
+        if known is None:
+            raise unknown_name("option", name, table)
+        values[known] = table[known].parse(known, given)
+    return values
+
+
+def read_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments that the readers of all sources take from the values of options.
+
+    Examples
+    --------
+    >>> read_arguments({"errors": "column", "errorColumn": "problem", "columns": ["key"]})
+    {'dialect': 'spark', 'limits': None, 'errors': 'column', 'error_column': 'problem'}
+    """
+    limits = {name: values[option] for option, name in LIMITS.items() if option in values}
+    arguments = {"errors": "errors", "errorColumn": "error_column"}
+    given = {argument: values[option] for option, argument in arguments.items() if option in values}
+    return {"dialect": "spark", "limits": Limits(**limits) if limits else None, **given}
+
+
+# Parsers --------------------------------------------------------------------------------------------------------------
+
+
+def text(name: str, given: str) -> str:
+    """Accept any text."""
     return given
 
 
-def header_columns(options: Mapping[str, str], option: str = "headerColumns") -> Columns | None:
-    """Read a JSON object of output columns: to a type, or to an object with ``type``, ``key``, ``repeat``, ``required``.
-
-    Examples
-    --------
-    >>> header_columns({"headerColumns": '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'})
-    {'tenant': 'string', 'event': Field(type='string', key='ce_type', repeat='last', required=False)}
-    """
-    if option not in options:
-        return None
-    example = '{"tenant": "string", "event": {"type": "string", "key": "ce_type"}}'
-    given = _json(options, option, "an object of columns", example)
-    if not isinstance(given, dict) or not all(isinstance(type, str | dict) for type in given.values()):
-        raise _wrong(options, option, "an object of columns", example)
-    return {name: type if isinstance(type, str) else _field(option, name, type) for name, type in given.items()}
+def path(name: str, given: str) -> str:
+    """Accept a path, or a URI of a local file."""
+    return given.removeprefix("file:")
 
 
-def integer(options: Mapping[str, str], option: str) -> int | None:
-    """Read a whole number."""
-    if option not in options:
-        return None
-    try:
-        return int(options[option])
-    except ValueError:
-        raise ValueError(f"option {option} is {options[option]!r}, and a whole number is meant") from None
+def flag(name: str, given: str) -> bool:
+    """Parse true or false."""
+    if given.lower() not in ("true", "false"):
+        raise ValueError(f"option {name} must be true or false, not {given!r}")
+    return given.lower() == "true"
 
 
-def limits(options: Mapping[str, str]) -> Limits | None:
-    """Read the limits; an unset one is that of each worker.
+def number(least: int | None = None) -> Parser:
+    """Return a parser of whole numbers, optionally with a minimum."""
 
-    Examples
-    --------
-    >>> limits({"maxHeaders": "100"}).headers
-    100
-    """
-    given = {name: integer(options, option) for option, name in LIMITS.items() if option in options}
-    for option, name in LIMITS.items():
-        if (given.get(name) or 0) < 0:
-            raise ValueError(f"option {option} is {given[name]}, and a limit is a number from 0 on")
-    return Limits(**given) if given else None
+    def parse(name: str, given: str) -> int:
+        try:
+            value = int(given)
+        except ValueError:
+            raise ValueError(f"option {name} must be a whole number, not {given!r}") from None
+        if least is not None and value < least:
+            raise ValueError(f"option {name} must be at least {least}, not {value}")
+        return value
+
+    return parse
 
 
-def _field(option: str, name: str, given: dict[str, Any]) -> Any:
-    for said in given:
-        if said not in _FIELD:
-            raise unknown_name(f"{option} field", said, _FIELD)
-    if "type" not in given:
-        raise ValueError(f"option {option}: column {name!r} has no type")
-    return field(**given)
+def one_of(*names: str) -> Parser:
+    """Return a parser of a closed list of names."""
+
+    def parse(name: str, given: str) -> str:
+        check_name(f"{name} value", given, names)
+        return given
+
+    return parse
+
+
+def json_of(what: str, container: type, elements: type | tuple[type, ...]) -> Parser:
+    """Return a parser of a JSON list or object with elements of some types; ``what`` describes it in errors."""
+
+    def parse(name: str, given: str) -> Any:
+        try:
+            value = json.loads(given)
+        except ValueError:
+            value = None
+        found = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, container) or not all(isinstance(element, elements) for element in found):
+            raise ValueError(f"option {name} must be {what}, not {given!r}")
+        return value
+
+    return parse
+
+
+_columns = json_of(
+    'a JSON object of columns such as {"tenant": "string", "event": {"type": "string", "key": "ce_type"}}',
+    dict,
+    (str, dict),
+)
+
+
+def _header_columns(option: str, given: str) -> dict[str, Any]:
+    columns = _columns(option, given)
+    for name, spec in columns.items():
+        if isinstance(spec, str):
+            continue
+        for part in spec:
+            check_name(f"{option} field", part, _FIELD)
+        if "type" not in spec:
+            raise ValueError(f'option {option}: column {name!r} has no type: add one such as "type": "string"')
+        columns[name] = field(**spec)
+    return columns  # type: ignore[no-any-return]
 
 
 _FIELD = ("type", "key", "repeat", "required")
 
+# Tables ---------------------------------------------------------------------------------------------------------------
 
-def _json(options: Mapping[str, str], option: str, what: str, example: str) -> Any:
-    try:
-        return json.loads(options[option])
-    except json.JSONDecodeError:
-        raise _wrong(options, option, what, example) from None
+LIMITS = {"max" + "".join(word.capitalize() for word in name.split("_")): name for name in Limits._fields}
+"""The options that set a limit, and their fields of :class:`letterhead.Limits`."""
 
-
-def _wrong(options: Mapping[str, str], option: str, what: str, example: str) -> ValueError:
-    return ValueError(f"option {option} is no JSON of {what}, such as {example}: {options[option]!r}")
+COMMON = {
+    "columns": Option(
+        json_of('a JSON list of names such as ["key", "value"]', list, str),
+        "Columns in order, a JSON list. Spark does not tell a source which ones a query needs.",
+    ),
+    "headerColumns": Option(
+        _header_columns,
+        "Headers as typed columns, a JSON object: output column to a type, or to an object with `type` and optionally "
+        "`key`, `repeat` and `required`.",
+    ),
+    "errors": Option(one_of("raise", "null", "column"), "What to do with an error in a row, as in `decode_headers`."),
+    "errorColumn": Option(text, "Name of the column of `errors=column`; `error` by default."),
+    **{
+        option: Option(number(0), f"Limit `{name}` of `letterhead.Limits`; by default that of each worker.")
+        for option, name in LIMITS.items()
+    },
+}
+"""Options of all data sources."""

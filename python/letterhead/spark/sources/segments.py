@@ -1,4 +1,4 @@
-"""Log segments of Kafka as tables of Spark."""
+"""The data source ``letterhead-segments``: log segments of Kafka as tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
-from letterhead.errors import check_name
-from letterhead.spark.sources.options import LIMITS, check_options, header_columns, integer, limits, names
-from letterhead.spark.sources.schema import spark_schema
+from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.sources.options import COMMON, Option, number, one_of, parse_options, path, read_arguments
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
     from letterhead.read.log_directory import Segment
     from letterhead.read.segments_reader import Bounds, SegmentRows
@@ -24,33 +23,27 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentsSource"]
 
-OPTIONS = ("path", "columns", "headerColumns", "start", "end", "since", "until", "isolationLevel", "errors", *LIMITS)
+OPTIONS = {
+    "path": Option(path, "The directory of a partition, a broker's directory of these, or a `.log` file."),
+    "start": Option(number(), "First offset of each partition."),
+    "end": Option(number(), "Offset before which to stop."),
+    "since": Option(number(), "First timestamp, in milliseconds since 1970."),
+    "until": Option(number(), "Timestamp before which to stop, in milliseconds since 1970."),
+    "isolationLevel": Option(
+        one_of("read_uncommitted", "read_committed"), "`isolation_level` of `letterhead.read.segments`."
+    ),
+    **COMMON,
+}
 
-_LEVELS = ("read_uncommitted", "read_committed")
 _SPLIT_LEN = 128 << 20
-"""Bytes of a segment that one task reads, about, where its index says how to cut it."""
+"""Approximate size in bytes of the parts into which a segment with an index is split."""
 
 
 class SegmentsSource(DataSource):  # type: ignore[misc]
-    """Log segments, without their broker: ``spark.read.format("letterhead-segments")``.
+    """Read log segments without their broker: ``spark.read.format("letterhead-segments")``.
 
-    The files have to be there on the driver and on every worker. Each segment is a partition; a large one that has its
-    index beside it is several.
-
-    Options
-    -------
-    path
-        The folder of a partition, a broker's folder of such folders, or a ``.log`` file.
-    columns
-        A JSON list of the columns, in order. Spark does not tell a source which ones a query needs.
-    headerColumns
-        Headers as typed columns: a JSON object of output columns, to a type, or to an object with ``type``, ``key``,
-        ``repeat`` and ``required``.
-    start, end, since, until, isolationLevel, errors
-        As ``start``, ``end``, ``since``, ``until``, ``isolation_level`` and ``errors`` of
-        :func:`letterhead.read.segments`; times are milliseconds since 1970.
-    maxMessageBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
-        The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
+    The files have to exist on the driver and on every worker. Each segment is a partition; a large one with an index is
+    split into several. :data:`OPTIONS` lists the options.
 
     Examples
     --------
@@ -66,47 +59,35 @@ class SegmentsSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the source."""
         return "letterhead-segments"
 
     def schema(self) -> StructType:
-        """Say which columns there are."""
-        return spark_schema(self._wanted().schema)
+        """Return the columns that the options select."""
+        return spark_schema(self._reader().wanted.schema)
 
     def reader(self, schema: StructType) -> SegmentsSourceReader:
-        """Make what reads."""
+        """Return the reader of a batch query."""
+        reader = self._reader()
         if "path" not in self.options:
-            raise ValueError('give the folder: .option("path", folder), or .load(folder)')
-        level = self.options.get("isolationLevel", "read_uncommitted")
-        check_name("isolationLevel", level, _LEVELS)
-        path = self.options["path"].removeprefix("file:")
-        return SegmentsSourceReader(path, self._wanted(), self._bounds(), committed=level == "read_committed")
+            raise ValueError('pass the directory: .option("path", directory), or .load(directory)')
+        check_schema(self.name(), spark_schema(reader.wanted.schema), schema)
+        return reader
 
-    def _bounds(self) -> Bounds:
-        from letterhead.read.segments_reader import Bounds
+    def _reader(self) -> SegmentsSourceReader:
+        from letterhead.read.segments_reader import COLUMNS, Bounds, SegmentRows
 
-        return Bounds.of(*(integer(self.options, name) for name in ("start", "end", "since", "until")))
-
-    def _wanted(self) -> SegmentRows:
-        from letterhead.read.segments_reader import COLUMNS, SegmentRows
-
-        options: Any = self.options
-        check_options(options, OPTIONS)
-        columns = names(options)
-        errors = options.get("errors", "raise")
-        return SegmentRows(
-            COLUMNS if columns is None else columns,
-            header_columns(options),
-            self._bounds(),
-            errors,
-            dialect="spark",
-            limits=limits(options),
-        )
+        values = parse_options(self.options, OPTIONS)
+        bounds = Bounds.of(*map(values.get, ("start", "end", "since", "until")))
+        columns = values.get("columns", COLUMNS)
+        wanted = SegmentRows(columns, values.get("headerColumns"), bounds, **read_arguments(values))
+        committed = values.get("isolationLevel") == "read_committed"
+        return SegmentsSourceReader(values.get("path", ""), wanted, bounds, committed=committed)
 
 
 @dataclass
 class Part(InputPartition):  # type: ignore[misc]
-    """A segment, or a part of it by its offsets."""
+    """A segment, or a range of its offsets."""
 
     segment: Segment
     bounds: Bounds
@@ -114,28 +95,16 @@ class Part(InputPartition):  # type: ignore[misc]
 
 
 class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
-    """Reads segments, each on some worker.
-
-    Parameters
-    ----------
-    path : str
-        Where they are.
-    wanted : SegmentRows
-        What becomes of them.
-    bounds : Bounds
-        What of every partition is read.
-    committed : bool
-        Leave out what was aborted, and end where a transaction is open.
-    """
+    """Read the segments of a path within bounds; ``committed`` skips aborted transactions and stops at an open one."""
 
     def __init__(self, path: str, wanted: SegmentRows, bounds: Bounds, *, committed: bool) -> None:
+        self.wanted = wanted
         self._path = path
-        self._wanted = wanted
         self._bounds = bounds
         self._committed = committed
 
     def partitions(self) -> list[InputPartition]:
-        """Give the parts; of transactions the driver reads, as their marks may be in another part."""
+        """Return the parts; the driver reads transactions, as their markers may be in other parts."""
         from letterhead.read.log_directory import partitions
         from letterhead.read.transactions import Transactions, transactions
 
@@ -143,7 +112,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
         for segments in partitions(self._path):
             known = Transactions([], [])
             if self._committed:
-                known = transactions(segments, self._bounds.start, strict=self._wanted.errors == "raise")
+                known = transactions(segments, self._bounds.start, strict=self.wanted.errors == "raise")
             for one in known.open:
                 warnings.warn(
                     f"a transaction is open, and {segments[0].path.parent} is read up to it: {one}", stacklevel=2
@@ -155,7 +124,7 @@ class SegmentsSourceReader(DataSourceReader):  # type: ignore[misc]
         """Read a part."""
         from letterhead.read.segments_reader import SegmentsReader
 
-        with SegmentsReader([[partition.segment]], self._wanted, partition.bounds, known=partition.known) as reader:
+        with SegmentsReader([[partition.segment]], self.wanted, partition.bounds, known=partition.known) as reader:
             yield from reader
 
 

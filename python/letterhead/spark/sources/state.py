@@ -1,4 +1,4 @@
-"""State directories of Kafka Streams as tables of Spark."""
+"""The data source ``letterhead-state``: state directories of Kafka Streams as tables."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
-from letterhead.spark.sources.options import LIMITS, check_options, header_columns, integer, limits, names
-from letterhead.spark.sources.schema import check_schema, spark_schema
+from letterhead.spark.schemas import check_schema, spark_schema
+from letterhead.spark.sources.options import COMMON, Option, number, parse_options, path, read_arguments, text
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.types import StructType
 
     from letterhead.read.state_columns import StoreColumns
     from letterhead.read.state_directory import Segment
@@ -23,30 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["StateSource"]
 
-OPTIONS = ("path", "store", "columns", "headerColumns", "storeType", "values", "windowSize", "errors", *LIMITS)
+OPTIONS = {
+    "path": Option(path, "A state, application, task or store directory."),
+    "store": Option(text, "Read only the stores of this name, of all tasks."),
+    "storeType": Option(text, "`store_type` of `letterhead.read.state`."),
+    "values": Option(text, "`values` of `letterhead.read.state`."),
+    "windowSize": Option(number(), "`window_size` of `letterhead.read.state`, in milliseconds."),
+    **COMMON,
+}
 
 
 class StateSource(DataSource):  # type: ignore[misc]
-    """Stores in RocksDB, made by Kafka Streams or by letterhead: ``spark.read.format("letterhead-state")``.
+    """Read RocksDB stores of Kafka Streams or letterhead: ``spark.read.format("letterhead-state")``.
 
-    The directory has to be there on the driver and on every worker. Each store of a task is a partition, and of window
-    and session stores each segment.
-
-    Options
-    -------
-    path
-        A state, application, task or store directory.
-    store
-        The stores of this name only, of all tasks.
-    columns
-        A JSON list of the columns, in order. Spark does not tell a source which ones a query needs.
-    headerColumns
-        Headers as typed columns: a JSON object of output columns, to a type, or to an object with ``type``, ``key``,
-        ``repeat`` and ``required``.
-    storeType, values, windowSize, errors
-        As ``store_type``, ``values``, ``window_size`` and ``errors`` of :func:`letterhead.read.state`.
-    maxMessageBytes, maxHeaders, maxDecompressedBytes, maxRecords, maxOutputBytes
-        The most to read, as :class:`letterhead.Limits`; where nothing is said, what each worker has.
+    The directory has to exist on the driver and on every worker. Each store of a task is a partition; of window and
+    session stores each segment is one. :data:`OPTIONS` lists the options.
 
     Examples
     --------
@@ -61,15 +52,15 @@ class StateSource(DataSource):  # type: ignore[misc]
 
     @classmethod
     def name(cls) -> str:
-        """Name the format."""
+        """Return the name of the source."""
         return "letterhead-state"
 
     def schema(self) -> StructType:
-        """Say which columns there are."""
+        """Return the columns that the options select."""
         return spark_schema(self._opened()[1].schema)
 
     def reader(self, schema: StructType) -> StateReader:
-        """Make what reads."""
+        """Return the reader of a batch query."""
         stores, columns = self._opened()
         check_schema(self.name(), spark_schema(columns.schema), schema)
         return StateReader(stores, columns)
@@ -78,24 +69,16 @@ class StateSource(DataSource):  # type: ignore[misc]
         from letterhead.read.state_columns import StoreColumns
         from letterhead.read.state_stores import open_stores
 
-        options = self.options
-        check_options(options, OPTIONS)
-        if "path" not in options:
-            raise ValueError('give the state directory: .option("path", directory), or .load(directory)')
-        stores = open_stores(
-            Path(options["path"].removeprefix("file:")),
-            options.get("store"),
-            options.get("storeType"),
-            options.get("values"),
-        )
+        values = parse_options(self.options, OPTIONS)
+        if "path" not in values:
+            raise ValueError('pass the state directory: .option("path", directory), or .load(directory)')
+        stores = open_stores(Path(values["path"]), values.get("store"), values.get("storeType"), values.get("values"))
         columns = StoreColumns(
             stores,
-            names(options),
-            header_columns(options),
-            window_size=integer(options, "windowSize"),
-            errors=options.get("errors", "raise"),
-            dialect="spark",
-            limits=limits(options),
+            values.get("columns"),
+            values.get("headerColumns"),
+            window_size=values.get("windowSize"),
+            **read_arguments(values),
         )
         return stores, columns
 
@@ -109,22 +92,14 @@ class Database(InputPartition):  # type: ignore[misc]
 
 
 class StateReader(DataSourceReader):  # type: ignore[misc]
-    """Reads databases, each on some worker.
-
-    Parameters
-    ----------
-    stores : list of Store
-        The stores.
-    columns : StoreColumns
-        What becomes of their rows.
-    """
+    """Read the databases of some stores, each on some worker."""
 
     def __init__(self, stores: list[Store], columns: StoreColumns) -> None:
         self._stores = stores
         self._columns = columns
 
     def partitions(self) -> list[InputPartition]:
-        """Give a partition for each database."""
+        """Return a partition for each database."""
         from letterhead.read.state_stores import remarks
 
         for remark in remarks(self._stores):

@@ -1,4 +1,4 @@
-"""Topologies of :mod:`letterhead.state` on Spark: their stores are in Spark's own state store."""
+"""Run topologies of :mod:`letterhead.state` on Spark, with their stores in Spark's state: :func:`run_topology`."""
 
 from __future__ import annotations
 

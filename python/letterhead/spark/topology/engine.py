@@ -1,4 +1,4 @@
-"""What runs on a worker: a task of the topology, given one group of records after the other."""
+"""Run a task of a topology on a worker, one group of records after the other: :class:`TopologyProcessor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from operator import itemgetter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
@@ -28,33 +28,22 @@ from letterhead.state.task import Task
 from letterhead.state.topology import StoreBuilder, Topology
 from letterhead.state.values import LazyHeaders
 
+if TYPE_CHECKING:
+    from letterhead.spark.topology.plan import TopologyTransform
+
 __all__ = ["OUTPUT", "GroupTask", "TopologyProcessor", "check_protobuf", "in_order"]
 
 OUTPUT = "topic string, partition int, key binary, value binary, headers binary, timestamp bigint, changelog boolean"
-"""What leaves a worker: the headers are a block of bytes, and the timestamp is in milliseconds."""
+"""Columns of the result of a worker: the headers are in the format ``kafka``, the timestamp in milliseconds."""
 
 _Out = Row("topic", "partition", "key", "value", "headers", "timestamp", "changelog")
 
-# Where the columns are that come in.
+# Positions of the input columns.
 TOPIC, PARTITION, OFFSET, TIMESTAMP, KEY, VALUE, HEADERS = range(7)
 
 
 class GroupTask:
-    """A task that is run for one group of records at a time, with the stores of that group.
-
-    Parameters
-    ----------
-    topology : Topology
-        What to run.
-    application_id : str
-        Name of the application.
-    scope : {"key", "partition"}
-        What a group is.
-    state : GroupState
-        What the group has.
-    key_serde, value_serde : Serde, optional
-        What is used where no serde was given.
-    """
+    """A task that runs for one group of records at a time, by key or by partition, with the stores of that group."""
 
     def __init__(
         self,
@@ -82,24 +71,11 @@ class GroupTask:
         stores = [chain(store) for store in self._task.stores.values()]
         self._stores: list[SparkStore] = [layers[-1] for layers in stores]
         self._one_key = [layer for layers in stores for layer in layers if isinstance(layer, OneKey)]
-        # What a key has seen of time is forgotten with its last row, where nothing is decided by it.
+        # The stream time of a key is removed with its last row, unless punctuations depend on it.
         self._forgets = scope == "key" and not self._task.progress().punctuations
 
     def run(self, key: Any, records: Iterable[tuple[Any, ...]]) -> list[Row]:
-        """Run the records of a group through the topology.
-
-        Parameters
-        ----------
-        key : bytes, int or None
-            The group.
-        records : iterable of tuple
-            Records, as they come in.
-
-        Returns
-        -------
-        list of Row
-            Records to write, in order.
-        """
+        """Process the records of a group, given by its key or partition; return the records to write, in order."""
         task, context, state = self._task, self._context, self._state
         written: list[Row] = []
         self._written = written
@@ -111,8 +87,8 @@ class GroupTask:
         try:
             for record in in_order(records):
                 self._at(record[PARTITION])
-                block = record[HEADERS]
-                headers = LazyHeaders(block, 0, len(block)) if block else Headers()
+                encoded = record[HEADERS]
+                headers = LazyHeaders(encoded, 0, len(encoded)) if encoded else Headers()
                 try:
                     task.process(
                         record[TOPIC],
@@ -132,31 +108,29 @@ class GroupTask:
         return written
 
     def close(self) -> None:
-        """Let the processors let go."""
+        """Close the processors."""
         self._task.close()
 
-    # What the task writes.
-
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
-        """Take a record of a changelog."""
+        """Write a record of a changelog."""
         self._take(topic, partition, record, True)
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """Say nothing of offsets: who writes the records to a topic will know them."""
+        """Return no offsets: they are known when the records are written to a topic."""
         return {}
 
     def _emitted(self, topic: str, record: ChangelogRecord) -> None:
-        # As a producer does, who writes it chooses the partition, by the key.
+        # The partition is chosen by the key when the record is written to a topic.
         self._take(topic, None, record, False)
 
     def _take(self, topic: str, partition: int | None, record: ChangelogRecord, changelog: bool) -> None:
         if self._written is None:
             raise TopologyError(
-                f"a record for topic {topic!r} was written where none can leave: on Spark processors write while a record "
-                "is processed or a punctuation called, and not in init or close"
+                f"a record for topic {topic!r} was written outside of processing: on Spark processors write while a record "
+                "is processed or a punctuation called, not in init or close"
             )
         key, value, timestamp, headers = record
-        self._written.append(_Out(topic, partition, key, value, _block(headers), timestamp, changelog))
+        self._written.append(_Out(topic, partition, key, value, _encoded(headers), timestamp, changelog))
 
     def _at(self, partition: int) -> None:
         context = self._context
@@ -165,49 +139,36 @@ class GroupTask:
 
 
 class TopologyProcessor(StatefulProcessor):  # type: ignore[misc]
-    """A topology as Spark runs it, with the arguments of :class:`GroupTask` but the state."""
+    """A topology as Spark runs it."""
 
-    def __init__(
-        self,
-        topology: Topology,
-        application_id: str,
-        scope: Literal["key", "partition"],
-        key_serde: Serde[Any] | None,
-        value_serde: Serde[Any] | None,
-    ) -> None:
-        self._given = topology, application_id, scope, key_serde, value_serde
+    def __init__(self, transform: TopologyTransform) -> None:
+        self._transform = transform
         self._task: GroupTask | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # The first thing that happens on a worker: later Spark itself would fail, and not say what is missing.
+        # Checked first on a worker: Spark itself would fail later without naming the missing package.
         check_protobuf()
         self.__dict__.update(state)
 
     def init(self, handle: Any) -> None:
-        """Say what state there is; processors get ready when the first records come."""
-        self._state = (KeyState if self._given[2] == "key" else PartitionState)(handle)
+        """Declare the state; processors are initialised with the first records."""
+        self._state = (KeyState if self._transform.scope == "key" else PartitionState)(handle)
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:
         """Run the records of a group."""
         if self._task is None:
-            topology, application_id, scope, key_serde, value_serde = self._given
-            self._task = GroupTask(topology, application_id, scope, self._state, key_serde, value_serde)
+            of = self._transform
+            self._task = GroupTask(of.topology, of.application_id, of.scope, self._state, of.key_serde, of.value_serde)
         return iter(self._task.run(key[0], rows))
 
     def close(self) -> None:
-        """Let the processors let go."""
+        """Close the processors."""
         if self._task is not None:
             self._task.close()
 
 
 def check_protobuf() -> None:
-    """Make sure that the package is there with which Spark's workers ask for state.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If it is not.
-    """
+    """Raise ``ModuleNotFoundError`` unless protobuf is installed, which Spark's workers use to access state."""
     try:
         import_module("google.protobuf.descriptor")
     except ImportError as error:
@@ -218,15 +179,10 @@ def check_protobuf() -> None:
 
 
 def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Give records in the order in which they are processed.
+    """Return records, tuples that begin with topic, partition, offset and timestamp, in the order to process them.
 
-    Those of one partition of a topic come by offset. Where there are several, that one goes on whose next record has the
-    smallest timestamp, as in Kafka Streams; of two that have the same, the one whose topic and partition come first.
-
-    Parameters
-    ----------
-    records : iterable of tuple
-        Records: topic, partition, offset, timestamp, and what else there is.
+    The records of a topic's partition are in the order of their offsets. Among several partitions, the next record with
+    the smallest timestamp comes first, as in Kafka Streams; among equal timestamps, by topic and partition.
 
     Examples
     --------
@@ -236,21 +192,9 @@ def in_order(records: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
     queues: dict[tuple[str, int], list[tuple[Any, ...]]] = {}
     for record in records:
         queues.setdefault((record[TOPIC], record[PARTITION]), []).append(record)
-    for queue in queues.values():
-        queue.sort(key=itemgetter(OFFSET))
-    if len(queues) == 1:
-        yield from next(iter(queues.values()))
-        return
-    heads = [(queue[0][TIMESTAMP], place, 0) for place, queue in queues.items()]
-    heapq.heapify(heads)
-    while heads:
-        _, place, at = heads[0]
-        queue = queues[place]
-        yield queue[at]
-        if at + 1 < len(queue):
-            heapq.heapreplace(heads, (queue[at + 1][TIMESTAMP], place, at + 1))
-        else:
-            heapq.heappop(heads)
+    by_offset = (sorted(queues[place], key=itemgetter(OFFSET)) for place in sorted(queues))
+    # Timestamps need not be in order: `merge` compares the next records only.
+    return heapq.merge(*by_offset, key=itemgetter(TIMESTAMP))
 
 
 def _built(scope: str, builder: StoreBuilder) -> Any:
@@ -263,6 +207,6 @@ def _built(scope: str, builder: StoreBuilder) -> Any:
     return builder.build(bottom)
 
 
-def _block(headers: Headers) -> bytes:
+def _encoded(headers: Headers) -> bytes:
     unread = headers.unread() if isinstance(headers, LazyHeaders) else None
     return (encode(headers, "kafka") or b"") if unread is None else unread

@@ -1,22 +1,25 @@
-"""What is checked and planned on the driver before a topology runs."""
+"""Check and plan a topology on the driver: :func:`run_topology`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+import pyspark
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from letterhead.errors import TopologyError
+from letterhead.spark.frame import HEADERS, KAFKA_COLUMNS, Input, check_str, check_types, fields_of
+from letterhead.spark.transforms import decode_headers, encode_headers
+
+if TYPE_CHECKING:
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
 __all__ = ["TopologyTransform", "run_topology", "scope_of"]
 
-# The stores are a large package, and every worker of Spark imports this module: what runs no topology needs none of them.
-
-PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+# The stores are a large package, and every Spark worker imports this module: they are imported where a topology runs.
 
 
 def run_topology(
@@ -31,37 +34,36 @@ def run_topology(
     The frame has the columns of Spark's Kafka source: ``topic``, ``partition``, ``offset``, ``timestamp``, ``key``,
     ``value`` and, with ``includeHeaders``, ``headers``. Each of its topics must have a source in the topology.
 
-    What a store shows is for the processors to say, by their :attr:`~letterhead.state.Processor.scope`. With ``"key"``
-    records are grouped by their key, the stores hold the rows of that key, and keys run side by side. With
-    ``"partition"`` they are grouped by the number of their partition, and the stores hold all rows of it. Stream time is
-    that of the key, or of the partition.
+    The :attr:`~letterhead.state.Processor.scope` of the processors determines the rows of a store. With ``"key"`` records
+    are grouped by their key, stores have the rows of that key, and keys run in parallel. With ``"partition"`` records
+    are grouped by partition number, and stores have all rows of the partition. Each group has its own stream time.
 
     Parameters
     ----------
     topology : Topology
-        What to run. It travels to the workers, and so do its processors: pickled.
+        The topology; it is pickled for the workers with its processors.
     application_id : str
-        Name of the application; changelog topics begin with it.
+        Name of the application; the names of changelog topics begin with it.
     key_serde, value_serde : Serde, optional
-        What is used where no serde was given; bytes as they are by default.
+        Default serdes; by default bytes are unchanged.
 
     Returns
     -------
     TopologyTransform
-        A function from DataFrame to DataFrame, for ``df.transform``. What comes out has the columns ``topic``,
+        A function from DataFrame to DataFrame, for ``df.transform``. The result has the columns ``topic``,
         ``partition``, ``key``, ``value``, ``headers``, ``timestamp`` and ``changelog``, which is true for changes of
-        stores. These have the partition of their task; what a sink wrote has none, so that it is chosen by the key.
+        stores. These have the partition of their task; records of a sink have none, so that the key determines it.
 
     Raises
     ------
     TypeError
         If an argument is of the wrong type.
     TopologyError
-        If processors differ in scope, or a store cannot be kept in Spark's state.
+        If processors differ in scope, or a store is not supported on Spark.
     ValueError
-        When it is called, if a column is missing, Spark is older than 4.1, or its state is not in RocksDB.
+        When called, if a column is missing, Spark is older than 4.1, or its state is not in RocksDB.
     ModuleNotFoundError
-        If protobuf is not installed, with which Spark's workers ask for state.
+        When called, if protobuf is not installed, which Spark's workers use to access state.
 
     Examples
     --------
@@ -74,14 +76,12 @@ def run_topology(
     >>> orders.transform(lhs.run_topology(topology, application_id="app"))  # doctest: +ELLIPSIS
     DataFrame[topic: string, partition: int, key: binary, value: binary, headers: array<...>, ...]
     """
-    from letterhead.errors import TopologyError
     from letterhead.state.serdes import Serde
     from letterhead.state.topology import Topology
 
     if not isinstance(topology, Topology):
         raise TypeError(f"topology must be a Topology, not {type(topology).__name__}")
-    if not isinstance(application_id, str):
-        raise TypeError(f"application_id must be str, not {type(application_id).__name__}")
+    check_str("application_id", application_id)
     for name, serde in (("key_serde", key_serde), ("value_serde", value_serde)):
         if serde is not None and not isinstance(serde, Serde):
             raise TypeError(f"{name} must be a Serde, not {type(serde).__name__}")
@@ -93,18 +93,9 @@ def run_topology(
 
 @dataclass(frozen=True)
 class TopologyTransform:
-    """A function from DataFrame to DataFrame; call it, or hand it to ``df.transform``.
+    """A function from DataFrame to DataFrame; call it, or pass it to ``df.transform``.
 
-    Attributes
-    ----------
-    topology : Topology
-        What is run.
-    application_id : str
-        Name of the application.
-    scope : {"key", "partition"}
-        What a group of records is.
-    key_serde, value_serde : Serde or None
-        What is used where no serde was given.
+    The attributes are the arguments of :func:`run_topology`, and the scope of the processors.
     """
 
     topology: Topology
@@ -114,31 +105,13 @@ class TopologyTransform:
     value_serde: Serde[Any] | None
 
     def __call__(self, df: DataFrame) -> DataFrame:
-        """Plan the work on a frame.
-
-        Parameters
-        ----------
-        df : DataFrame
-            A frame with the columns of Spark's Kafka source.
-
-        Returns
-        -------
-        DataFrame
-            The records that are written.
-        """
-        from pyspark.sql import functions as F
-
-        from letterhead.spark.frame import Input, check_types, fields_of
-        from letterhead.spark.transforms import decode_headers, encode_headers
-
-        columns = fields_of(df)
-        check_types(columns, [Input(name, "records have", (type,)) for name, type in _COLUMNS.items()])
-        if "headers" in columns:
-            check_types(columns, [Input("headers", "records have", ("array<struct<key:string,value:binary>>",))])
-        grouped = df.select(*_COLUMNS).groupBy(self.scope)
+        """Return the records that the topology writes for a frame with the columns of Spark's Kafka source."""
+        if "headers" not in fields_of(df):
+            df = df.withColumn("headers", F.lit(None).cast(HEADERS))
+        check_types(fields_of(df), [Input(name, "records have", (type,)) for name, type in KAFKA_COLUMNS.items()])
+        records = df.select(*KAFKA_COLUMNS)
+        grouped = records.groupBy(self.scope)
         if not hasattr(grouped, "transformWithState"):
-            import pyspark
-
             raise ValueError(
                 f"this needs transformWithState, which came with Spark 4.1, and this is {pyspark.__version__}"
             )
@@ -146,15 +119,13 @@ class TopologyTransform:
 
         check_protobuf()
         _check_provider(df)
-        headers = F.col("headers") if "headers" in columns else F.lit(None).cast(_LIST)
-        records = df.select(*_COLUMNS, headers.alias("headers")).withColumn("timestamp", F.unix_millis("timestamp"))
-        # As a block of bytes: on the workers each element of a list would be an object of its own, wanted or not.
-        packed = records.transform(encode_headers("headers", "kafka")).select(*_COLUMNS, "headers")
+        records = records.withColumn("timestamp", F.unix_millis("timestamp"))
+        # Encoded: on the workers each element of a list would be an object of its own, used or not.
+        packed = records.transform(encode_headers("headers", "kafka")).select(*KAFKA_COLUMNS)
         if not df.isStreaming:
-            # Asked for its queries, Spark starts the keeper of states, for which a batch would look in vain.
+            # Listing the queries makes Spark start the coordinator of states, which a batch query does not.
             list(df.sparkSession.streams.active)
-        processor = TopologyProcessor(self.topology, self.application_id, self.scope, self.key_serde, self.value_serde)
-        written = packed.groupBy(self.scope).transformWithState(processor, OUTPUT, "Append", "None")
+        written = packed.groupBy(self.scope).transformWithState(TopologyProcessor(self), OUTPUT, "Append", "None")
         return (
             written.transform(decode_headers("headers", "kafka"))
             .withColumn("timestamp", F.timestamp_millis("timestamp"))
@@ -162,26 +133,8 @@ class TopologyTransform:
         )
 
 
-_LIST = "array<struct<key:string,value:binary>>"
-_COLUMNS = {
-    "topic": "string",
-    "partition": "int",
-    "offset": "bigint",
-    "timestamp": "timestamp",
-    "key": "binary",
-    "value": "binary",
-}
-
-
 def scope_of(topology: Topology) -> Literal["key", "partition"]:
-    """Give the scope of a topology: that of its processors.
-
-    Raises
-    ------
-    TopologyError
-        If they differ, or one of them is neither.
-    """
-    from letterhead.errors import TopologyError
+    """Return the scope of the processors of a topology; raise ``TopologyError`` if they differ or one is unknown."""
     from letterhead.state.processor import Processor
     from letterhead.state.topology import ProcessorNode
 
@@ -192,31 +145,32 @@ def scope_of(topology: Topology) -> Literal["key", "partition"]:
         made = node.make if isinstance(node.make, type) else node.make()
         scope = getattr(made, "scope", Processor.scope)
         if scope not in found:
-            raise TopologyError(f"processor {name!r} has the scope {scope!r}: there are 'key' and 'partition'")
+            raise TopologyError(f"processor {name!r} has the scope {scope!r}: set it to 'key' or 'partition'")
         found[scope].append(name)
     if found["key"] and found["partition"]:
         key, partition = (", ".join(found[scope]) for scope in ("key", "partition"))
         raise TopologyError(
-            f"a topology has one scope, and here processors differ: 'key' has {key}; 'partition' has {partition}"
+            f"processors of a topology must have the same scope: 'key' has {key}; 'partition' has {partition}"
         )
     return "partition" if found["partition"] else "key"
 
 
 def _check_stores(topology: Topology) -> None:
-    from letterhead.errors import TopologyError
     from letterhead.spark.topology.stores import spark_store
     from letterhead.state.stores import Builder
 
     for name, builder in topology.stores.items():
         if not isinstance(builder, Builder):
-            raise TopologyError(f"store {name!r} is of a kind of its own: on Spark there are those of Stores only")
+            raise TopologyError(f"store {name!r} has a custom builder: on Spark use the builders of Stores")
         builder.build(spark_store)
 
 
 def _check_provider(df: DataFrame) -> None:
-    provider = df.sparkSession.conf.get(PROVIDER, "")
+    setting = "spark.sql.streaming.stateStore.providerClass"
+    provider = df.sparkSession.conf.get(setting, "")
     if not str(provider).endswith("RocksDBStateStoreProvider"):
+        rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         raise ValueError(
-            f"the state is kept by {provider}, and transformWithState needs RocksDB: "
-            f"spark.conf.set({PROVIDER!r}, {ROCKSDB!r})"
+            f"Spark's state is stored by {provider}, and transformWithState needs RocksDB: "
+            f"spark.conf.set({setting!r}, {rocksdb!r})"
         )

@@ -1,7 +1,6 @@
-"""Rows of a store while a group is at hand: those of one key at once, those of a partition by the page.
+"""Rows of a store while a group is processed: all rows of a key (`SomeRows`), or pages of a partition (`PagedRows`).
 
-Nothing is written to Spark's state before the group is done. Until then a row is what the state has, unless it was
-changed here.
+Changes are kept here, and written to Spark's state when the group is done.
 """
 
 from __future__ import annotations
@@ -15,14 +14,12 @@ from letterhead.state.memory.sorted_map import SortedMap
 __all__ = ["PAGE_ROWS", "Page", "PagedRows", "SomeRows"]
 
 PAGE_ROWS = 64
-"""Most rows of a page. Reading one takes Spark's state about as long for its rows as for the way there and back."""
+"""Maximum number of rows of a page: reading them takes about as long as the round trip to Spark's state."""
 
 Page = list[tuple[bytes, bytes]]
 
 
 class _Rows(ABC):
-    """What rows at hand can do by reading a range and writing one row."""
-
     @abstractmethod
     def put(self, key: bytes, value: bytes | None) -> None: ...
 
@@ -37,29 +34,19 @@ class _Rows(ABC):
             self.put(key, value)
 
     def key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller than one."""
+        """Return the first key that is not less than the given one."""
         row = next(self.scan(key), None)
         return None if row is None else row[0]
 
     def delete_range(self, first: bytes, end: bytes) -> None:
-        """Remove the rows from one key up to, and without, another."""
+        """Remove the rows from one key to another, which is excluded."""
         for key, _ in self.scan(first, end):
             if key < end:
                 self.put(key, None)
 
 
 class SomeRows(_Rows):
-    """Rows by key, all of them at hand.
-
-    Parameters
-    ----------
-    rows : iterable of (key, value)
-        The rows.
-
-    Attributes
-    ----------
-    changed : bool
-        Whether a row was written.
+    """Rows by key, all in memory; ``changed`` tells whether a row was written.
 
     Examples
     --------
@@ -95,18 +82,18 @@ class SomeRows(_Rows):
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows from one key to another, both included, as they are at this moment."""
+        """Read the current rows from one key to another, both included."""
         keys = self._rows.between(first, last)
         if backward:
             keys.reverse()
         return iter([(key, self._rows[key]) for key in keys])
 
     def estimate(self) -> int:
-        """Say how many rows there are."""
+        """Return the number of rows."""
         return len(self._rows)
 
     def copy(self) -> SomeRows:
-        """Give the same rows once more."""
+        """Return a copy."""
         made = SomeRows(self.scan())
         made.changed = self.changed
         return made
@@ -115,16 +102,9 @@ class SomeRows(_Rows):
 class PagedRows(_Rows):
     """Rows by key, in pages: each holds the rows from its first key up to that of the next page.
 
-    A page is read when a row of it is asked for, and written when the group is done, if a row of it was changed. So a
-    group costs a way to Spark's state and back for each page that it touches, rather than for each row; and a scan has
-    one page at a time.
-
-    Parameters
-    ----------
-    firsts : list of bytes
-        The first keys of the pages, in order.
-    read : callable
-        Reads a page from the state, by its first key.
+    A page is read when one of its rows is requested, and written when the group is done, if a row has changed. So a
+    group costs one round trip to Spark's state per page rather than per row; a scan holds one page at a time.
+    ``firsts`` are the first keys of the pages, in order; ``read`` reads a page by its first key.
 
     Examples
     --------
@@ -165,10 +145,10 @@ class PagedRows(_Rows):
     def scan(
         self, first: bytes | None = None, last: bytes | None = None, *, backward: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Read the rows from one key to another, both included, as they are at this moment."""
+        """Read the current rows from one key to another, both included."""
         low = 0 if first is None else self._place(first)
         high = len(self.firsts) if last is None else bisect_right(self.firsts, last)
-        # A page that is not at hand now has what the state has, whatever is written while the scan goes on.
+        # A page that is not in memory is read from the state, which does not change during the scan.
         pages = [(of, self._pages.get(of)) for of in self.firsts[low : max(high, low + 1)]]
         self._scanned.update(of for of, page in pages if page is not None)
         if backward:
@@ -176,23 +156,17 @@ class PagedRows(_Rows):
         return self._rows_of(pages, first, last, backward)
 
     def estimate(self) -> int:
-        """Estimate how many rows there are: pages that were not read count as half full."""
+        """Estimate the number of rows: pages that were not read count as half full."""
         unread = len(self.firsts) - len(self._pages)
         return sum(map(len, self._pages.values())) + unread * PAGE_ROWS // 2
 
     def changes(self) -> Iterator[tuple[bytes, Page | None]]:
-        """Give what is to be written to the state, and bring the first keys up to date.
-
-        Returns
-        -------
-        iterator of (bytes, list of (key, value) or None)
-            Pages by their first keys; ``None`` removes one.
-        """
+        """Return the changed pages by their first keys, ``None`` for a removed one, and update the first keys."""
         for first, page in self._pages.items():
             if not page.changed:
                 continue
             rows = list(page.scan())
-            # Two halves where there are too many rows: each can take as many again.
+            # A page with too many rows is split into halves, which leaves room in each.
             size = len(rows) if len(rows) <= PAGE_ROWS else PAGE_ROWS // 2
             parts = [rows[at : at + size] for at in range(0, len(rows), size or 1)]
             firsts = [part[0][0] for part in parts]
@@ -206,7 +180,7 @@ class PagedRows(_Rows):
         self, pages: list[tuple[bytes, SomeRows | None]], first: bytes | None, last: bytes | None, backward: bool
     ) -> Iterator[tuple[bytes, bytes]]:
         for of, page in pages:
-            # Not kept: a scan of everything would otherwise hold everything.
+            # Pages read by a scan are not kept, or a full scan would hold all rows.
             yield from (SomeRows(self._read(of)) if page is None else page).scan(first, last, backward=backward)
 
     def _page(self, key: bytes) -> SomeRows:
@@ -220,5 +194,5 @@ class PagedRows(_Rows):
         return self.firsts[self._place(key)]
 
     def _place(self, key: bytes) -> int:
-        """Find the page of a key; what is before the first key belongs to the first page."""
+        """Return the page of a key; keys before the first one belong to the first page."""
         return max(bisect_right(self.firsts, key) - 1, 0)

@@ -1,23 +1,24 @@
-"""What a group has in Spark's state, and how it is laid out there.
+"""State of a group in Spark's state store, and its layout: :class:`KeyState` and :class:`PartitionState`.
 
-Where a group is a key, everything is in one value, which is read once and written once in a micro-batch::
+If a group is a key, one value holds everything; a micro-batch reads it once and writes it once::
 
     state       stream_time, punctuations, stores: map of store → observed, rows: array of (segment, key, value)
 
-Where a group is a partition, rows are in pages, by their keys::
+If a group is a partition, rows are stored in pages, by their keys::
 
     progress    stream_time, punctuations, stores: map of store → observed, segments
     directory   (store, segment)        → pages: array of first keys
     pages       (store, segment, page)  → rows: array of (key, value)
 
-``key`` and ``value`` are the very bytes that a persistent store has in RocksDB. ``segment`` is the number of the segment
-of a window or session store, and 0 otherwise. ``observed`` is the latest time that a store has seen, -1 at first.
+``key`` and ``value`` are the bytes that a persistent store has in RocksDB. ``segment`` is the number of the segment of a
+window or session store, and 0 otherwise. ``observed`` is the latest time that a store has observed, initially -1.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 from letterhead.errors import ProcessorStateError
 from letterhead.spark.topology.rows import Page, PagedRows, SomeRows
@@ -26,35 +27,61 @@ from letterhead.state.task import Progress
 __all__ = ["GroupState", "KeyState", "PartitionState", "StorePart"]
 
 
-class StorePart(Protocol):
-    """What a group has of one store."""
+class StorePart(ABC):
+    """The rows that a group has of one store, by segments."""
 
     observed: int
 
+    @abstractmethod
     def segments(self) -> list[int]:
-        """Give the numbers of the segments that are there."""
+        """Return the numbers of the existing segments, in order."""
 
+    @abstractmethod
     def rows(self, segment: int = 0) -> Any:
-        """Give the rows of a segment, which is made if it is not there."""
+        """Return the rows of a segment, which is created if it does not exist."""
 
+    @abstractmethod
     def drop(self, segment: int) -> None:
         """Remove a segment with its rows."""
 
 
-class GroupState(Protocol):
-    """What a group has."""
+class GroupState(ABC):
+    """State of a group: a value of Spark's state with its progress and its stores."""
+
+    def __init__(self, handle: Any, name: str, schema: str) -> None:
+        self._value = handle.getValueState(name, schema)
+        self._parts: dict[str, Any] = {}
+        self._before: Progress | None = None
 
     def begin(self) -> Progress | None:
-        """Read how far the group has got; ``None`` if there was nothing of it yet."""
+        """Read the value of the group, and return its progress; ``None`` if the group is new."""
+        found = self._value.get()
+        self._parts, self._before = {}, None
+        if found is not None:
+            stream_time, punctuations, stores = found
+            self._parts = {name: self._part(name, *stored) for name, stored in stores.items()}
+            self._before = Progress(stream_time, tuple(punctuations))
+        return self._before
 
     def part(self, store: str) -> StorePart:
-        """Give what the group has of a store."""
+        """Return the rows that the group has of a store."""
+        if store not in self._parts:
+            self._parts[store] = self._part(store)
+        part: StorePart = self._parts[store]
+        return part
 
+    @abstractmethod
     def save(self, progress: Progress, *, forget: bool = False) -> None:
-        """Write what has changed; ``forget`` removes a group that has no rows."""
+        """Write what has changed; ``forget`` removes a key without rows."""
+
+    @abstractmethod
+    def _part(self, store: str, observed: int = -1, stored: Iterable[Any] = ()) -> StorePart: ...
+
+    def _update(self, progress: Progress, stores: dict[str, Any]) -> None:
+        self._value.update((progress.stream_time, list(progress.punctuations), stores))
 
 
-# One key. ---------------------------------------------------------------------------------------------------------------
+# State of a key -------------------------------------------------------------------------------------------------------
 
 _KEY_STATE = (
     "stream_time bigint, punctuations array<bigint>, stores map<string, struct<"
@@ -62,64 +89,41 @@ _KEY_STATE = (
 )
 
 
-class KeyState:
-    """What a key has: one value of Spark's state.
-
-    Parameters
-    ----------
-    handle : pyspark.sql.streaming.StatefulProcessorHandle
-        Where the state is.
-    """
+class KeyState(GroupState):
+    """State of a key: one value, with the rows of all stores."""
 
     def __init__(self, handle: Any) -> None:
-        self._value = handle.getValueState("state", _KEY_STATE)
-        self._parts: dict[str, _KeyPart] = {}
-        self._before: Progress | None = None
-
-    def begin(self) -> Progress | None:
-        """Read everything that the key has."""
-        found = self._value.get()
-        self._parts, self._before = {}, None
-        if found is not None:
-            stream_time, punctuations, stores = found
-            self._parts = {name: _KeyPart(observed, rows) for name, (observed, rows) in stores.items()}
-            self._before = Progress(stream_time, tuple(punctuations))
-        return self._before
-
-    def part(self, store: str) -> StorePart:
-        """Give what the key has of a store."""
-        part = self._parts.get(store)
-        if part is None:
-            part = self._parts[store] = _KeyPart()
-        return part
+        super().__init__(handle, "state", _KEY_STATE)
 
     def save(self, progress: Progress, *, forget: bool = False) -> None:
-        """Write everything that the key has, if anything has changed."""
+        """Write the value, if it has changed."""
         stores = {name: stored for name, part in self._parts.items() if (stored := part.stored())[1] or stored[0] >= 0}
         if forget and not stores:
             if self._before is not None:
                 self._value.clear()
         elif progress != self._before or any(part.changed() for part in self._parts.values()):
-            self._value.update((progress.stream_time, list(progress.punctuations), stores))
+            self._update(progress, stores)
+
+    def _part(self, store: str, observed: int = -1, stored: Iterable[Any] = ()) -> StorePart:
+        return _KeyPart(observed, stored)
 
 
-class _KeyPart:
-    def __init__(self, observed: int = -1, rows: Iterable[tuple[int, bytes, bytes]] = ()) -> None:
+class _KeyPart(StorePart):
+    def __init__(self, observed: int, rows: Iterable[tuple[int, bytes, bytes]]) -> None:
         self.observed = self._observed = observed
-        of: dict[int, Page] = {}
+        pages: dict[int, Page] = {}
         for segment, key, value in rows:
-            of.setdefault(segment, []).append((bytes(key), bytes(value)))
-        self._segments = {segment: SomeRows(found) for segment, found in of.items()}
+            pages.setdefault(segment, []).append((bytes(key), bytes(value)))
+        self._segments = {segment: SomeRows(page) for segment, page in pages.items()}
         self._dropped = False
 
     def segments(self) -> list[int]:
         return sorted(self._segments)
 
     def rows(self, segment: int = 0) -> SomeRows:
-        rows = self._segments.get(segment)
-        if rows is None:
-            rows = self._segments[segment] = SomeRows()
-        return rows
+        if segment not in self._segments:
+            self._segments[segment] = SomeRows()
+        return self._segments[segment]
 
     def drop(self, segment: int) -> None:
         self._dropped |= len(self._segments.pop(segment)) > 0
@@ -133,58 +137,31 @@ class _KeyPart:
         ]
 
 
-# One partition. ---------------------------------------------------------------------------------------------------------
+# State of a partition -------------------------------------------------------------------------------------------------
 
 _PROGRESS = "stream_time bigint, punctuations array<bigint>, stores map<string, struct<observed: bigint, segments: array<bigint>>>"
 
 
-class PartitionState:
-    """What a partition has: pages of rows, and a directory of them.
-
-    Parameters
-    ----------
-    handle : pyspark.sql.streaming.StatefulProcessorHandle
-        Where the state is.
-    """
+class PartitionState(GroupState):
+    """State of a partition: pages of rows, and a directory of them. It is never removed."""
 
     def __init__(self, handle: Any) -> None:
-        self._progress = handle.getValueState("progress", _PROGRESS)
+        super().__init__(handle, "progress", _PROGRESS)
         self._directory = handle.getMapState("directory", "store string, segment bigint", "pages array<binary>")
         self._pages = handle.getMapState(
             "pages", "store string, segment bigint, page binary", "rows array<struct<key: binary, value: binary>>"
         )
-        self._parts: dict[str, _PartitionPart] = {}
-        self._before: Any = None
-
-    def begin(self) -> Progress | None:
-        """Read how far the partition has got, and nothing else."""
-        self._parts, self._before = {}, self._progress.get()
-        if self._before is None:
-            return None
-        stream_time, punctuations, stores = self._before
-        self._parts = {
-            name: _PartitionPart(self._directory, self._pages, name, observed, segments)
-            for name, (observed, segments) in stores.items()
-        }
-        return Progress(stream_time, tuple(punctuations))
-
-    def part(self, store: str) -> StorePart:
-        """Give what the partition has of a store."""
-        part = self._parts.get(store)
-        if part is None:
-            part = self._parts[store] = _PartitionPart(self._directory, self._pages, store)
-        return part
 
     def save(self, progress: Progress, *, forget: bool = False) -> None:
-        """Write the pages that have changed, and how far the partition has got. It is never forgotten."""
-        stores = {name: part.save() for name, part in self._parts.items()}
-        self._progress.update((progress.stream_time, list(progress.punctuations), stores))
+        """Write the changed pages and the progress."""
+        self._update(progress, {name: part.save() for name, part in self._parts.items()})
+
+    def _part(self, store: str, observed: int = -1, stored: Iterable[Any] = ()) -> StorePart:
+        return _PartitionPart(self._directory, self._pages, store, observed, stored)
 
 
-class _PartitionPart:
-    def __init__(
-        self, directory: Any, pages: Any, store: str, observed: int = -1, segments: Iterable[int] = ()
-    ) -> None:
+class _PartitionPart(StorePart):
+    def __init__(self, directory: Any, pages: Any, store: str, observed: int, segments: Iterable[int]) -> None:
         self.observed = observed
         self._directory, self._pages, self._store = directory, pages, store
         self._numbers = set(segments)
@@ -203,8 +180,8 @@ class _PartitionPart:
                 found = self._pages.getValue((self._store, segment, first))
                 if found is None:
                     raise ProcessorStateError(
-                        f"store {self._store}: the page that begins with the key {first.hex()} is in the directory of "
-                        "Spark's state and not there: the checkpoint is damaged"
+                        f"store {self._store}: the page of the key {first.hex()} is listed in Spark's state, but missing: "
+                        "the checkpoint is damaged"
                     )
                 return [(bytes(key), bytes(value)) for key, value in found[0]]
 
@@ -233,10 +210,8 @@ class _PartitionPart:
                     self._directory.updateValue((self._store, segment), (rows.firsts,))
                 else:
                     self._directory.removeKey((self._store, segment))
-        return self.observed, [segment for segment in self.segments() if self._kept(segment)]
-
-    def _kept(self, segment: int) -> bool:
-        return segment not in self._open or bool(self._open[segment][1].firsts)
+        kept = [segment for segment in self.segments() if segment not in self._open or self._open[segment][1].firsts]
+        return self.observed, kept
 
     def _firsts(self, segment: int) -> list[bytes]:
         if segment in self._dropped or segment not in self._numbers:

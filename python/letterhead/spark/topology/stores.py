@@ -1,7 +1,6 @@
-"""Stores whose rows are in Spark's state: the persistent ones, with other rows below them.
+"""Stores whose rows are in Spark's state: :func:`spark_store`.
 
-Wherever a supplier would keep its rows, on Spark a store behaves as the persistent one of its kind. What is below is put
-in place for each group of records, and taken away after it.
+They are the persistent stores, whatever the supplier, over rows that are attached for each group of records.
 """
 
 from __future__ import annotations
@@ -29,54 +28,43 @@ __all__ = ["OneKey", "SparkStore", "spark_store"]
 
 
 class SparkStore(BytesStore):
-    """A store over what Spark's state has for the group at hand; what :func:`spark_store` makes are such."""
+    """A store over the rows that Spark's state has for the current group."""
 
     def open(self, directory: Path | None = None, context: Context | None = None) -> None:
-        """Open the store, with no rows yet.
-
-        Parameters
-        ----------
-        directory : Path, optional
-            Not used: there are no files.
-        context : Context, optional
-            Where the records come from that change the store.
-        """
+        """Open the store, without rows; there are no files, so the directory is ignored."""
         self._context = context
 
     def attach(self, part: StorePart) -> None:
-        """Take the rows of a group."""
+        """Attach the rows of a group."""
         self._part = part
         self._use(part)
         self.is_open = True
 
     def detach(self) -> None:
-        """Let go of the rows, and close the iterators over them."""
+        """Detach the rows, and close the iterators over them."""
         if self.is_open:
-            self._part.observed = self._latest_seen()
+            self._part.observed = getattr(self, "_observed", -1)
         self._closed()
 
     def close(self) -> None:
-        """Let go of everything. Closing twice is fine."""
+        """Close the store, if it is open."""
         self._closed()
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Keep nothing: how far the query has got is in its checkpoint."""
+        """Do nothing: the progress of the query is in its checkpoint."""
 
     def flush(self) -> None:
-        """Do nothing: Spark writes its state when the micro-batch is done."""
+        """Do nothing: Spark writes its state at the end of the micro-batch."""
 
     def _check_open(self) -> None:
         if not self.is_open:
             raise InvalidStateStoreError(
-                f"store {self.name} has rows only while a record is processed or a punctuation called: on Spark there "
-                "are none in init and close of a processor, nor for an iterator that was left open"
+                f"store {self.name} has rows only while a record is processed or a punctuation called: on Spark do not "
+                "use it in init and close of a processor, and do not keep iterators open"
             )
 
     def _use(self, part: StorePart) -> None:
         raise NotImplementedError
-
-    def _latest_seen(self) -> int:
-        return -1
 
 
 class _KeyValue(SparkStore, RocksDBKeyValueStore):
@@ -90,9 +78,6 @@ class _Versioned(SparkStore, RocksDBVersionedStore):
         self._find_segments()
         self._observed = part.observed
 
-    def _latest_seen(self) -> int:
-        return self._observed
-
 
 class _Segmented(SparkStore):
     retention: int
@@ -103,31 +88,12 @@ class _Segmented(SparkStore):
         self._segments = _Segments(self.name, part, self.retention, self.segment_interval)
         self._observed = part.observed
 
-    def _latest_seen(self) -> int:
-        return self._observed
-
     def _databases(self) -> list[Any]:
         return []
 
 
-class _Window(_Segmented, RocksDBWindowStore):
-    pass
-
-
-class _TimeOrderedWindow(_Segmented, RocksDBTimeOrderedWindowStore):
-    pass
-
-
-class _Session(_Segmented, RocksDBSessionStore):
-    pass
-
-
-class _TimeOrderedSession(_Segmented, RocksDBTimeOrderedSessionStore):
-    pass
-
-
 class _Segments(Segments):
-    """The segments of a group."""
+    """The segments that a store has for a group."""
 
     def __init__(self, store: str, part: StorePart, retention: int, interval: int) -> None:
         self._store = store
@@ -149,7 +115,7 @@ class _Segments(Segments):
 
 
 class _Segment:
-    """One of them; its rows are looked for when they are needed."""
+    """A segment, whose rows are read when they are used."""
 
     def __init__(self, part: StorePart, number: int) -> None:
         self._part = part
@@ -162,63 +128,48 @@ class _Segment:
 
 
 def spark_store(supplier: Supplier, format: ValueFormat) -> Any:
-    """Make the store of a supplier, with its rows in Spark's state.
+    """Return the unopened store of a supplier, with its rows in Spark's state.
 
-    Parameters
-    ----------
-    supplier : Supplier
-        What would make the store elsewhere.
-    format : str
-        What its values are to have beside the payload, where the supplier leaves that open.
-
-    Returns
-    -------
-    SparkStore
-        The store, not yet open.
-
-    Raises
-    ------
-    TopologyError
-        If it keeps duplicates, which are numbered across groups.
+    ``format`` is the format of its values, unless the supplier sets one. Raises ``TopologyError`` if the store keeps
+    duplicates, which are numbered across groups.
     """
-    # Not opened, it says what kind of store it is, and how long things are kept.
+    # Never opened: it has the type and the retention times of the store.
     model = supplier.get(format)
     name, format = model.name, model.format
     if supplier.family == "kv":
         return _KeyValue(name, format=format)
     if supplier.family == "versioned":
         return _Versioned(name, model.history_retention, model.segment_interval, headers=model.headers)
-    # In memory there are no segments, and each millisecond is on its own.
+    # Stores in memory have no segments, and expire rows by the millisecond.
     interval = model.segment_interval if model.persistent else None
     by_time = supplier.order == "time"
     index = {"with_index": model.with_index} if by_time else {}
+    made: Any = _on_spark(_SEGMENTED[supplier.family, by_time])
     if supplier.family == "session":
-        sessions = _TimeOrderedSession if by_time else _Session
-        return sessions(name, model.retention, interval, format=format, **index)
+        return made(name, model.retention, interval, format=format, **index)
     if model.retain_duplicates:
         raise TopologyError(
-            f"store {name} keeps duplicates, which are numbered one after the other through the whole store: on Spark "
-            "keep one row of a key and window"
+            f"store {name} keeps duplicates, which are numbered through the whole store: on Spark keep one row per key "
+            "and window"
         )
-    windows = _TimeOrderedWindow if by_time else _Window
-    return windows(name, model.retention, model.window_size, False, interval, format=format, **index)
+    return made(name, model.retention, model.window_size, False, interval, format=format, **index)
+
+
+_SEGMENTED: dict[tuple[str, bool], type] = {
+    ("window", False): RocksDBWindowStore,
+    ("window", True): RocksDBTimeOrderedWindowStore,
+    ("session", False): RocksDBSessionStore,
+    ("session", True): RocksDBTimeOrderedSessionStore,
+}
+"""Classes of segmented stores by family, and by whether their rows are ordered by time."""
+
+
+def _on_spark(base: type) -> type:
+    return type(base.__name__, (_Segmented, base), {})
 
 
 class OneKey(Layer):
-    """A store that holds the rows of one key, and says so when it is asked for others.
-
-    Parameters
-    ----------
-    inner : SparkStore
-        The store.
-    family : {"kv", "window", "session", "versioned"}
-        What kind of store it is.
-
-    Attributes
-    ----------
-    key : bytes or None
-        The key: that of the record at hand, which may be null.
-    """
+    """A store with the rows of one ``key``, that of the current record, which may be null; it rejects other keys."""
 
     def __init__(self, inner: Any, family: str) -> None:
         super().__init__(inner)
@@ -229,7 +180,7 @@ class OneKey(Layer):
             setattr(self, name, self._checked(getattr(inner, name)))
 
     def __getattr__(self, name: str) -> Any:
-        # Lengths of windows and segments, for the layers above.
+        # The layers above read the lengths of windows and segments.
         return getattr(self.__dict__["inner"], name)
 
     def put_all(self, rows: Any) -> None:
@@ -240,14 +191,14 @@ class OneKey(Layer):
         self.inner.put_all(rows)
 
     def scan(self, asked: Scan) -> StoreIterator[Any, bytes]:
-        """Return the rows of a scan, which must be of the key alone."""
+        """Return the rows of a scan, which must be of the key."""
         if not asked.one_key:
             raise self._refusal(asked.operation)
         self._check(asked.key_from)
         return self.inner.scan(asked)  # type: ignore[no-any-return]
 
     def approximate_num_entries(self) -> int:
-        """Refuse to count the rows of other keys."""
+        """Raise ``UnsupportedOperationError``: rows of other keys cannot be counted."""
         raise self._refusal("approximate_num_entries")
 
     def _refusal(self, operation: str) -> UnsupportedOperationError:
@@ -258,7 +209,7 @@ class OneKey(Layer):
         if key != self.key:
             own = "null" if self.key is None else self.key.hex()
             raise UnsupportedOperationError(
-                f"store {self.name}: key {key.hex()} is not that of the record at hand, {own}: {_WHY}"
+                f"store {self.name}: key {key.hex()} is not that of the current record, {own}: {_WHY}"
             )
 
     def _checked(self, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -270,7 +221,7 @@ class OneKey(Layer):
 
 
 _WHY = (
-    "with scope 'key' a processor sees the rows of the record's own key only; declare scope = \"partition\" on it to see "
+    "with scope 'key' a processor sees only the rows of the record's own key; declare scope = \"partition\" on it to see "
     "those of the whole partition"
 )
 

@@ -1,0 +1,111 @@
+"""Values with a structure of their own, parsed into columns: AMQP primitives, ``traceparent``, schema ids, times.
+
+Each function is an Arrow UDF of the one of the same name in :mod:`letterhead.arrow`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import Column
+
+from letterhead import arrow as lha
+from letterhead.conventions.amqp import checked_type
+from letterhead.spark.runner import ArrowFunction
+from letterhead.spark.schemas import spark_type
+from letterhead.types import ValueType
+
+__all__ = ["amqp", "rfc3339", "schema_id", "traceparent"]
+
+
+def amqp(column: str | Column, type: ValueType, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+    """Parse AMQP 1.0 primitives, as Azure Event Hubs and IoT Hub write them into headers; needs Spark 4.1.
+
+    :func:`letterhead.spark.select_headers` parses headers without this function: request the type ``"int64:amqp"``.
+
+    Parameters
+    ----------
+    column : str or Column
+        One value per row: binary.
+    type : str, pyspark.sql.types.DataType or pyarrow.DataType
+        Type of the values, as in :func:`letterhead.arrow.amqp`; a value of another type is an error.
+    errors : {"raise", "null", "column"}, default "raise"
+        What to do with a value that cannot be parsed: raise an error; return null; or return null in a struct
+        ``value, error``.
+
+    Returns
+    -------
+    Column
+        The values: ``uint8`` as short, ``uint16`` as int, ``uint32`` as long, ``uint64`` as decimal(20,0),
+        ``timestamp_ms`` as timestamp, ``uuid`` and ``char`` as string, all others as their own type.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a name is misspelt, or Spark is older than 4.1.
+
+    Examples
+    --------
+    >>> from pyspark.sql import functions as F
+    >>> from letterhead import spark as lhs
+    >>> spark.range(1).select(lhs.amqp(F.unhex(F.lit("a10461636d65")), "string").alias("tenant")).first()
+    Row(tenant='acme')
+    """
+    return _parsed("amqp", column, type=checked_type(type, sql=True), errors=errors, _dialect="spark")
+
+
+def traceparent(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+    """Parse W3C's ``traceparent``, as :func:`letterhead.arrow.traceparent` does; needs Spark 4.1.
+
+    Parameters
+    ----------
+    column, errors
+        As in :func:`amqp`; the column is string or binary.
+
+    Returns
+    -------
+    Column
+        A struct of ``version``, ``trace_id``, ``parent_id``, ``flags`` and ``sampled``.
+    """
+    return _parsed("traceparent", column, errors=errors)
+
+
+def schema_id(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+    """Parse Confluent's schema ids, as :func:`letterhead.arrow.schema_id` does; needs Spark 4.1.
+
+    Parameters
+    ----------
+    column, errors
+        As in :func:`amqp`; the column has values of ``__key_schema_id`` or ``__value_schema_id``.
+
+    Returns
+    -------
+    Column
+        A struct of ``id``, ``guid`` and ``message_indexes``.
+    """
+    return _parsed("schema_id", column, errors=errors)
+
+
+def rfc3339(column: str | Column, *, errors: Literal["raise", "null", "column"] = "raise") -> Column:
+    """Parse times such as ``ce_time`` of CloudEvents, as :func:`letterhead.arrow.rfc3339` does; needs Spark 4.1.
+
+    Unlike Spark's cast, it rejects a date without a time, and a time without an offset.
+
+    Parameters
+    ----------
+    column, errors
+        As in :func:`amqp`; the column is string or binary.
+
+    Returns
+    -------
+    Column
+        A timestamp. Digits beyond the microsecond are dropped.
+    """
+    return _parsed("rfc3339", column, unit="us", errors=errors)
+
+
+def _parsed(function: str, column: str | Column, **options: Any) -> Column:
+    parse = getattr(lha, function)
+    type = parse(pa.array([], pa.binary()), **options).type
+    return ArrowFunction(parse, options).of(column, spark_type(type))
