@@ -65,7 +65,7 @@ impl ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: 0 })
         };
-        let Ran { sink, findings, until, reach } = run(&Values(cells), input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(&Values(cells), input.from, &plan, make)?;
         let values = sink.column.finish();
         let column = match self.on_error {
             OnError::Column => {
@@ -73,7 +73,7 @@ impl ReadAmqp {
             }
             OnError::Raise | OnError::Null => values,
         };
-        Ok(Output { column, until, reach })
+        Ok(Output { column, until })
     }
 }
 
@@ -118,7 +118,13 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, _mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        _mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         if let Some(cell) = self.0.get(row) {
             sink.fields(&[FieldValue::Binary(cell)]);
         }
@@ -152,6 +158,10 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        self.column.extend(&other.column, seen);
+    }
+
     fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let most = self.max_offset;

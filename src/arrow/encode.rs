@@ -69,6 +69,11 @@ impl<'a, E: Envelope> Sink<'a> for CellSink<'a, E> {
 }
 
 impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        self.cells.extend(&other.cells, seen);
+        self.valid.extend(&other.valid);
+    }
+
     #[inline]
     fn begin_row(&mut self) {
         self.writer.clear();

@@ -135,7 +135,7 @@ impl Verb for Messages {
         let mut columns = each.finish(&places, self.on_error);
         // Messages of a cell that did not fit as a whole come with the next chunk.
         columns.iter_mut().for_each(|column| *column = column.slice(0, whole));
-        Ok(Output { column: struct_of(fields, columns, None, whole), until, reach: 0 })
+        Ok(Output { column: struct_of(fields, columns, None, whole), until })
     }
 }
 

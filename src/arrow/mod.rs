@@ -7,7 +7,6 @@ pub mod decode;
 pub mod encode;
 pub mod faults;
 pub mod input;
-pub mod join;
 pub mod messages;
 pub mod rows;
 pub mod run;
@@ -31,7 +30,6 @@ use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
 use crate::mode::OnLoss;
 use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
-use crate::op::inspect::Inspect;
 use crate::op::is_a_batch;
 use crate::op::write::Origin;
 use crate::value::ByteOrder;
@@ -40,9 +38,8 @@ use crate::walk::{Batch, Block, Envelope, Is, ReadOptions, WriteOptions};
 use binary::ViewInput;
 use decode::ListSink;
 use encode::CellSink;
-use faults::FaultColumn;
 use input::{Bytes, Lists};
-use rows::{CellRows, ConvertedRows, ListRows, Rows, StructRows};
+use rows::{BatchRows, CellRows, ConvertedRows, ListRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
 use validate::Nothing;
@@ -57,16 +54,18 @@ pub struct Input<'a> {
     pub rows_before: usize,
     /// Where an output column is cut; [`MAX_OFFSET`] but in tests.
     pub max_offset: usize,
+    /// How many threads share the rows.
+    pub threads: usize,
 }
 
 impl<'a> Input<'a> {
     pub fn new(column: &'a dyn Array) -> Self {
-        Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET }
+        Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1 }
     }
 
     fn plan(&self, format: &'static str, direction: Direction, on_error: OnError) -> Plan {
-        let Input { rows_before, max_offset, .. } = *self;
-        Plan { format, direction, target: None, on_error, on_loss: OnLoss::Raise, rows_before, max_offset }
+        let Input { rows_before, max_offset, threads, .. } = *self;
+        Plan { format, direction, target: None, on_error, on_loss: OnLoss::Raise, rows_before, max_offset, threads }
     }
 }
 
@@ -74,8 +73,6 @@ impl<'a> Input<'a> {
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
-    /// At least the largest offset that a run compares with `max_offset`; 0 of operations that threads do not share.
-    pub reach: usize,
 }
 
 /// A verb on columns: what it gives, known before any row is read, and the rows themselves.
@@ -167,7 +164,7 @@ impl Verb for Decode {
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
         let views = self.views.then(|| ViewInput::new(cells));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
-        let Ran { sink, findings, until, reach } = run(&rows, input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::IS) {
             (OnError::Raise | OnError::Null, Is::Block) => columns.swap_remove(0),
@@ -181,7 +178,7 @@ impl Verb for Decode {
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
             }
         };
-        Ok(Output { column, until, reach })
+        Ok(Output { column, until })
     }
 }
 
@@ -294,7 +291,7 @@ fn write_rows<'a, E: Envelope, R: Rows<'a>>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || CellSink::<E>::new(options.clone(), origin);
-    let Ran { sink, findings, until, reach } = run(rows, input.from, plan, make)?;
+    let Ran { sink, findings, until } = run(rows, input.from, plan, make)?;
     let mut columns = vec![sink.finish()];
     if plan.on_loss == OnLoss::Report {
         columns.push(findings.losses.finish());
@@ -306,7 +303,7 @@ fn write_rows<'a, E: Envelope, R: Rows<'a>>(
         DataType::Struct(fields) => struct_of(fields.iter().cloned().collect(), columns, None, until - input.from),
         _ => columns.swap_remove(0),
     };
-    Ok(Output { column, until, reach })
+    Ok(Output { column, until })
 }
 
 /// Bytes or lists → typed columns.
@@ -342,12 +339,12 @@ impl Select {
         let plan = input.plan(format, Direction::Decode, self.on_error);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types, views.as_ref()));
-        let Ran { sink, findings, until, reach } = run(rows, input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
             columns.push(findings.faults.finish());
         }
-        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until, reach })
+        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until })
     }
 }
 
@@ -383,8 +380,8 @@ pub struct Validate {
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column);
-        let Ran { findings, until, reach, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
-        Ok(Output { column: findings.faults.finish(), until, reach })
+        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
+        Ok(Output { column: findings.faults.finish(), until })
     }
 }
 
@@ -399,14 +396,7 @@ impl Verb for Validate {
 
     fn apply_batch<B: Batch>(&self, input: Input<'_>) -> Result<Output, Error> {
         let cells = cells_of::<B::Message>(input.column)?;
-        let mut column = FaultColumn::default();
-        for row in input.from..cells.row_count() {
-            let cell = cells.get(row);
-            let faults = cell.map(|cell| Inspect { cell, options: self.options }.visit_batch::<B>().faults);
-            column.push(&faults.unwrap_or_default());
-        }
-        let reach = column.text_len();
-        Ok(Output { column: column.finish(), until: cells.row_count(), reach })
+        self.run_rows(&BatchRows::<B>::new(cells, self.options), input, B::NAME)
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {

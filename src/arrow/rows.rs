@@ -1,6 +1,5 @@
 //! Rows that can be walked: cells of a format, lists of headers, and envelopes as structs.
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -16,6 +15,7 @@ use super::input::{Bytes, Lists, Texts};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::{Code, Error};
+use crate::format::Visitor as _;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Seen;
 use crate::kernel::encode::{most_bytes, most_converted};
@@ -23,15 +23,18 @@ use crate::kernel::frame::{Frame, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
 use crate::kind::Kind;
-use crate::mode::{Fast, Mode, OnLoss, Stop};
+use crate::mode::{Either, Fast, Mode, OnLoss, Stop};
 use crate::op::convert::{Reader, hand_over};
+use crate::op::inspect::Inspect;
 use crate::op::values::MessageSink;
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell};
+use crate::walk::{
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell,
+};
 
-/// Rows of a column, each a message's headers and fields.
-pub trait Rows<'a> {
-    /// The memory of a block, kept from one to the next.
+/// Rows of a column, each a message's headers and fields. Several threads may read them.
+pub trait Rows<'a>: Sync {
+    /// The memory for a block and for a row, kept from one to the next.
     type Block;
 
     fn block(&self) -> Self::Block;
@@ -60,14 +63,20 @@ pub trait Rows<'a> {
     }
 
     /// Hands the fields and headers of a row to the sink.
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop>;
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop>;
 }
 
 /// Cells of bytes in a format.
 pub struct CellRows<'a, E> {
     cells: Bytes<'a>,
     options: ReadOptions,
-    format: PhantomData<E>,
+    format: PhantomData<fn() -> E>,
 }
 
 impl<'a, E: Envelope> CellRows<'a, E> {
@@ -135,9 +144,58 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
         walk_cell::<E, M, S>(cell, self.options, mode, sink)
+    }
+}
+
+/// Batches, which are only validated.
+pub struct BatchRows<'a, B> {
+    batches: Bytes<'a>,
+    options: ReadOptions,
+    format: PhantomData<fn() -> B>,
+}
+
+impl<'a, B: Batch> BatchRows<'a, B> {
+    pub fn new(batches: Bytes<'a>, options: ReadOptions) -> Self {
+        BatchRows { batches, options, format: PhantomData }
+    }
+}
+
+impl<'a, B: Batch> Rows<'a> for BatchRows<'a, B> {
+    type Block = ();
+
+    fn block(&self) -> Self::Block {}
+
+    fn row_count(&self) -> usize {
+        self.batches.row_count()
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.batches.is_null(row)
+    }
+
+    fn before(&self, row: usize) -> usize {
+        self.batches.before(row)
+    }
+
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        _sink: &mut S,
+    ) -> Result<Presence, Stop> {
+        let (Some(cell), Either::Exact(exact)) = (self.batches.get(row), mode.either()) else { return Err(Stop) };
+        exact.faults = Inspect { cell, options: self.options }.visit_batch::<B>().faults;
+        Ok(Presence::Absent)
     }
 }
 
@@ -147,28 +205,26 @@ pub struct ConvertedRows<'a, F> {
     options: ReadOptions,
     source: Box<dyn Reader>,
     target: &'static [Field],
-    /// The message at hand, kept for its memory.
-    message: Cell<MessageSink<'a>>,
-    frame: PhantomData<F>,
+    frame: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: Frame> ConvertedRows<'a, F> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
-        ConvertedRows { cells, options, source, target, message: Cell::default(), frame: PhantomData }
+        ConvertedRows { cells, options, source, target, frame: PhantomData }
     }
 }
 
 impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
-    type Block = Option<kernel::Block<'a>>;
+    type Block = (Option<kernel::Block<'a>>, MessageSink<'a>);
 
     fn block(&self) -> Self::Block {
         let is_simple = F::WRITES && self.source.has_kernel() && !self.options.lenient;
-        is_simple.then(kernel::Block::new)
+        (is_simple.then(kernel::Block::new), MessageSink::default())
     }
 
     fn append<S: RowSink<'a>>(
         &self,
-        block: &mut Self::Block,
+        (block, _): &mut Self::Block,
         rows: Range<usize>,
         max_offset: usize,
         seen: Seen,
@@ -205,13 +261,17 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         self.cells.is_null(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        (_, message): &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
-        let mut message = self.message.take();
         message.clear();
-        let presence = self.source.gather(cell, self.options, mode.either(), &mut message)?;
-        hand_over(&mut message, self.source.fields(), self.target, mode, sink)?;
-        self.message.set(message);
+        let presence = self.source.gather(cell, self.options, mode.either(), message)?;
+        hand_over(message, self.source.fields(), self.target, mode, sink)?;
         Ok(presence)
     }
 }
@@ -284,7 +344,7 @@ pub struct ListRows<'a, F> {
     values: Bytes<'a>,
     /// All headers, where they lie as the kernels read them.
     columns: Option<Columns<'a>>,
-    frame: PhantomData<F>,
+    frame: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: Frame> ListRows<'a, F> {
@@ -396,7 +456,13 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
@@ -511,13 +577,19 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
         self.structs.is_null(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
             *value = column.get(row, mode)?;
         }
         sink.fields(&fields[..self.fields.len()]);
-        self.headers.walk(row, mode, sink)
+        self.headers.walk(row, &mut None, mode, sink)
     }
 }
 

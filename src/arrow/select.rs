@@ -14,7 +14,7 @@ use crate::arrow::types::Dialect;
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, WantedKey};
 use crate::kernel::Block;
-use crate::kernel::buffer::{Seen, Validity};
+use crate::kernel::buffer::{Seen, Validity, extend_ends};
 use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
 use crate::kernel::lists::{self, Lists};
@@ -272,6 +272,16 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
+            if let (Some((ends, valid)), Some((other_ends, other_valid))) = (&mut slot.lists, &other.lists) {
+                extend_ends(ends, other_ends, slot.column.count() as i32, seen);
+                valid.extend(other_valid);
+            }
+            slot.column.extend(&other.column, seen);
+        }
+    }
+
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         // A value that is appended is part of the input; some are spelled longer than they lie there.
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / LONGEST_SPELLED)

@@ -152,15 +152,12 @@ impl Runs {
         self.bytes.reserve_exact(bytes + COPY);
     }
 
-    /// Appends the runs between offsets into bytes; there is at least one offset.
-    pub fn extend(&mut self, offsets: &[i32], bytes: &[u8], seen: Seen) {
-        let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
-        let bytes = &bytes[first as usize..last as usize];
-        let base = (self.bytes.len() as i32).wrapping_sub(first);
-        seen.reserve(&mut self.bytes, bytes.len());
-        seen.reserve(&mut self.offsets, offsets.len());
-        self.bytes.extend_from_slice(bytes);
-        self.offsets.extend(offsets[1..].iter().map(|end| end.wrapping_add(base)));
+    /// Appends the runs of another column.
+    pub fn extend(&mut self, other: &Runs, seen: Seen) {
+        let base = self.bytes.len() as i32;
+        seen.reserve(&mut self.bytes, other.bytes.len() + COPY);
+        self.bytes.extend_from_slice(&other.bytes);
+        extend_ends(&mut self.offsets, &other.offsets, base, seen);
     }
 
     /// Whether each run from there on is UTF-8, given that those before it are.
@@ -215,6 +212,13 @@ impl Values for Runs {
         let (count, len) = (self.offsets.len(), self.bytes.len());
         Writer { ends: self.offsets.as_mut_ptr(), count, start: self.bytes.as_mut_ptr(), len, runs: self }
     }
+}
+
+/// Appends the ends of other runs, all but the first, behind `base` bytes or elements.
+pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, seen: Seen) {
+    seen.reserve(ends, others.len());
+    // An end that wraps is rolled back, as in `Runs::end_run`.
+    ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }
 
 /// Gives memory back that was not needed, if it is worth the copy.
@@ -454,19 +458,13 @@ impl Validity {
         self.count += places;
     }
 
-    /// Appends so many places. `valid` has their bits, from a bit of its first byte on; without it, all hold a value.
-    pub fn extend(&mut self, places: usize, valid: Option<(&[u8], usize)>) {
-        let Some((bytes, offset)) = valid else { return self.push_all(places) };
-        let mut place = 0;
-        while place < places {
-            let (byte, bit) = ((offset + place) / 8, (offset + place) % 8);
-            // Eight bytes from the byte of the first bit on, of which up to seven bits belong to places before.
-            let mut word = [0; 8];
-            let part = &bytes[byte..bytes.len().min(byte + 8)];
-            word[..part.len()].copy_from_slice(part);
-            let taken = (64 - bit).min(places - place);
-            self.push_word(u64::from_le_bytes(word) >> bit, taken);
-            place += taken;
+    /// Appends the places of another column.
+    pub fn extend(&mut self, other: &Validity) {
+        let mut left = other.count;
+        for word in &other.words {
+            let places = left.min(64);
+            self.push_word(*word, places);
+            left -= places;
         }
     }
 

@@ -16,6 +16,9 @@ pub struct Value<'a> {
     bytes: PhantomData<&'a [u8]>,
 }
 
+// SAFETY: it is nothing but a reference to bytes that live for `'a`.
+unsafe impl Send for Value<'_> {}
+
 /// The length of a null, and of a value that was not found.
 const NULL: i32 = -1;
 const MISSING: i32 = -2;
