@@ -72,7 +72,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// An empty column of a type that `Scalar::arrow` gives, or of views of such.
+    /// An empty column of a type that `Scalar::arrow` returns, or of the views of that type.
     pub fn new(of: DataType, input: &ViewInput) -> Self {
         let data = match &of {
             DataType::Boolean => Data::Bool(BooleanBufferBuilder::new(0)),

@@ -1,4 +1,4 @@
-//! decode: headers into a list column, the envelope's fields beside it.
+//! decode: headers into a list column, the other fields of messages into columns beside it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -322,7 +322,7 @@ impl<E: Envelope> ListSink<E> {
         self.has_value.truncate(self.mark.headers);
     }
 
-    /// The fields that are kept in the order of the envelope's table, and whether there is a message at all.
+    /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let nulls = binary::nulls(self.has_value);
         let mut columns = self.keys.finish();

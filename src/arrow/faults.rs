@@ -1,5 +1,5 @@
-//! Growing columns of what is wrong with rows and of what their targets cannot carry: lists of structs, null where a row
-//! is whole.
+//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a row
+//! without either.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow_schema::Fields;
 use super::schema;
 use crate::error::{Fault, Loss};
 
-/// What a run says about its rows.
+/// The errors and losses that a run has found.
 #[derive(Default)]
 pub struct Findings {
     pub faults: FaultColumn,
@@ -19,7 +19,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Says nothing about so many rows, in the columns that are asked for.
+    /// Appends rows without errors and losses to the columns that are wanted.
     pub fn push_whole(&mut self, rows: usize, faults: bool, losses: bool) {
         if faults {
             self.faults.push_whole(rows);

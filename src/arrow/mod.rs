@@ -1,4 +1,4 @@
-//! The verbs for columns. Each is a [`Visitor`]: it is handed the type of a format and runs its rows into its sink.
+//! Operations on columns. Each is a [`Visitor`] of formats: it runs the rows of a column into its sink.
 
 pub mod amqp;
 pub mod binary;
@@ -44,7 +44,7 @@ use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
 use validate::Nothing;
 
-/// The column that a verb is applied to, and how far it got.
+/// The column that an operation is applied to, and where it begins.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub column: &'a dyn Array,
@@ -69,13 +69,13 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a verb made of some rows, and the row at which it had to stop.
+/// The result of an operation, and the row before which it ends: an output column was full.
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
 }
 
-/// A verb on columns: what it gives, known before any row is read, and the rows themselves.
+/// An operation on columns: the type of its output, known before any row is read, and the operation itself.
 pub trait Verb {
     /// The direction of the error when a result is too large.
     const DIRECTION: Direction = Direction::Decode;
@@ -268,7 +268,7 @@ impl Visitor for ConvertInto<'_> {
     }
 }
 
-/// What writing gives: cells, and beside them what was lost and what was wrong, if asked for.
+/// The output type of writing: a binary column, and beside it, if wanted, columns of losses and of errors.
 fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     let mut fields = vec![schema::nullable("data", DataType::Binary)];
     if on_loss == OnLoss::Report {
@@ -371,7 +371,7 @@ impl Verb for Select {
     }
 }
 
-/// Bytes or lists → their faults.
+/// Bytes or lists → their errors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Validate {
     pub options: ReadOptions,
@@ -429,7 +429,7 @@ fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBu
     }
 }
 
-/// The nulls of decoded messages, a row with faults never being one.
+/// The nulls of decoded messages. A row with errors is never null.
 fn nulls_without_faults(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
     let messages = binary::nulls(has_message)?;
     let faulty = columns.last()?;

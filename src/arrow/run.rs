@@ -24,12 +24,12 @@ pub enum OnError {
 /// The largest offset that a 32-bit column can hold.
 pub const MAX_OFFSET: usize = i32::MAX as usize;
 
-/// What a run is told.
+/// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub format: &'static str,
     pub direction: Direction,
-    /// The format and direction of what goes wrong when a row ends, where that is another one.
+    /// The format that errors name when writing a row fails, where it is not the format that is read.
     pub target: Option<&'static str>,
     pub on_error: OnError,
     pub on_loss: OnLoss,
@@ -154,10 +154,10 @@ impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
     }
 }
 
-/// What is said about one row in its columns of faults and losses; nothing about nearly all of them.
+/// The errors and losses of one row for the columns of them; nearly all rows have none.
 type Found = Option<Box<(Vec<Fault>, Vec<Loss>)>>;
 
-/// One row. What comes back is for the columns of findings; what the policy raises is an error.
+/// Reads one row. Returns what belongs into the columns of errors and losses, or the error that the policy raises.
 #[inline]
 fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
     rows: &R,

@@ -1,4 +1,4 @@
-//! What a run over rows hands them to.
+//! Sinks that a run appends rows to.
 
 use crate::kernel::Block;
 use crate::kernel::buffer::Seen;
@@ -54,6 +54,6 @@ pub trait RowSink<'a>: Sink<'a> + Send {
     /// The largest offset used so far.
     fn max_offset(&self) -> usize;
 
-    /// Whether a row with faults keeps the parts without, when faults become nulls.
+    /// Whether the valid columns of a row with errors are kept when errors become nulls.
     fn keeps_parts(&self) -> bool;
 }
