@@ -1,5 +1,6 @@
-//! Rows that can be walked: cells of a format, lists of headers, and envelopes as structs.
+//! Rows that can be walked: serialized messages of a format, lists of headers, and messages as structs.
 
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -16,10 +17,12 @@ use super::schema;
 use super::sink::RowSink;
 use crate::error::{Code, Error};
 use crate::format::Visitor as _;
+use crate::formats::headers::iggy::Iggy;
+use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Seen;
 use crate::kernel::encode::{most_bytes, most_converted};
-use crate::kernel::frame::{Frame, Varint};
+use crate::kernel::frame::{Frame, Typed, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
 use crate::kind::Kind;
@@ -44,8 +47,8 @@ pub trait Rows<'a>: Sync {
     /// There is no message in this row.
     fn is_null(&self, row: usize) -> bool;
 
-    /// Has the sink append some of these rows at once, and says how many it was given and how many it took: of those that it
-    /// did not take, the first has to be walked.
+    /// Has the sink append some of these rows at once. Returns how many it was given and how many it appended; the first row
+    /// that it did not append has to be walked.
     fn append<S: RowSink<'a>>(
         &self,
         _block: &mut Self::Block,
@@ -72,7 +75,7 @@ pub trait Rows<'a>: Sync {
     ) -> Result<Presence, Stop>;
 }
 
-/// Cells of bytes in a format.
+/// Serialized messages of a format.
 pub struct CellRows<'a, E> {
     cells: Bytes<'a>,
     options: ReadOptions,
@@ -199,7 +202,7 @@ impl<'a, B: Batch> Rows<'a> for BatchRows<'a, B> {
     }
 }
 
-/// Cells of bytes in a format, with the fields of another.
+/// Serialized messages of a format, whose fields are those of another format.
 pub struct ConvertedRows<'a, F> {
     cells: Bytes<'a>,
     options: ReadOptions,
@@ -212,13 +215,33 @@ impl<'a, F: Frame> ConvertedRows<'a, F> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
         ConvertedRows { cells, options, source, target, frame: PhantomData }
     }
+
+    /// Has the sink append a block of rows in a layout.
+    fn convert<L: Frame, S: RowSink<'a>>(
+        &self,
+        block: &kernel::Block<'a>,
+        room: usize,
+        seen: Seen,
+        sink: &mut S,
+    ) -> (usize, usize) {
+        match block.rows().len() {
+            given @ 1.. if most_converted::<L, F>(block) <= room => {
+                (given, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
+            }
+            _ => (0, 0),
+        }
+    }
 }
 
 impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
     type Block = (Option<kernel::Block<'a>>, MessageSink<'a>);
 
     fn block(&self) -> Self::Block {
-        let is_simple = F::WRITES && self.source.has_kernel() && !self.options.lenient;
+        let typed = [TypeId::of::<Typed<Iggy>>(), TypeId::of::<Typed<Iggy2023>>()];
+        let has_kernel = self.source.layout().is_some_and(|of| {
+            of == TypeId::of::<Varint>() || typed.contains(&of) && !F::TYPED && !self.options.strict_types
+        });
+        let is_simple = F::WRITES && has_kernel && !self.options.lenient;
         (is_simple.then(kernel::Block::new), MessageSink::default())
     }
 
@@ -241,9 +264,11 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             }
             block.push(Some(span), len);
         }
-        match block.rows().len() {
-            given @ 1.. if most_converted::<Varint, F>(block) <= room => {
-                (given, sink.append_converted::<Varint, F>(block, self.options.limits.headers, seen))
+        match self.source.layout() {
+            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, seen, sink),
+            Some(of) if of == TypeId::of::<Typed<Iggy>>() => self.convert::<Typed<Iggy>, S>(block, room, seen, sink),
+            Some(of) if of == TypeId::of::<Typed<Iggy2023>>() => {
+                self.convert::<Typed<Iggy2023>, S>(block, room, seen, sink)
             }
             _ => (0, 0),
         }
@@ -490,7 +515,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     }
 }
 
-/// Envelopes as structs of their fields, in any order.
+/// Messages as structs of their fields, in any order.
 pub struct StructRows<'a, F> {
     structs: &'a StructArray,
     headers: ListRows<'a, F>,
@@ -593,5 +618,5 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
     }
 }
 
-/// More fields than any envelope has.
+/// More fields than any message format has.
 const MAX_FIELDS: usize = 16;

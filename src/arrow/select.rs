@@ -29,7 +29,7 @@ use crate::walk::{Presence, Sink};
 /// How many bytes a byte of input can become: a UUID of 16 bytes is spelled as 36.
 const LONGEST_SPELLED: usize = 3;
 
-/// Which of several headers with one key is meant.
+/// Which of several headers with one key is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     Last,
@@ -114,7 +114,7 @@ impl<'a> Finds<'a> {
 struct Slot<'a> {
     want: Want,
     found: Finds<'a>,
-    /// The order of values whose bytes the column takes as they are, where nothing else is asked of them.
+    /// The byte order of values that the column takes as they are, where no other rule applies to them.
     plain: Option<ByteOrder>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.

@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use super::frame::write_reversed;
 use super::{COPY, copy, copy_long};
 
 /// Byte strings one behind the other, with their ends: what a binary or text column is made of.
@@ -250,7 +251,7 @@ pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, seen: Seen) {
     ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
 }
 
-/// Gives memory back that was not needed, if it is worth the copy.
+/// Returns unused memory to the allocator, if it is worth the copy.
 fn give_back<T>(column: &mut Vec<T>) {
     if column.capacity() / 4 * 3 > column.len() {
         column.shrink_to_fit();
@@ -358,8 +359,7 @@ impl ValueWriter for Writer<'_> {
         debug_assert!((1..=16).contains(&len));
         // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
         unsafe {
-            let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
-            self.place().cast::<[u8; 16]>().write(number.to_be_bytes());
+            write_reversed(from, self.place(), len);
             self.end_run(len);
         }
     }
@@ -497,7 +497,7 @@ impl Validity {
         }
     }
 
-    /// Says that a place, of those that room was made for, holds no value.
+    /// Marks a place, of those that room was made for, as null.
     #[inline]
     pub fn clear(&mut self, place: usize) {
         self.words[place / 64] &= !(1 << (place % 64));

@@ -32,8 +32,8 @@ pub fn most_converted<S: Frame, F: Frame>(block: &Block<'_>) -> usize {
 }
 
 dispatch! {
-    /// Writes rows of layout `S`, which has counts and no types, in layout `F`: up to the first that has to be left to the
-    /// exact routine, as a row without a message is. Returns how many were written.
+    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row without a
+    /// message is. Returns how many were written.
     pub fn convert<S: Frame, F: Frame>(
         block: &Block<'_>,
         most: usize,
@@ -65,33 +65,42 @@ struct Encode<'w, F> {
     /// Where the row begins, and where its next header goes.
     row: *mut u8,
     at: *mut u8,
+    /// Headers of the row so far, where its layout has no count and `F` has one.
+    uncounted: Option<usize>,
     rules: Rules,
     frame: PhantomData<F>,
 }
 
+/// The most headers whose count takes one byte.
+const MOST_IN_BYTE: usize = 63;
+
 impl<'w, F> Encode<'w, F> {
     fn new(mut to: Writer<'w>, rules: Rules) -> Self {
         let row = to.place();
-        Encode { to, row, at: row, rules, frame: PhantomData }
+        Encode { to, row, at: row, uncounted: None, rules, frame: PhantomData }
     }
 }
 
 impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
     #[inline(always)]
     fn null(&mut self) -> bool {
-        self.begin(0);
+        self.begin(Some(0));
         !self.rules.refuses_nulls && self.end()
     }
 
     #[inline(always)]
-    fn begin(&mut self, headers: usize) {
+    fn begin(&mut self, headers: Option<usize>) {
         self.row = self.to.place();
-        // SAFETY: the writer was made for a count of each row.
-        self.at = unsafe { self.row.add(F::write_count(self.row, headers)) };
+        self.uncounted = if F::MOST_COUNT > 0 && headers.is_none() { Some(0) } else { None };
+        // SAFETY: the writer was made for a count of each row. One that is not known takes one byte, as that of one header.
+        self.at = unsafe { self.row.add(F::write_count(self.row, headers.unwrap_or(1))) };
     }
 
     #[inline(always)]
     unsafe fn header(&mut self, _row: usize, header: Header) -> bool {
+        if let Some(headers) = &mut self.uncounted {
+            *headers += 1;
+        }
         // SAFETY: the writer was made for all keys and values of the block and for the framing of each header, and has
         // `COPY` bytes more; the caller's contract.
         match unsafe { F::write(self.at, &header, self.rules) } {
@@ -106,6 +115,13 @@ impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
 
     #[inline(always)]
     fn end(&mut self) -> bool {
+        match self.uncounted {
+            None => {}
+            Some(0) => self.at = self.row,
+            // SAFETY: as in `begin`; so many headers have a count of one byte.
+            Some(headers @ 1..=MOST_IN_BYTE) => _ = unsafe { F::write_count(self.row, headers) },
+            Some(_) => return false,
+        }
         let len = self.at.addr() - self.row.addr();
         if len > self.rules.most_bytes {
             return false;
