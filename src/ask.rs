@@ -1,4 +1,4 @@
-//! What a user says about kinds where a message goes from a format that has them to one that has not, or back.
+//! The option `types` of conversions: how values get or lose types between formats with and without types.
 
 use crate::error::{Error, unknown_name};
 use crate::header::{Key, WantedKey};
@@ -7,29 +7,29 @@ use crate::spelling::Spelling;
 use crate::types::{Coding, Type};
 use crate::value::ByteOrder;
 
-/// How values get or lose their kinds.
+/// How values get or lose their types.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Asked {
     #[default]
     Nothing,
-    /// How a value with a kind is written where there are none.
+    /// How a value with a type is written in a format without types.
     Spelled(Spelling),
-    /// Values without a kind become `binary`.
+    /// Values without a type become `binary`.
     Binary,
-    /// What the values of these keys are.
+    /// The types of the values of these keys.
     Each(Vec<(WantedKey, Times)>),
 }
 
-/// What the values of one key are.
+/// The types of the values of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Times {
-    /// However often the key stands.
+    /// The same for each header with the key.
     Every(Spelled),
-    /// One for each time.
+    /// One for each header with the key, in their order.
     Nth(Vec<Spelled>),
 }
 
-/// A kind, and how the bytes that are to have it spell the value.
+/// A type, and how bytes without a type spell a value of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spelled {
     pub kind: Kind,
@@ -65,7 +65,7 @@ impl Spelled {
 }
 
 impl Asked {
-    /// Refuses what makes no sense for a target.
+    /// Refuses options that do not fit a target format.
     pub fn check(&self, target: &str, kinds: Kinds) -> Result<(), Error> {
         match (self, kinds.are_carried()) {
             (Asked::Spelled(_), true) => Err(Error::Value(format!(
@@ -80,7 +80,7 @@ impl Asked {
         }
     }
 
-    /// What was said of a key, as it was and as it will be written, at its n-th standing in the message.
+    /// The type for the next header with a key, which is compared as it was read and as it will be written.
     pub fn of(&self, keys: [&Key<'_>; 2], seen: &mut Vec<usize>) -> Option<Spelled> {
         let Asked::Each(entries) = self else { return None };
         seen.resize(entries.len(), 0);

@@ -1,4 +1,4 @@
-//! The one checked reader. It knows where it is in its cell, names what it reads, and never reads past its end.
+//! The checked reader of messages: every read is compared with the end, and an error names the field and its byte.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -9,11 +9,11 @@ use crate::mode::{Mode, Result, Stop};
 use crate::value::ByteOrder;
 use crate::varint::{self, Varint};
 
-/// A place in a cell and the end of what may be read.
+/// A place in a message, and the end of the bytes that may be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a> {
     buffer: &'a [u8],
-    /// Where the cell begins in the buffer.
+    /// Where the message begins in the buffer.
     start: usize,
     at: usize,
     end: usize,
@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
         Cursor { buffer: cell, start: 0, at: 0, end: cell.len() }
     }
 
-    /// A cursor over a cell that lies in a buffer with others.
+    /// A cursor over a message that lies in a buffer with others.
     #[inline]
     pub fn within(buffer: &'a [u8], cell: Range<usize>) -> Self {
         let end = cell.end.min(buffer.len());
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         Cursor { buffer, start, at: start, end }
     }
 
-    /// Where the next byte stands in the cell.
+    /// The place of the next byte in the message.
     #[inline]
     pub fn at(&self) -> usize {
         self.at - self.start
@@ -67,7 +67,7 @@ impl<'a> Cursor<'a> {
         Span::new(self.buffer, self.at, self.end)
     }
 
-    /// Takes `len` bytes; fewer is a fault at the place where they should begin.
+    /// Takes `len` bytes; if there are fewer, the error names the place where they should begin.
     #[inline(always)]
     pub fn take<M: Mode>(&mut self, len: usize, field: &'static str, mode: &mut M) -> Result<&'a [u8]> {
         if len > self.remaining() {
@@ -157,7 +157,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A varint that says how many bytes follow.
+    /// A varint with the number of bytes that follow.
     #[inline(always)]
     pub fn length<M: Mode>(&mut self, field: &'static str, lenient: bool, mode: &mut M) -> Result<usize> {
         let start = self.at();
@@ -165,7 +165,7 @@ impl<'a> Cursor<'a> {
         usize::try_from(value).map_err(|_| negative(value, start, field, mode))
     }
 
-    /// A varint that says how many bytes follow, or -1 for null.
+    /// A varint with the number of bytes that follow, or -1 for null.
     #[inline(always)]
     pub fn nullable_length<M: Mode>(
         &mut self,
@@ -180,7 +180,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor over nothing, where this one stands.
+    /// A cursor over no bytes, at the same place.
     pub fn nothing(&self) -> Cursor<'a> {
         Cursor { end: self.at, ..*self }
     }
@@ -194,7 +194,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// As `number`, where what comes after can be read without it: `None` and a noted fault when it is not there.
+    /// As `number`, where what follows can be read without it: `None` and a noted error if it is missing.
     pub fn number_or_fault<N: Number, M: Mode>(
         &mut self,
         field: &'static str,

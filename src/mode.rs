@@ -1,20 +1,20 @@
-//! How closely a walk looks. One walk is written; it runs in a mode.
+//! How much a walk reports. Each walk is written once and runs in one of three modes.
 //!
-//! [`Fast`] says only good or bad. A row that fails it is rolled back in the sink and walked again by [`Exact`], which
-//! alone makes faults: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three are
-//! monomorphised, so the fast one carries no trace of the others.
+//! [`Fast`] reports only whether a row is valid. A row that is not is rolled back in the sink and walked again by [`Exact`],
+//! which alone makes errors: their code, byte, header and key. A third mode, [`Labelled`], also names every byte. All three
+//! are monomorphised, so that the fast one does no work for the others.
 
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::header::Key;
 
-/// A walk has to end here. What was wrong is with the mode.
+/// A walk has to end here. The mode holds the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
 
 /// The result of a step of a walk.
 pub type Result<T = (), E = Stop> = std::result::Result<T, E>;
 
-/// What a writer does with what its format cannot carry.
+/// What a writer does with data that its format cannot carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLoss {
     #[default]
@@ -23,30 +23,30 @@ pub enum OnLoss {
     Report,
 }
 
-/// How closely a walk looks. Formats and sinks report through it and never build a message that nobody reads.
+/// How much a walk reports. Formats and sinks report through it, and a message is built only where it is read.
 pub trait Mode {
-    /// Ends the walk: what follows cannot be found.
+    /// Notes an error after which the rest cannot be found, and ends the walk.
     fn hard(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Stop;
 
-    /// Notes a fault that leaves the rest readable; the fast mode stops all the same.
+    /// Notes an error that leaves the rest readable; the fast mode ends the walk.
     fn soft(&mut self, code: Code, byte: Option<usize>, message: impl FnOnce() -> String) -> Result;
 
-    /// As `soft`, for a fault that belongs to an output column rather than to the place of the walk.
+    /// As `soft`, for an error that belongs to an output column rather than to the place of the walk.
     fn column(&mut self, fault: impl FnOnce() -> Fault) -> Result;
 
-    /// Notes something the target cannot carry. What the caller agreed to lose is only reported.
+    /// Notes data that the target cannot carry. Where the caller agreed to lose it, it is only reported.
     fn loss(&mut self, agreed: bool, loss: impl FnOnce() -> Loss) -> Result;
 
     /// The mode as one of the two that work on columns, where a walk is not monomorphised.
     fn either(&mut self) -> Either<'_>;
 
-    /// Says which header faults belong to from here on; `None` after the last.
+    /// Sets the header that errors belong to from here on; `None` after the last.
     fn enter_header(&mut self, _index: Option<usize>) {}
 
     /// Names the key of the header entered.
     fn name_header(&mut self, _key: &Key<'_>) {}
 
-    /// Names bytes of the cell.
+    /// Names some bytes of the message.
     fn label(&mut self, _start: usize, _end: usize, _field: &'static str, _text: impl FnOnce() -> String) {}
 }
 
@@ -56,7 +56,7 @@ pub enum Either<'m> {
     Exact(&'m mut Exact),
 }
 
-/// Good or bad, nothing else.
+/// Reports whether a row is valid, and nothing else.
 pub struct Fast {
     on_loss: OnLoss,
 }
@@ -97,7 +97,7 @@ impl Mode for Fast {
     }
 }
 
-/// Every fault with its place.
+/// Collects every error with its place.
 #[derive(Debug, Default)]
 pub struct Exact {
     pub on_loss: OnLoss,
@@ -111,7 +111,7 @@ pub struct Exact {
     pub output_bytes: usize,
     /// Of a batch: a limit on one of the two ended the walk.
     pub over_limit: bool,
-    /// Where every fault stands: of bytes that are in the cell in another form.
+    /// The place of all errors, where the bytes that are read lie in the message in another form.
     pub place: Option<usize>,
     header: Option<usize>,
     key: Option<String>,
@@ -122,7 +122,7 @@ impl Exact {
         Exact { on_loss, ..Exact::default() }
     }
 
-    /// The result of a walk that ended; an error if a fault was noted, and never a panic, whatever was not.
+    /// The result of a walk that ended, or its first error. A walk that stopped without one is an internal error.
     pub fn ended<T>(
         &mut self,
         walked: Result<T, Stop>,
@@ -160,7 +160,7 @@ impl Exact {
     }
 }
 
-/// The error of a walk that stopped and noted no fault.
+/// The error of a walk that stopped and noted no error.
 #[cold]
 pub fn no_reason(format: &str) -> Error {
     Error::Internal(format!("{format}: a message could not be read or written, and no reason was noted"))
@@ -213,7 +213,7 @@ impl Mode for Exact {
     }
 }
 
-/// Bytes of a cell and the field they belong to.
+/// Bytes of a message and the field they belong to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     pub start: usize,
@@ -223,7 +223,7 @@ pub struct Label {
     pub text: String,
 }
 
-/// [`Exact`], which also remembers what every byte is.
+/// [`Exact`], which also names every byte.
 #[derive(Debug, Default)]
 pub struct Labelled {
     pub exact: Exact,

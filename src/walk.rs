@@ -1,4 +1,4 @@
-//! The mechanism: a format walks its headers into a sink; an operation is a sink.
+//! Formats and sinks: a format walks the headers of a message into a sink, and an operation is a sink.
 //!
 //! ```text
 //!   rows  ──walk──▶  header, header, …  ──▶  sink
@@ -19,12 +19,12 @@ use crate::limits::Limits;
 use crate::mode::{Exact, Labelled, Mode, OnLoss, Result};
 use crate::value::{ByteOrder, Checks};
 
-/// What a reader may be told.
+/// The options of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReadOptions {
     /// Read what Kafka's Java deserializers read, even where that loses data.
     pub lenient: bool,
-    /// Refuse kind codes that have no name where the format lets them pass.
+    /// Refuse type codes that have no name where the format lets them pass.
     pub strict_types: bool,
     /// Refuse keys that are no text where the format has typed ones.
     pub text_keys: bool,
@@ -32,11 +32,11 @@ pub struct ReadOptions {
     pub limits: Limits,
 }
 
-/// What a writer may be told.
+/// The options of a writer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WriteOptions {
     pub on_loss: OnLoss,
-    /// How values get or lose their kinds.
+    /// How values get or lose their types.
     pub kinds: Asked,
     /// Refuse a null list of headers instead of writing it as none.
     pub refuse_null_headers: bool,
@@ -44,15 +44,15 @@ pub struct WriteOptions {
     pub canonical: bool,
 }
 
-/// What takes the headers of a message.
+/// A receiver of the headers of a message.
 pub trait Sink<'a> {
     fn header<M: Mode>(&mut self, header: Header<'a>, mode: &mut M) -> Result;
 
-    /// The fields of the envelope, in the order of its table; before any header.
+    /// The other fields of the message, in the order of the format's table; called before any header.
     fn fields(&mut self, _fields: &[FieldValue<'a>]) {}
 }
 
-/// Takes headers and keeps nothing: what is wanted is the walk.
+/// Takes headers and keeps nothing: for walks that only check.
 pub struct Discard;
 
 impl<'a> Sink<'a> for Discard {
@@ -134,7 +134,7 @@ pub trait Block: 'static {
     fn encode_into(headers: &[Header<'_>], out: &mut Vec<u8>);
 }
 
-/// The Arrow type of an envelope's field.
+/// The Arrow type of a message's field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldType {
     Headers,
@@ -175,7 +175,7 @@ pub enum Role {
     Derived,
 }
 
-/// A field of an envelope as the table of formats states it.
+/// A field of a message, as the table of formats lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
@@ -215,14 +215,14 @@ impl FieldValue<'_> {
     }
 }
 
-/// An opened envelope: where its headers are, and its other fields in the order of the table.
+/// An opened message: where its headers are, and its other fields in the order of the table.
 pub struct Opened<'a, F> {
     /// `None`: the message has no headers field.
     pub block: Option<Cursor<'a>>,
     pub fields: F,
 }
 
-/// The result of opening an envelope.
+/// The result of opening a message.
 pub type Open<'a, E> = Result<Opened<'a, <E as Envelope>::Fields<'a>>>;
 
 /// What a message is written from: its fields in the order of the table, without the headers, and the headers.
@@ -236,11 +236,11 @@ pub struct Contents<'m> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sealed {
     Written,
-    /// The format says so by having no cell.
+    /// In the format, such a message is a null.
     Null,
 }
 
-/// The bytes of one message: a block and the fields around it. A block alone is the envelope without fields.
+/// A message format: headers and the fields around them. A format of headers alone is one without other fields.
 pub trait Envelope: Sized + 'static {
     const NAME: &'static str;
     const IS: Is = Is::Envelope;
@@ -254,7 +254,7 @@ pub trait Envelope: Sized + 'static {
     type Block: Block;
     type Fields<'a>: AsRef<[FieldValue<'a>]>;
 
-    /// Finds the block and the fields of a cell. Messages that only their batch can find have no cells.
+    /// Finds the headers and the fields of a serialized message. A format whose messages only occur in batches has none.
     fn open<'a, M: Mode>(_: Cursor<'a>, _: ReadOptions, mode: &mut M) -> Open<'a, Self> {
         Err(mode.hard(Code::BadMagic, None, || "messages of this format are read with their batch".into()))
     }
@@ -265,11 +265,11 @@ pub trait Envelope: Sized + 'static {
     }
 }
 
-/// A mode that remembers faults, so that they can be taken from it.
+/// A mode that remembers errors, so that they can be taken from it.
 pub trait Noting: Mode {
     fn noted(&mut self) -> &mut Exact;
 
-    /// Says that faults are of the next message of a batch from here on.
+    /// Assigns errors to the next message of a batch from here on.
     fn begin_message(&mut self) {
         self.noted().messages += 1;
     }
@@ -293,7 +293,7 @@ pub fn message_len(fields: &[FieldValue<'_>], block: Option<Cursor<'_>>) -> usiz
     fields.iter().map(FieldValue::byte_len).sum::<usize>() + block.map_or(0, |block| block.remaining())
 }
 
-/// What takes the messages of a batch. Faults of a message's frame are with the mode when it is handed over.
+/// A receiver of the messages of a batch. The mode holds the errors of a message's frame when the message is handed over.
 pub trait Messages<'a> {
     /// The same, of messages that live for another time.
     type Within<'b>: Messages<'b>;
@@ -317,7 +317,7 @@ pub trait Batch {
     /// What one message is like: its fields and its block.
     type Message: Envelope;
 
-    /// Hands every message of a cell over, in order; a hard fault ends the cell.
+    /// Hands over every message of a batch, in order; a hard error ends the batch.
     fn messages<'a, M: Noting, V: Messages<'a>>(
         cell: Cursor<'a>,
         options: ReadOptions,
@@ -344,14 +344,14 @@ impl Is {
     }
 }
 
-/// Opens one cell, unless it is too large.
+/// Opens one message, unless it is too large.
 #[inline]
 pub fn open_cell<'a, E: Envelope, M: Mode>(cell: Cursor<'a>, options: ReadOptions, mode: &mut M) -> Open<'a, E> {
     options.limits.check_cell(cell.remaining(), mode)?;
     E::open(cell, options, mode)
 }
 
-/// Opens one cell and walks its block.
+/// Opens one message and walks its headers.
 #[inline]
 pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
     cell: Cursor<'a>,
@@ -370,7 +370,7 @@ pub fn walk_cell<'a, E: Envelope, M: Mode, S: Sink<'a>>(
     }
 }
 
-/// Hands every message of one cell over.
+/// Hands over every message of one batch.
 pub fn walk_batch<'a, B: Batch, M: Noting, V: Messages<'a>>(
     cell: Cursor<'a>,
     options: ReadOptions,

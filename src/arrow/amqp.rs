@@ -10,7 +10,7 @@ use arrow_schema::{DataType, FieldRef};
 use super::column::{Column, Data};
 use super::input::Bytes;
 use super::rows::Rows;
-use super::run::{OnError, Ran, run};
+use super::run::{OnError, Plan, Ran, run};
 use super::sink::RowSink;
 use super::{Input, Output, schema, struct_of};
 use crate::amqp::{Opened, TRUE, character, open, signed, unsigned};
@@ -55,7 +55,8 @@ impl ReadAmqp {
             let given = schema::spelled(input.column.data_type());
             Error::Type(format!("the column is {given}, and {NAME} is read from binary or string"))
         })?;
-        let plan = input.plan(NAME, Direction::Decode, self.on_error);
+        // The sink goes on to the last row by itself.
+        let plan = Plan { threads: 1, ..input.plan(NAME, Direction::Decode, self.on_error) };
         let rows = cells.row_count() - input.from;
         // Payloads are shorter than their cells; what is spelt out is longer.
         let bytes = if self.of.scalar == Scalar::Uuid { rows * UUID_LEN } else { cells.total_len() };
@@ -65,7 +66,7 @@ impl ReadAmqp {
             let (ReadAmqp { of, dialect, .. }, max_offset) = (*self, input.max_offset);
             Ok(ValueSink { of, dialect, max_offset, cells, cell: None, column, mark: 0 })
         };
-        let Ran { sink, findings, until, reach } = run(&Values(cells), input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(&Values(cells), input.from, &plan, make)?;
         let values = sink.column.finish();
         let column = match self.on_error {
             OnError::Column => {
@@ -73,7 +74,7 @@ impl ReadAmqp {
             }
             OnError::Raise | OnError::Null => values,
         };
-        Ok(Output { column, until, reach })
+        Ok(Output { column, until })
     }
 }
 
@@ -87,7 +88,7 @@ fn as_bytes(column: &dyn Array) -> Option<ArrayRef> {
     }
 }
 
-/// Cells that are a value each: messages of one field, without headers.
+/// Rows with one value each: messages of one field, without headers.
 struct Values<'a>(Bytes<'a>);
 
 impl<'a> Rows<'a> for Values<'a> {
@@ -104,7 +105,7 @@ impl<'a> Rows<'a> for Values<'a> {
         self.0.is_null(row)
     }
 
-    /// The sink has the cells and goes as far as it likes.
+    /// The sink reads the rows itself, up to the first that it cannot append.
     fn append<S: RowSink<'a>>(
         &self,
         _block: &mut Self::Block,
@@ -118,7 +119,13 @@ impl<'a> Rows<'a> for Values<'a> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, _mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        _mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         if let Some(cell) = self.0.get(row) {
             sink.fields(&[FieldValue::Binary(cell)]);
         }
@@ -152,6 +159,10 @@ impl<'a> Sink<'a> for ValueSink<'a> {
 }
 
 impl<'a> RowSink<'a> for ValueSink<'a> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        self.column.extend(&other.column, seen);
+    }
+
     fn append_from(&mut self, row: usize) -> usize {
         let (scalar, spark) = (self.of.scalar, self.dialect == Dialect::Spark);
         let most = self.max_offset;
@@ -251,7 +262,7 @@ impl<'a> RowSink<'a> for ValueSink<'a> {
     }
 }
 
-/// Cells from a row on, up to the first that has to be looked at again.
+/// The values of rows, up to the first that the exact routine has to read.
 struct Leap<'a, 'c> {
     scalar: Scalar,
     cells: Bytes<'a>,
@@ -286,7 +297,7 @@ impl<'a> Leap<'a, '_> {
         })
     }
 
-    /// Cells that are null or open, until `take` returns `None`.
+    /// Appends rows that are null or readable, until `take` returns `None`.
     #[inline(always)]
     fn cells(&mut self, mut take: impl FnMut(Option<(u8, &'a [u8])>) -> Option<()>) -> usize {
         for row in self.row..self.cells.row_count() {

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::builder::BooleanBufferBuilder;
-use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampMillisecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_buffer::{ArrowNativeType, NullBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
+use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 use simdutf8::basic::from_utf8;
 
@@ -73,7 +72,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// An empty column of a type that `Scalar::arrow` gives, or of views of such.
+    /// An empty column of a type that `Scalar::arrow` returns, or of the views of that type.
     pub fn new(of: DataType, input: &ViewInput) -> Self {
         let data = match &of {
             DataType::Boolean => Data::Bool(BooleanBufferBuilder::new(0)),
@@ -246,17 +245,27 @@ impl Column {
         }
     }
 
-    /// Appends an array of this column's type.
-    pub fn extend(&mut self, array: &dyn Array, seen: Seen) {
-        self.valid.extend(array.len(), array.nulls().map(|nulls| (nulls.validity(), nulls.offset())));
-        match_data! { &mut self.data,
-            numbers => extend(numbers, array, seen),
-            Data::Bool(bits) => bits.append_buffer(array.as_boolean().values()),
-            Data::Text(runs) => runs.extend(array.as_string().value_offsets(), array.as_string::<i32>().value_data(), seen),
-            Data::Bytes(runs) => runs.extend(array.as_binary().value_offsets(), array.as_binary::<i32>().value_data(), seen),
-            Data::TextViews(views) => array.as_string_view().iter().for_each(|text| views.push(text.unwrap_or_default().as_bytes())),
-            Data::ByteViews(views) => array.as_binary_view().iter().for_each(|bytes| views.push(bytes.unwrap_or_default())),
+    /// Appends the values of another column of the same type.
+    pub fn extend(&mut self, other: &Column, seen: Seen) {
+        macro_rules! same_type {
+            ($($of:ident)*) => {
+                match (&mut self.data, &other.data) {
+                    $((Data::$of(numbers), Data::$of(others)) => {
+                        seen.reserve(numbers, others.len());
+                        numbers.extend_from_slice(others);
+                    })*
+                    (Data::Bool(bits), Data::Bool(others)) => bits.append_packed_range(0..others.len(), others.as_slice()),
+                    (Data::Text(runs), Data::Text(others)) | (Data::Bytes(runs), Data::Bytes(others)) => {
+                        runs.extend(others, seen);
+                    }
+                    (Data::TextViews(views), Data::TextViews(others))
+                    | (Data::ByteViews(views), Data::ByteViews(others)) => views.extend(others, seen),
+                    _ => unreachable!("columns of one output have one type"),
+                }
+            };
         }
+        same_type!(Int8 Int16 Int32 Int64 Uint8 Uint16 Uint32 Uint64 Decimal Float32 Float64);
+        self.valid.extend(&other.valid);
     }
 
     /// Back to an earlier length.
@@ -291,7 +300,7 @@ impl Column {
             (Data::Decimal(numbers), of) => primitive::<Decimal128Type>(numbers, nulls, of),
             (Data::Float32(numbers), of) => primitive::<Float32Type>(numbers, nulls, of),
             (Data::Float64(numbers), of) => primitive::<Float64Type>(numbers, nulls, of),
-            // SAFETY: `push` and `extend` take text, and `push_found` checks it.
+            // SAFETY: `push` takes text, `push_found` checks it, and `extend` appends what they have taken.
             (Data::Text(runs), _) => unsafe { binary::text(runs, nulls) },
             (Data::Bytes(runs), _) => binary::binary(runs, nulls),
             // SAFETY: as above.
@@ -335,12 +344,6 @@ pub fn value_of<'f>(field: &'f FieldValue<'f>) -> Option<Value<'f>> {
         FieldValue::Binary(bytes) => Some(Value::Bytes(bytes)),
         FieldValue::Id(id) => Some(Value::Bytes(id)),
     }
-}
-
-/// Appends the values of an array of numbers.
-fn extend<T: ArrowNativeType>(numbers: &mut Vec<T>, array: &dyn Array, seen: Seen) {
-    seen.reserve(numbers, array.len());
-    numbers.extend_from_slice(&array.to_data().buffer(0)[..array.len()]);
 }
 
 fn primitive<T: ArrowPrimitiveType>(numbers: Vec<T::Native>, nulls: Option<NullBuffer>, of: &DataType) -> ArrayRef {

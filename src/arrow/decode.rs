@@ -1,4 +1,4 @@
-//! decode: headers into a list column, the envelope's fields beside it.
+//! decode: headers into a list column, the other fields of messages into columns beside it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::sink::RowSink;
 use crate::error::Code;
 use crate::header::{Header, Key, KeyForm};
 use crate::kernel::Block as Rows;
-use crate::kernel::buffer::{Runs, Seen, Validity, Values as _};
+use crate::kernel::buffer::{Runs, Seen, Validity, Values as _, extend_ends};
 use crate::kernel::decode::{Lists, decode, most_bytes};
 use crate::kernel::frame::Frame;
 use crate::kernel::views::Views;
@@ -58,6 +58,21 @@ impl Keys {
         }
     }
 
+    fn extend(&mut self, other: &Keys, seen: Seen) {
+        match (self, other) {
+            (Keys::Text(runs), Keys::Text(others)) => runs.extend(others, seen),
+            (Keys::Int(numbers), Keys::Int(others)) => {
+                seen.reserve(numbers, others.len());
+                numbers.extend_from_slice(others);
+            }
+            (Keys::Typed { kinds, bits }, Keys::Typed { kinds: other_kinds, bits: other_bits }) => {
+                kinds.extend(other_kinds, seen);
+                bits.extend(other_bits, seen);
+            }
+            _ => unreachable!("keys of one output have one form"),
+        }
+    }
+
     fn finish(self) -> Vec<ArrayRef> {
         match self {
             Keys::Text(runs) => vec![text(runs, None)],
@@ -94,6 +109,14 @@ impl ValueColumn {
         match self {
             ValueColumn::Runs(runs) => runs.truncate(count),
             ValueColumn::Views(views, _) => views.truncate(count),
+        }
+    }
+
+    fn extend(&mut self, other: &ValueColumn, seen: Seen) {
+        match (self, other) {
+            (ValueColumn::Runs(runs), ValueColumn::Runs(others)) => runs.extend(others, seen),
+            (ValueColumn::Views(views, _), ValueColumn::Views(others, _)) => views.extend(others, seen),
+            _ => unreachable!("values of one output have one form"),
         }
     }
 
@@ -136,7 +159,7 @@ pub struct ListSink<E> {
     has_message: Validity,
     mark: Mark,
     text_keys: bool,
-    format: PhantomData<E>,
+    format: PhantomData<fn() -> E>,
 }
 
 /// How long everything was before the row at hand.
@@ -299,7 +322,7 @@ impl<E: Envelope> ListSink<E> {
         self.has_value.truncate(self.mark.headers);
     }
 
-    /// The fields that are kept in the order of the envelope's table, and whether there is a message at all.
+    /// The columns of the fields that are kept, in the order of the format's table, and which rows have a message.
     pub fn finish(self) -> (Vec<ArrayRef>, Validity) {
         let nulls = binary::nulls(self.has_value);
         let mut columns = self.keys.finish();
@@ -362,6 +385,20 @@ fn max_bytes(columns: &[(usize, Column)]) -> usize {
 }
 
 impl<'a, E: Envelope> RowSink<'a> for ListSink<E> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        extend_ends(&mut self.lists, &other.lists, self.keys.count() as i32, seen);
+        self.keys.extend(&other.keys, seen);
+        if let (Some(kinds), Some(others)) = (&mut self.kinds, &other.kinds) {
+            kinds.extend(others, seen);
+        }
+        self.values.extend(&other.values, seen);
+        self.has_value.extend(&other.has_value);
+        self.has_list.extend(&other.has_list);
+        self.has_message.extend(&other.has_message);
+        let fields = self.fields.iter_mut().zip(&other.fields);
+        fields.for_each(|((_, column), (_, other))| column.extend(other, seen));
+    }
+
     #[inline]
     fn begin_row(&mut self) {
         self.mark = Mark { rows: self.has_list.count(), headers: self.keys.count() };

@@ -1,4 +1,4 @@
-//! encode: headers, and the fields of an envelope, into cells of bytes.
+//! encode: headers, and the other fields of messages, into a binary column.
 
 use arrow_array::ArrayRef;
 
@@ -16,14 +16,15 @@ use crate::kernel::scan::Scratch;
 use crate::kind::{Kind, Scalar};
 use crate::mode::{Mode, OnLoss, Stop};
 use crate::op::write::{Origin, Writer};
+use crate::spelling::Spelling;
 use crate::walk::{Block, Envelope, FieldValue, Is, Presence, Sealed, Sink, WriteOptions};
 
-/// Cells as they grow, and the message at hand.
+/// A growing column of serialized messages, and the message that is being written.
 pub struct CellSink<'a, E> {
     writer: Writer<'a, E>,
     cells: Runs,
     valid: Validity,
-    /// How many cells there were before the row at hand.
+    /// How many rows there were before this one.
     mark: usize,
     /// What the kernel does with each header; `None` where the options ask for more than it knows.
     rules: Option<Rules>,
@@ -37,6 +38,10 @@ impl<E: Envelope> CellSink<'_, E> {
         let is_simple = E::IS == Is::Block && plainly && !matches!(options.kinds, Asked::Each(_));
         let rules = is_simple.then(|| Rules {
             given: (options.kinds == Asked::Binary).then_some(Kind::Named(Scalar::Binary)),
+            untyped: match options.kinds {
+                Asked::Spelled(Spelling::Bytes(order)) => Some(order),
+                _ => None,
+            },
             drops: options.on_loss == OnLoss::Drop,
             refuses_nulls: options.refuse_null_headers,
             most_bytes: E::Block::MOST_WRITTEN,
@@ -69,6 +74,11 @@ impl<'a, E: Envelope> Sink<'a> for CellSink<'a, E> {
 }
 
 impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        self.cells.extend(&other.cells, seen);
+        self.valid.extend(&other.valid);
+    }
+
     #[inline]
     fn begin_row(&mut self) {
         self.writer.clear();
@@ -99,7 +109,13 @@ impl<'a, E: Envelope> RowSink<'a> for CellSink<'a, E> {
     }
 
     fn append_converted<S: Frame, F: Frame>(&mut self, block: &Rows<'a>, most: usize, seen: Seen) -> usize {
-        let Some(rules) = self.rules.filter(|rules| !F::TYPED || rules.given.is_some()) else { return 0 };
+        let fits = |rules: &Rules| match (S::TYPED, F::TYPED) {
+            (false, false) => true,
+            (false, true) => rules.given.is_some(),
+            (true, false) => rules.untyped.is_some(),
+            (true, true) => false,
+        };
+        let Some(rules) = self.rules.filter(fits) else { return 0 };
         let done = encode::convert::<S, F>(block, most, rules, &mut self.scratch, seen, &mut self.cells);
         self.valid.push_all(done);
         done

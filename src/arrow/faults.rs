@@ -1,5 +1,5 @@
-//! Growing columns of what is wrong with rows and of what their targets cannot carry: lists of structs, null where a row
-//! is whole.
+//! Growing columns of the errors of rows, and of what their target format cannot carry: lists of structs, null for a row
+//! without either.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow_schema::Fields;
 use super::schema;
 use crate::error::{Fault, Loss};
 
-/// What a run says about its rows.
+/// The errors and losses that a run has found.
 #[derive(Default)]
 pub struct Findings {
     pub faults: FaultColumn,
@@ -19,7 +19,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Says nothing about so many rows, in the columns that are asked for.
+    /// Appends rows without errors and losses to the columns that are wanted.
     pub fn push_whole(&mut self, rows: usize, faults: bool, losses: bool) {
         if faults {
             self.faults.push_whole(rows);
@@ -33,6 +33,12 @@ impl Findings {
     pub fn would_pass(&self, faults: &[Fault], losses: &[Loss], max_offset: usize) -> bool {
         let losses: usize = losses.iter().map(loss_text_len).sum();
         self.faults.would_pass(faults, max_offset) || self.losses.rows.text_len + losses > max_offset
+    }
+
+    /// Appends what another run found in rows behind these.
+    pub fn extend(&mut self, other: Findings) {
+        self.faults.extend(other.faults);
+        self.losses.extend(other.losses);
     }
 
     /// What `would_pass` compares with an offset.
@@ -64,6 +70,13 @@ impl ListEnds {
     fn end_whole(&mut self, elements: usize, rows: usize) {
         self.offsets.resize(self.offsets.len() + rows, elements as i32);
         self.valid.append_n(rows, false);
+    }
+
+    /// Appends the ends of other lists, behind so many elements.
+    fn extend(&mut self, other: &ListEnds, elements: usize) {
+        self.offsets.extend(other.offsets[1..].iter().map(|end| end + elements as i32));
+        self.valid.append_packed_range(0..other.valid.len(), other.valid.as_slice());
+        self.text_len += other.text_len;
     }
 
     fn finish(mut self, fields: Fields, columns: Vec<ArrayRef>) -> ArrayRef {
@@ -111,6 +124,16 @@ impl FaultColumn {
         self.rows.end_whole(self.codes.len(), rows);
     }
 
+    fn extend(&mut self, mut other: FaultColumn) {
+        self.rows.extend(&other.rows, self.codes.len());
+        append(&mut self.codes, &mut other.codes);
+        append(&mut self.messages, &mut other.messages);
+        self.bytes.append_array(&other.bytes.finish());
+        self.headers.append_array(&other.headers.finish());
+        append(&mut self.keys, &mut other.keys);
+        append(&mut self.columns, &mut other.columns);
+    }
+
     fn push_fault(&mut self, fault: &Fault) {
         self.rows.text_len += fault_text_len(fault);
         self.codes.append_value(fault.code.name());
@@ -155,6 +178,16 @@ impl LossColumn {
         self.rows.end_row(self.codes.len(), !losses.is_empty());
     }
 
+    fn extend(&mut self, mut other: LossColumn) {
+        self.rows.extend(&other.rows, self.codes.len());
+        append(&mut self.codes, &mut other.codes);
+        append(&mut self.messages, &mut other.messages);
+        self.headers.append_array(&other.headers.finish());
+        append(&mut self.keys, &mut other.keys);
+        append(&mut self.kinds, &mut other.kinds);
+        append(&mut self.written, &mut other.written);
+    }
+
     fn push_loss(&mut self, loss: &Loss) {
         self.rows.text_len += loss_text_len(loss);
         self.codes.append_value(loss.code.name());
@@ -176,6 +209,10 @@ impl LossColumn {
         ];
         self.rows.finish(schema::loss_fields(), columns)
     }
+}
+
+fn append(texts: &mut StringBuilder, others: &mut StringBuilder) {
+    texts.append_array(&others.finish()).expect("the caller has compared the bytes of both with the largest offset");
 }
 
 fn index(header: Option<usize>) -> Option<i32> {

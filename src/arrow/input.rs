@@ -56,7 +56,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A cursor over a cell that is not null.
+    /// A cursor over a value that is not null.
     #[inline(always)] // Once a row of every block.
     pub fn cursor(self, row: usize) -> Option<Cursor<'a>> {
         match self {
@@ -97,7 +97,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Bytes of all cells together: what an output made from them can be expected to hold.
+    /// Bytes of all values: an estimate of how many bytes an output made from them has.
     pub fn total_len(self) -> usize {
         match self {
             Bytes::Small(array) => span(array.value_offsets()),

@@ -1,4 +1,4 @@
-//! messages: cells of many messages into a row a message, their fields, all their headers and some as typed columns.
+//! messages: batches into one row for each message, with its fields, its headers and some of them as typed columns.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -31,10 +31,10 @@ use crate::walk::{
 /// How the kernels find the headers of a batch's messages.
 type Frame<B> = <<<B as Batch>::Message as Envelope>::Block as walk::Block>::Frame;
 
-/// The column that says which cell a message is from.
+/// The column with the input row that a message comes from.
 const ROW: &str = "row";
 
-/// Cells of a batch → messages.
+/// Batches → messages.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
     /// Fields of the result, `row` among them; `None` for all.
@@ -50,7 +50,7 @@ impl Messages {
         self.columns.as_ref().is_none_or(|names| names.iter().any(|asked| asked == name))
     }
 
-    /// What the sinks make, the row first, and the places of the columns asked for among it.
+    /// The columns that the sinks make, the row first, and the places of the wanted columns among them.
     fn places<B: Batch>(&self) -> Result<(Vec<FieldRef>, Vec<usize>), Error> {
         let mut known = vec![schema::nullable(ROW, DataType::Int64)];
         known.extend(schema::envelope_fields::<B::Message>(self.options.text_keys));
@@ -135,7 +135,7 @@ impl Verb for Messages {
         let mut columns = each.finish(&places, self.on_error);
         // Messages of a cell that did not fit as a whole come with the next chunk.
         columns.iter_mut().for_each(|column| *column = column.slice(0, whole));
-        Ok(Output { column: struct_of(fields, columns, None, whole), until, reach: 0 })
+        Ok(Output { column: struct_of(fields, columns, None, whole), until })
     }
 }
 
@@ -191,7 +191,7 @@ impl<'a, B: Batch> Rows<'_, 'a, B> {
         self.full || self.failed.is_some()
     }
 
-    /// A message, or the rest of the value, could not be read: one row says so.
+    /// Appends one row for a message, or for the rest of a batch, that is not readable.
     fn broken(&mut self, faults: Vec<Fault>) -> Result<(), Stop> {
         if self.verb.on_error == OnError::Raise {
             self.failed = faults.into_iter().next();

@@ -1,4 +1,4 @@
-//! The verbs for columns. Each is a [`Visitor`]: it is handed the type of a format and runs its rows into its sink.
+//! Operations on columns. Each is a [`Visitor`] of formats: it runs the rows of a column into its sink.
 
 pub mod amqp;
 pub mod binary;
@@ -7,7 +7,6 @@ pub mod decode;
 pub mod encode;
 pub mod faults;
 pub mod input;
-pub mod join;
 pub mod messages;
 pub mod rows;
 pub mod run;
@@ -31,7 +30,6 @@ use crate::header::KeyForm;
 use crate::kernel::buffer::Validity;
 use crate::mode::OnLoss;
 use crate::op::convert::{Reader, no_target, not_one_by_one, reader};
-use crate::op::inspect::Inspect;
 use crate::op::is_a_batch;
 use crate::op::write::Origin;
 use crate::value::ByteOrder;
@@ -40,14 +38,13 @@ use crate::walk::{Batch, Block, Envelope, Is, ReadOptions, WriteOptions};
 use binary::ViewInput;
 use decode::ListSink;
 use encode::CellSink;
-use faults::FaultColumn;
 use input::{Bytes, Lists};
-use rows::{CellRows, ConvertedRows, ListRows, Rows, StructRows};
+use rows::{BatchRows, CellRows, ConvertedRows, ListRows, Rows, StructRows};
 use run::{MAX_OFFSET, OnError, Plan, Ran, run};
 use select::{SelectSink, Want};
 use validate::Nothing;
 
-/// The column that a verb is applied to, and how far it got.
+/// The column that an operation is applied to, and where it begins.
 #[derive(Clone, Copy)]
 pub struct Input<'a> {
     pub column: &'a dyn Array,
@@ -57,28 +54,28 @@ pub struct Input<'a> {
     pub rows_before: usize,
     /// Where an output column is cut; [`MAX_OFFSET`] but in tests.
     pub max_offset: usize,
+    /// How many threads share the rows.
+    pub threads: usize,
 }
 
 impl<'a> Input<'a> {
     pub fn new(column: &'a dyn Array) -> Self {
-        Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET }
+        Input { column, from: 0, rows_before: 0, max_offset: MAX_OFFSET, threads: 1 }
     }
 
     fn plan(&self, format: &'static str, direction: Direction, on_error: OnError) -> Plan {
-        let Input { rows_before, max_offset, .. } = *self;
-        Plan { format, direction, target: None, on_error, on_loss: OnLoss::Raise, rows_before, max_offset }
+        let Input { rows_before, max_offset, threads, .. } = *self;
+        Plan { format, direction, target: None, on_error, on_loss: OnLoss::Raise, rows_before, max_offset, threads }
     }
 }
 
-/// What a verb made of some rows, and the row at which it had to stop.
+/// The result of an operation, and the row before which it ends: an output column was full.
 pub struct Output {
     pub column: ArrayRef,
     pub until: usize,
-    /// At least the largest offset that a run compares with `max_offset`; 0 of operations that threads do not share.
-    pub reach: usize,
 }
 
-/// A verb on columns: what it gives, known before any row is read, and the rows themselves.
+/// An operation on columns: the type of its output, known before any row is read, and the operation itself.
 pub trait Verb {
     /// The direction of the error when a result is too large.
     const DIRECTION: Direction = Direction::Decode;
@@ -167,7 +164,7 @@ impl Verb for Decode {
         let plan = input.plan(E::NAME, Direction::Decode, self.on_error);
         let views = self.views.then(|| ViewInput::new(cells));
         let make = || Ok(ListSink::<E>::new(self.options.text_keys, views.as_ref()));
-        let Ran { sink, findings, until, reach } = run(&rows, input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(&rows, input.from, &plan, make)?;
         let (mut columns, has_message) = sink.finish();
         let column = match (self.on_error, E::IS) {
             (OnError::Raise | OnError::Null, Is::Block) => columns.swap_remove(0),
@@ -181,7 +178,7 @@ impl Verb for Decode {
                 struct_of(self.fields::<E>(), columns, nulls, until - input.from)
             }
         };
-        Ok(Output { column, until, reach })
+        Ok(Output { column, until })
     }
 }
 
@@ -271,7 +268,7 @@ impl Visitor for ConvertInto<'_> {
     }
 }
 
-/// What writing gives: cells, and beside them what was lost and what was wrong, if asked for.
+/// The output type of writing: a binary column, and beside it, if wanted, columns of losses and of errors.
 fn written_type(on_loss: OnLoss, on_error: OnError) -> DataType {
     let mut fields = vec![schema::nullable("data", DataType::Binary)];
     if on_loss == OnLoss::Report {
@@ -294,7 +291,7 @@ fn write_rows<'a, E: Envelope, R: Rows<'a>>(
     origin: Origin,
 ) -> Result<Output, Error> {
     let make = || CellSink::<E>::new(options.clone(), origin);
-    let Ran { sink, findings, until, reach } = run(rows, input.from, plan, make)?;
+    let Ran { sink, findings, until } = run(rows, input.from, plan, make)?;
     let mut columns = vec![sink.finish()];
     if plan.on_loss == OnLoss::Report {
         columns.push(findings.losses.finish());
@@ -306,7 +303,7 @@ fn write_rows<'a, E: Envelope, R: Rows<'a>>(
         DataType::Struct(fields) => struct_of(fields.iter().cloned().collect(), columns, None, until - input.from),
         _ => columns.swap_remove(0),
     };
-    Ok(Output { column, until, reach })
+    Ok(Output { column, until })
 }
 
 /// Bytes or lists → typed columns.
@@ -342,12 +339,12 @@ impl Select {
         let plan = input.plan(format, Direction::Decode, self.on_error);
         let views = Bytes::of_values(input.column).filter(|_| self.views).map(ViewInput::new);
         let make = || Ok(SelectSink::new(&self.wants, self.dialect, order, has_types, views.as_ref()));
-        let Ran { sink, findings, until, reach } = run(rows, input.from, &plan, make)?;
+        let Ran { sink, findings, until } = run(rows, input.from, &plan, make)?;
         let mut columns = sink.finish();
         if self.on_error == OnError::Column {
             columns.push(findings.faults.finish());
         }
-        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until, reach })
+        Ok(Output { column: struct_of(self.fields(), columns, None, until - input.from), until })
     }
 }
 
@@ -374,7 +371,7 @@ impl Verb for Select {
     }
 }
 
-/// Bytes or lists → their faults.
+/// Bytes or lists → their errors.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Validate {
     pub options: ReadOptions,
@@ -383,8 +380,8 @@ pub struct Validate {
 impl Validate {
     fn run_rows<'a, R: Rows<'a>>(&self, rows: &R, input: Input<'a>, format: &'static str) -> Result<Output, Error> {
         let plan = input.plan(format, Direction::Decode, OnError::Column);
-        let Ran { findings, until, reach, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
-        Ok(Output { column: findings.faults.finish(), until, reach })
+        let Ran { findings, until, .. } = run(rows, input.from, &plan, || Ok(Nothing::default()))?;
+        Ok(Output { column: findings.faults.finish(), until })
     }
 }
 
@@ -399,14 +396,7 @@ impl Verb for Validate {
 
     fn apply_batch<B: Batch>(&self, input: Input<'_>) -> Result<Output, Error> {
         let cells = cells_of::<B::Message>(input.column)?;
-        let mut column = FaultColumn::default();
-        for row in input.from..cells.row_count() {
-            let cell = cells.get(row);
-            let faults = cell.map(|cell| Inspect { cell, options: self.options }.visit_batch::<B>().faults);
-            column.push(&faults.unwrap_or_default());
-        }
-        let reach = column.text_len();
-        Ok(Output { column: column.finish(), until: cells.row_count(), reach })
+        self.run_rows(&BatchRows::<B>::new(cells, self.options), input, B::NAME)
     }
 
     fn apply<E: Envelope>(&self, input: Input<'_>) -> Result<Output, Error> {
@@ -439,7 +429,7 @@ fn struct_of(fields: Vec<FieldRef>, columns: Vec<ArrayRef>, nulls: Option<NullBu
     }
 }
 
-/// The nulls of decoded messages, a row with faults never being one.
+/// The nulls of decoded messages. A row with errors is never null.
 fn nulls_without_faults(has_message: Validity, columns: &[ArrayRef]) -> Option<NullBuffer> {
     let messages = binary::nulls(has_message)?;
     let faulty = columns.last()?;

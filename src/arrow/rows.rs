@@ -1,6 +1,6 @@
-//! Rows that can be walked: cells of a format, lists of headers, and envelopes as structs.
+//! Rows that can be walked: serialized messages of a format, lists of headers, and messages as structs.
 
-use std::cell::Cell;
+use std::any::TypeId;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -16,22 +16,28 @@ use super::input::{Bytes, Lists, Texts};
 use super::schema;
 use super::sink::RowSink;
 use crate::error::{Code, Error};
+use crate::format::Visitor as _;
+use crate::formats::headers::iggy::Iggy;
+use crate::formats::headers::iggy_2023::Iggy2023;
 use crate::header::{Header, Key, KeyForm, TypedKey};
 use crate::kernel::buffer::Seen;
 use crate::kernel::encode::{most_bytes, most_converted};
-use crate::kernel::frame::{Frame, Varint};
+use crate::kernel::frame::{Frame, Typed, Varint};
 use crate::kernel::lists::{Bits, Columns, Names, Strings};
 use crate::kernel::{self, ROWS};
 use crate::kind::Kind;
-use crate::mode::{Fast, Mode, OnLoss, Stop};
+use crate::mode::{Either, Fast, Mode, OnLoss, Stop};
 use crate::op::convert::{Reader, hand_over};
+use crate::op::inspect::Inspect;
 use crate::op::values::MessageSink;
 use crate::value::ByteOrder;
-use crate::walk::{Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell};
+use crate::walk::{
+    Batch, Block, Envelope, Field, FieldType, FieldValue, Presence, ReadOptions, Sink, open_cell, walk_cell,
+};
 
-/// Rows of a column, each a message's headers and fields.
-pub trait Rows<'a> {
-    /// The memory of a block, kept from one to the next.
+/// Rows of a column, each a message's headers and fields. Several threads may read them.
+pub trait Rows<'a>: Sync {
+    /// The memory for a block and for a row, kept from one to the next.
     type Block;
 
     fn block(&self) -> Self::Block;
@@ -41,8 +47,8 @@ pub trait Rows<'a> {
     /// There is no message in this row.
     fn is_null(&self, row: usize) -> bool;
 
-    /// Has the sink append some of these rows at once, and says how many it was given and how many it took: of those that it
-    /// did not take, the first has to be walked.
+    /// Has the sink append some of these rows at once. Returns how many it was given and how many it appended; the first row
+    /// that it did not append has to be walked.
     fn append<S: RowSink<'a>>(
         &self,
         _block: &mut Self::Block,
@@ -60,14 +66,20 @@ pub trait Rows<'a> {
     }
 
     /// Hands the fields and headers of a row to the sink.
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop>;
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop>;
 }
 
-/// Cells of bytes in a format.
+/// Serialized messages of a format.
 pub struct CellRows<'a, E> {
     cells: Bytes<'a>,
     options: ReadOptions,
-    format: PhantomData<E>,
+    format: PhantomData<fn() -> E>,
 }
 
 impl<'a, E: Envelope> CellRows<'a, E> {
@@ -135,40 +147,107 @@ impl<'a, E: Envelope> Rows<'a> for CellRows<'a, E> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
         walk_cell::<E, M, S>(cell, self.options, mode, sink)
     }
 }
 
-/// Cells of bytes in a format, with the fields of another.
+/// Batches, which are only validated.
+pub struct BatchRows<'a, B> {
+    batches: Bytes<'a>,
+    options: ReadOptions,
+    format: PhantomData<fn() -> B>,
+}
+
+impl<'a, B: Batch> BatchRows<'a, B> {
+    pub fn new(batches: Bytes<'a>, options: ReadOptions) -> Self {
+        BatchRows { batches, options, format: PhantomData }
+    }
+}
+
+impl<'a, B: Batch> Rows<'a> for BatchRows<'a, B> {
+    type Block = ();
+
+    fn block(&self) -> Self::Block {}
+
+    fn row_count(&self) -> usize {
+        self.batches.row_count()
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.batches.is_null(row)
+    }
+
+    fn before(&self, row: usize) -> usize {
+        self.batches.before(row)
+    }
+
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        _sink: &mut S,
+    ) -> Result<Presence, Stop> {
+        let (Some(cell), Either::Exact(exact)) = (self.batches.get(row), mode.either()) else { return Err(Stop) };
+        exact.faults = Inspect { cell, options: self.options }.visit_batch::<B>().faults;
+        Ok(Presence::Absent)
+    }
+}
+
+/// Serialized messages of a format, whose fields are those of another format.
 pub struct ConvertedRows<'a, F> {
     cells: Bytes<'a>,
     options: ReadOptions,
     source: Box<dyn Reader>,
     target: &'static [Field],
-    /// The message at hand, kept for its memory.
-    message: Cell<MessageSink<'a>>,
-    frame: PhantomData<F>,
+    frame: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: Frame> ConvertedRows<'a, F> {
     pub fn new(cells: Bytes<'a>, options: ReadOptions, source: Box<dyn Reader>, target: &'static [Field]) -> Self {
-        ConvertedRows { cells, options, source, target, message: Cell::default(), frame: PhantomData }
+        ConvertedRows { cells, options, source, target, frame: PhantomData }
+    }
+
+    /// Has the sink append a block of rows in a layout.
+    fn convert<L: Frame, S: RowSink<'a>>(
+        &self,
+        block: &kernel::Block<'a>,
+        room: usize,
+        seen: Seen,
+        sink: &mut S,
+    ) -> (usize, usize) {
+        match block.rows().len() {
+            given @ 1.. if most_converted::<L, F>(block) <= room => {
+                (given, sink.append_converted::<L, F>(block, self.options.limits.headers, seen))
+            }
+            _ => (0, 0),
+        }
     }
 }
 
 impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
-    type Block = Option<kernel::Block<'a>>;
+    type Block = (Option<kernel::Block<'a>>, MessageSink<'a>);
 
     fn block(&self) -> Self::Block {
-        let is_simple = F::WRITES && self.source.has_kernel() && !self.options.lenient;
-        is_simple.then(kernel::Block::new)
+        let typed = [TypeId::of::<Typed<Iggy>>(), TypeId::of::<Typed<Iggy2023>>()];
+        let has_kernel = self.source.layout().is_some_and(|of| {
+            of == TypeId::of::<Varint>() || typed.contains(&of) && !F::TYPED && !self.options.strict_types
+        });
+        let is_simple = F::WRITES && has_kernel && !self.options.lenient;
+        (is_simple.then(kernel::Block::new), MessageSink::default())
     }
 
     fn append<S: RowSink<'a>>(
         &self,
-        block: &mut Self::Block,
+        (block, _): &mut Self::Block,
         rows: Range<usize>,
         max_offset: usize,
         seen: Seen,
@@ -185,9 +264,11 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
             }
             block.push(Some(span), len);
         }
-        match block.rows().len() {
-            given @ 1.. if most_converted::<Varint, F>(block) <= room => {
-                (given, sink.append_converted::<Varint, F>(block, self.options.limits.headers, seen))
+        match self.source.layout() {
+            Some(of) if of == TypeId::of::<Varint>() => self.convert::<Varint, S>(block, room, seen, sink),
+            Some(of) if of == TypeId::of::<Typed<Iggy>>() => self.convert::<Typed<Iggy>, S>(block, room, seen, sink),
+            Some(of) if of == TypeId::of::<Typed<Iggy2023>>() => {
+                self.convert::<Typed<Iggy2023>, S>(block, room, seen, sink)
             }
             _ => (0, 0),
         }
@@ -205,13 +286,17 @@ impl<'a, F: Frame> Rows<'a> for ConvertedRows<'a, F> {
         self.cells.is_null(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        (_, message): &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let Some(cell) = self.cells.cursor(row) else { return Ok(Presence::Absent) };
-        let mut message = self.message.take();
         message.clear();
-        let presence = self.source.gather(cell, self.options, mode.either(), &mut message)?;
-        hand_over(&mut message, self.source.fields(), self.target, mode, sink)?;
-        self.message.set(message);
+        let presence = self.source.gather(cell, self.options, mode.either(), message)?;
+        hand_over(message, self.source.fields(), self.target, mode, sink)?;
         Ok(presence)
     }
 }
@@ -284,7 +369,7 @@ pub struct ListRows<'a, F> {
     values: Bytes<'a>,
     /// All headers, where they lie as the kernels read them.
     columns: Option<Columns<'a>>,
-    frame: PhantomData<F>,
+    frame: PhantomData<fn() -> F>,
 }
 
 impl<'a, F: Frame> ListRows<'a, F> {
@@ -396,7 +481,13 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     }
 
     #[inline]
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let Some(places) = self.lists.get(row) else { return Ok(Presence::Absent) };
         match self.keys {
             Keys::Text(texts) => {
@@ -424,7 +515,7 @@ impl<'a, F: Frame> Rows<'a> for ListRows<'a, F> {
     }
 }
 
-/// Envelopes as structs of their fields, in any order.
+/// Messages as structs of their fields, in any order.
 pub struct StructRows<'a, F> {
     structs: &'a StructArray,
     headers: ListRows<'a, F>,
@@ -511,15 +602,21 @@ impl<'a, F: Frame> Rows<'a> for StructRows<'a, F> {
         self.structs.is_null(row)
     }
 
-    fn walk<M: Mode, S: Sink<'a>>(&self, row: usize, mode: &mut M, sink: &mut S) -> Result<Presence, Stop> {
+    fn walk<M: Mode, S: Sink<'a>>(
+        &self,
+        row: usize,
+        _block: &mut Self::Block,
+        mode: &mut M,
+        sink: &mut S,
+    ) -> Result<Presence, Stop> {
         let mut fields = [FieldValue::Null; MAX_FIELDS];
         for (value, column) in fields.iter_mut().zip(&self.fields) {
             *value = column.get(row, mode)?;
         }
         sink.fields(&fields[..self.fields.len()]);
-        self.headers.walk(row, mode, sink)
+        self.headers.walk(row, &mut None, mode, sink)
     }
 }
 
-/// More fields than any envelope has.
+/// More fields than any message format has.
 const MAX_FIELDS: usize = 16;

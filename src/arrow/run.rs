@@ -1,8 +1,11 @@
-//! One run over rows: blocks through the kernels, other rows one by one, error policy, cutting at 2 GiB.
+//! One run over rows: blocks through the kernels, other rows one by one, error policy, cutting at 2 GiB, threads.
+
+use std::ops::Range;
 
 use super::faults::Findings;
 use super::rows::Rows;
 use super::sink::RowSink;
+use super::threads;
 use crate::error::{Code, Direction, Error, Fault, Located, Loss};
 use crate::kernel::ROWS;
 use crate::kernel::buffer::Seen;
@@ -21,12 +24,12 @@ pub enum OnError {
 /// The largest offset that a 32-bit column can hold.
 pub const MAX_OFFSET: usize = i32::MAX as usize;
 
-/// What a run is told.
+/// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub format: &'static str,
     pub direction: Direction,
-    /// The format and direction of what goes wrong when a row ends, where that is another one.
+    /// The format that errors name when writing a row fails, where it is not the format that is read.
     pub target: Option<&'static str>,
     pub on_error: OnError,
     pub on_loss: OnLoss,
@@ -34,6 +37,8 @@ pub struct Plan {
     pub rows_before: usize,
     /// An output column may not grow past this many bytes or elements.
     pub max_offset: usize,
+    /// How many threads share the rows.
+    pub threads: usize,
 }
 
 /// What a run made, and the row at which the output was full, or the number of rows.
@@ -41,80 +46,135 @@ pub struct Ran<S> {
     pub sink: S,
     pub findings: Findings,
     pub until: usize,
-    /// The largest offset that was compared with `max_offset`.
-    pub reach: usize,
 }
 
-impl<'a, S: RowSink<'a>> Ran<S> {
-    fn new(sink: S, findings: Findings, until: usize) -> Self {
-        let reach = sink.max_offset().max(findings.text_len());
-        Ran { sink, findings, until, reach }
-    }
-}
-
-/// Runs from row `from` on into a new sink: blocks of rows through the kernels, and the rows between them one by one.
+/// Runs from row `from` on into new sinks: blocks of rows through the kernels, and the rows between them one by one.
 pub fn run<'a, R: Rows<'a>, S: RowSink<'a>>(
     rows: &R,
     from: usize,
     plan: &Plan,
-    make: impl Fn() -> Result<S, Error>,
+    make: impl Fn() -> Result<S, Error> + Sync,
 ) -> Result<Ran<S>, Error> {
-    let mut sink = make()?;
-    let mut findings = Findings::default();
-    let (end, before) = (rows.row_count(), rows.before(from));
-    let all = rows.before(end) - before;
-    let mut block = rows.block();
-    let mut row = from;
-    // Rows of the next block: fewer behind one that a kernel could not read, so that many of these cost little.
-    let mut step = ROWS;
-    while row < end {
-        let seen = Seen { bytes: rows.before(row) - before, all };
-        let (given, taken) = rows.append(&mut block, row..end.min(row + step), plan.max_offset, seen, &mut sink);
-        findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
-        row += taken;
-        if given > 0 && given == taken {
-            step = (2 * step).min(ROWS);
-            continue;
+    let all = from..rows.row_count();
+    let mut whole = Run::new(rows, plan, all.clone(), make()?);
+    let part = |range: Range<usize>| {
+        let mut part = Run::new(rows, plan, range.clone(), make().ok()?);
+        part.advance(range.end).is_ok_and(|is_whole| is_whole).then_some(part.ran)
+    };
+    let mut append = |range: Range<usize>, part: Option<Ran<S>>| match part {
+        Some(part) if whole.fits(&part) => {
+            whole.extend(part);
+            Ok(true)
         }
-        if given > 0 {
-            step = 1;
-        }
-        sink.begin_row();
-        let found = run_row(rows, row, plan, &mut sink)?;
-        let (faults, losses) = found.as_deref().map_or((&[][..], &[][..]), |(faults, losses)| (faults, losses));
-        if sink.max_offset() > plan.max_offset || findings.would_pass(faults, losses, plan.max_offset) {
-            sink.abort_row();
-            if row == from {
-                return Err(too_large(plan, row));
-            }
-            return Ok(Ran::new(sink, findings, row));
-        }
-        if plan.on_error == OnError::Column {
-            findings.faults.push(faults);
-        }
-        if plan.on_loss == OnLoss::Report {
-            findings.losses.push(losses);
-        }
-        row += 1;
-    }
-    Ok(Ran::new(sink, findings, rows.row_count()))
+        _ => whole.advance(range.end),
+    };
+    threads::share(all, plan.threads, &part, &mut append)?;
+    Ok(whole.ran)
 }
 
-/// What is said about one row in its columns of faults and losses; nothing about nearly all of them.
+/// A run over a range of rows, as far as it got.
+struct Run<'r, 'a, R: Rows<'a>, S> {
+    rows: &'r R,
+    plan: &'r Plan,
+    /// The first row.
+    from: usize,
+    /// How much of the input lies before the first row, and in all rows of the range.
+    before: usize,
+    all: usize,
+    block: R::Block,
+    /// Rows of the next block: fewer behind one that a kernel could not read, so that many of these cost little.
+    step: usize,
+    ran: Ran<S>,
+}
+
+impl<'r, 'a, R: Rows<'a>, S: RowSink<'a>> Run<'r, 'a, R, S> {
+    fn new(rows: &'r R, plan: &'r Plan, range: Range<usize>, sink: S) -> Self {
+        let before = rows.before(range.start);
+        Run {
+            rows,
+            plan,
+            from: range.start,
+            before,
+            all: rows.before(range.end) - before,
+            block: rows.block(),
+            step: ROWS,
+            ran: Ran { sink, findings: Findings::default(), until: range.start },
+        }
+    }
+
+    fn seen(&self) -> Seen {
+        Seen { bytes: self.rows.before(self.ran.until) - self.before, all: self.all }
+    }
+
+    /// Whether no output passes its limit when a part is appended.
+    fn fits(&self, part: &Ran<S>) -> bool {
+        let reach = |ran: &Ran<S>| ran.sink.max_offset().max(ran.findings.text_len());
+        reach(&self.ran).saturating_add(reach(part)) <= self.plan.max_offset
+    }
+
+    /// Appends what was made of the next rows.
+    fn extend(&mut self, part: Ran<S>) {
+        let seen = self.seen();
+        self.ran.sink.extend(&part.sink, seen);
+        self.ran.findings.extend(part.findings);
+        self.ran.until = part.until;
+    }
+
+    /// Goes on up to a row; returns false where the output is full before it.
+    fn advance(&mut self, end: usize) -> Result<bool, Error> {
+        while self.ran.until < end {
+            let seen = self.seen();
+            let Run { rows, plan, block, step, ran: Ran { sink, findings, until: row }, .. } = self;
+            let (given, taken) = rows.append(block, *row..end.min(*row + *step), plan.max_offset, seen, sink);
+            findings.push_whole(taken, plan.on_error == OnError::Column, plan.on_loss == OnLoss::Report);
+            *row += taken;
+            if given > 0 && given == taken {
+                *step = (2 * *step).min(ROWS);
+                continue;
+            }
+            if given > 0 {
+                *step = 1;
+            }
+            sink.begin_row();
+            let found = run_row(*rows, *row, block, plan, sink)?;
+            let (faults, losses) = found.as_deref().map_or((&[][..], &[][..]), |(faults, losses)| (faults, losses));
+            if sink.max_offset() > plan.max_offset || findings.would_pass(faults, losses, plan.max_offset) {
+                sink.abort_row();
+                return if *row == self.from { Err(too_large(plan, *row)) } else { Ok(false) };
+            }
+            if plan.on_error == OnError::Column {
+                findings.faults.push(faults);
+            }
+            if plan.on_loss == OnLoss::Report {
+                findings.losses.push(losses);
+            }
+            *row += 1;
+        }
+        Ok(true)
+    }
+}
+
+/// The errors and losses of one row for the columns of them; nearly all rows have none.
 type Found = Option<Box<(Vec<Fault>, Vec<Loss>)>>;
 
-/// One row. What comes back is for the columns of findings; what the policy raises is an error.
+/// Reads one row. Returns what belongs into the columns of errors and losses, or the error that the policy raises.
 #[inline]
-fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(rows: &R, row: usize, plan: &Plan, sink: &mut S) -> Result<Found, Error> {
+fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(
+    rows: &R,
+    row: usize,
+    block: &mut R::Block,
+    plan: &Plan,
+    sink: &mut S,
+) -> Result<Found, Error> {
     if rows.is_null(row) {
         sink.null_row();
         return Ok(None);
     }
     let mut fast = Fast::new(plan.on_loss);
-    let walked = rows.walk(row, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
+    let walked = rows.walk(row, block, &mut fast, sink).and_then(|headers| sink.end_row(headers, &mut fast));
     match walked {
         Ok(()) => Ok(None),
-        Err(Stop) => run_row_exactly(rows, row, plan, sink),
+        Err(Stop) => run_row_exactly(rows, row, block, plan, sink),
     }
 }
 
@@ -122,12 +182,13 @@ fn run_row<'a, R: Rows<'a>, S: RowSink<'a>>(rows: &R, row: usize, plan: &Plan, s
 fn run_row_exactly<'a, R: Rows<'a>, S: RowSink<'a>>(
     rows: &R,
     row: usize,
+    block: &mut R::Block,
     plan: &Plan,
     sink: &mut S,
 ) -> Result<Found, Error> {
     sink.abort_row();
     let mut exact = Exact::new(plan.on_loss);
-    let walk = rows.walk(row, &mut exact, sink);
+    let walk = rows.walk(row, block, &mut exact, sink);
     let headers = match walk {
         Err(Stop) => Presence::Broken,
         Ok(Presence::Whole) if exact.faults.iter().any(|fault| fault.header.is_some()) => Presence::Damaged,

@@ -1,4 +1,4 @@
-//! The Arrow types of what the verbs give, derived from the table of formats.
+//! The Arrow types of the outputs of operations, derived from the table of formats.
 //!
 //! They are what Spark takes without a cast: everything nullable, list children named `element`, 32-bit offsets.
 
@@ -20,7 +20,7 @@ pub fn list_of(of: DataType) -> DataType {
     DataType::List(nullable("element", of))
 }
 
-/// The fields of one header, with typed keys as text if asked for.
+/// The fields of one header, with typed keys as text if wanted.
 pub fn header_fields<B: Block>(text_keys: bool) -> Fields {
     let mut fields = Vec::new();
     match B::KEYS {
@@ -77,13 +77,13 @@ pub fn field_type(of: FieldType) -> Option<DataType> {
     })
 }
 
-/// The fields of a decoded envelope; of a block, its one.
+/// The fields of a decoded message; headers alone are one field.
 pub fn envelope_fields<E: Envelope>(text_keys: bool) -> Vec<FieldRef> {
     let of = |field: &walk::Field| field_type(field.of).unwrap_or_else(|| headers_type::<E::Block>(text_keys));
     E::FIELDS.iter().map(|field| nullable(field.name, of(field))).collect()
 }
 
-/// What decoding gives for a cell that is whole.
+/// The type of a decoded message.
 pub fn decoded_type<E: Envelope>(text_keys: bool) -> DataType {
     match E::IS {
         Is::Block => headers_type::<E::Block>(text_keys),
@@ -91,7 +91,7 @@ pub fn decoded_type<E: Envelope>(text_keys: bool) -> DataType {
     }
 }
 
-/// The fields of one fault.
+/// The fields of one error.
 pub fn fault_fields() -> Fields {
     vec![
         nullable("code", DataType::Utf8),
@@ -122,7 +122,7 @@ pub fn losses_type() -> DataType {
     list_of(DataType::Struct(loss_fields()))
 }
 
-/// A column of faults: null where a row is whole.
+/// The type of a column of errors, which is null where a row has none.
 pub fn faults_type() -> DataType {
     list_of(DataType::Struct(fault_fields()))
 }

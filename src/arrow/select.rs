@@ -14,7 +14,7 @@ use crate::arrow::types::Dialect;
 use crate::error::{Code, Error, Fault, unknown_name};
 use crate::header::{Header, WantedKey};
 use crate::kernel::Block;
-use crate::kernel::buffer::{Seen, Validity};
+use crate::kernel::buffer::{Seen, Validity, extend_ends};
 use crate::kernel::frame::Frame;
 use crate::kernel::keys::{Keep, Keys, TEXT, Wanted};
 use crate::kernel::lists::{self, Lists};
@@ -29,7 +29,7 @@ use crate::walk::{Presence, Sink};
 /// How many bytes a byte of input can become: a UUID of 16 bytes is spelled as 36.
 const LONGEST_SPELLED: usize = 3;
 
-/// Which of several headers with one key is meant.
+/// Which of several headers with one key is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repeat {
     Last,
@@ -114,7 +114,7 @@ impl<'a> Finds<'a> {
 struct Slot<'a> {
     want: Want,
     found: Finds<'a>,
-    /// The order of values whose bytes the column takes as they are, where nothing else is asked of them.
+    /// The byte order of values that the column takes as they are, where no other rule applies to them.
     plain: Option<ByteOrder>,
     column: Column,
     /// Of `repeat="all"`: where each row's elements end, and which rows have a list.
@@ -272,6 +272,16 @@ impl<'a> Sink<'a> for SelectSink<'a> {
 }
 
 impl<'a> RowSink<'a> for SelectSink<'a> {
+    fn extend(&mut self, other: &Self, seen: Seen) {
+        for (slot, other) in self.slots.iter_mut().zip(&other.slots) {
+            if let (Some((ends, valid)), Some((other_ends, other_valid))) = (&mut slot.lists, &other.lists) {
+                extend_ends(ends, other_ends, slot.column.count() as i32, seen);
+                valid.extend(other_valid);
+            }
+            slot.column.extend(&other.column, seen);
+        }
+    }
+
     fn room<F: Frame>(&self, max_offset: usize) -> Option<usize> {
         // A value that is appended is part of the input; some are spelled longer than they lie there.
         self.keys.is_some().then(|| max_offset.saturating_sub(RowSink::max_offset(self)) / LONGEST_SPELLED)

@@ -1,4 +1,4 @@
-//! What a run over rows hands them to.
+//! Sinks that a run appends rows to.
 
 use crate::kernel::Block;
 use crate::kernel::buffer::Seen;
@@ -8,7 +8,10 @@ use crate::mode::{Mode, Stop};
 use crate::walk::{FieldValue, Presence, Sink};
 
 /// A sink of many rows. Between `begin_row` and the next one, `abort_row` puts it back to where it was.
-pub trait RowSink<'a>: Sink<'a> {
+pub trait RowSink<'a>: Sink<'a> + Send {
+    /// Appends the rows of another sink that was made in the same way. Their offsets together are below the limit.
+    fn extend(&mut self, other: &Self, seen: Seen);
+
     fn begin_row(&mut self);
 
     fn end_row<M: Mode>(&mut self, headers: Presence, mode: &mut M) -> Result<(), Stop>;
@@ -51,6 +54,6 @@ pub trait RowSink<'a>: Sink<'a> {
     /// The largest offset used so far.
     fn max_offset(&self) -> usize;
 
-    /// Whether a row with faults keeps the parts without, when faults become nulls.
+    /// Whether the valid columns of a row with errors are kept when errors become nulls.
     fn keeps_parts(&self) -> bool;
 }

@@ -1,160 +1,140 @@
-//! One operation on a column by several threads: [`apply`].
+//! The rows of one run shared by several threads: [`share`].
 //!
 //! ```text
-//!   rows ──▶ ranges ──▶ each thread takes the next range and applies the operation to it
-//!                              │ its array, still in the cache
-//!                              ▼
-//!            joined behind the arrays of the ranges before it, in the order of the rows
+//!   rows      ├──────────┼─────────┼──────┼─────────┼─────────── ⋯
+//!              first      other     first  other
+//!
+//!   first thread   appends rows to the output, up to those of a part; appends the part; goes on behind it
+//!   other threads  make parts of the rows that lie somewhat ahead of it
 //! ```
 //!
-//! The result is that of one thread. The error of the first range that fails is returned. Where one thread would end the
-//! output before the last row, because an offset passes its limit, one thread does the work.
+//! Only parts are copied, and soon after they were made. The first thread repeats the rows of a part that failed or that does
+//! not fit the output: errors, and the row at which an output is full, are those of one thread.
 
-use std::any::Any;
-use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::VecDeque;
+use std::ops::{Range, RangeInclusive};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::binary::ViewInput;
-use super::input::Bytes;
-use super::join::Joined;
-use super::{Input, Output};
-use crate::error::{Code, Error};
-use crate::kernel::buffer::Seen;
+use crate::error::Error;
 
-/// Rows of a range: enough to pay for a thread, few enough that their output stays in the cache until it is joined.
+/// Rows of a part: enough to pay for a thread, few enough that it stays in the cache until it is appended.
 const ROWS: RangeInclusive<usize> = 1 << 10..=1 << 12;
 
-/// Ranges of each thread, where there are enough rows: the last ones that threads take end at nearly the same time.
-const RANGES: usize = 16;
+/// Parts of each thread, where there are enough rows: all threads end at nearly the same time.
+const PARTS: usize = 16;
 
-/// What a range became; what it panicked with.
-type Made = thread::Result<Result<Output, Error>>;
+/// Into how many steps the first thread divides as many rows as a part has.
+const STEPS: usize = 4;
 
-/// Applies an operation to the rows of the input, from its first row on.
-pub fn apply(
-    operation: &(dyn Fn(Input<'_>) -> Result<Output, Error> + Sync),
-    input: Input<'_>,
+/// Calls `append` with all rows, range by range in their order, until it returns false or an error. Where another thread has
+/// worked on a range, `append` is given what `make` returned for it.
+pub fn share<P: Send>(
+    rows: Range<usize>,
     threads: usize,
-) -> Result<Output, Error> {
-    let end = input.column.len();
-    let all = end - input.from;
-    if threads == 1 || all < 2 * ROWS.start() {
-        return operation(input);
+    make: &(dyn Fn(Range<usize>) -> Option<P> + Sync),
+    append: &mut dyn FnMut(Range<usize>, Option<P>) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let count = rows.len();
+    if threads == 1 || count < 2 * ROWS.start() {
+        return append(rows, None).map(drop);
     }
-    let rows = (all / threads.saturating_mul(RANGES)).clamp(*ROWS.start(), *ROWS.end());
-    let ranges = all.div_ceil(rows);
-    let next = AtomicUsize::new(0);
-    let joining = Mutex::new(Joining::new(all, input));
-    let run = || loop {
-        let place = next.fetch_add(1, Ordering::Relaxed);
-        if place >= ranges {
-            break;
-        }
-        let from = input.from + place * rows;
-        let column = input.column.slice(from, rows.min(end - from));
-        let range = Input { column: &column, from: 0, rows_before: input.rows_before + from, ..input };
-        let made = catch_unwind(AssertUnwindSafe(|| operation(range)));
-        // Another thread that panicked with the lock ends the scope.
-        let Ok(mut joining) = joining.lock() else { break };
-        if !joining.take(place, column.len(), made) {
-            break;
-        }
-    };
+    let len = (count / threads.saturating_mul(PARTS)).clamp(*ROWS.start(), *ROWS.end());
+    let state = State { front: rows.start, claimed: rows.start, claims: VecDeque::new(), ended: false };
+    let shared = Shared { state: Mutex::new(state), made: Condvar::new(), len, end: rows.end };
     thread::scope(|scope| {
         // Where the system has no more threads, those that there are do the work.
-        for _ in 1..threads.min(ranges) {
-            if thread::Builder::new().spawn_scoped(scope, run).is_err() {
+        for _ in 1..threads.min(count.div_ceil(len)) {
+            if thread::Builder::new().spawn_scoped(scope, || shared.make_parts(make)).is_err() {
                 break;
             }
         }
-        run();
-    });
-    let joining = joining.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    match (joining.end, joining.joined) {
-        (None, Some(joined)) => Ok(Output { column: joined.finish(), until: end, reach: joining.reach }),
-        (Some(End::Error(error)), _) => Err(error),
-        (Some(End::Panic(panic)), _) => resume_unwind(panic),
-        (Some(End::Full), _) | (None, None) => operation(input),
+        let appended = shared.append_all(append);
+        shared.lock().ended = true;
+        appended
+    })
+}
+
+struct Shared<P> {
+    state: Mutex<State<P>>,
+    /// Some part was made.
+    made: Condvar,
+    /// Rows of a part.
+    len: usize,
+    end: usize,
+}
+
+struct State<P> {
+    /// The first row that the first thread has not begun to append.
+    front: usize,
+    /// The first row behind all claims.
+    claimed: usize,
+    /// Parts that are made or were not yet appended, in the order of their rows.
+    claims: VecDeque<Claim<P>>,
+    ended: bool,
+}
+
+struct Claim<P> {
+    rows: Range<usize>,
+    /// What was made of the rows, once it was made.
+    made: Option<Option<P>>,
+}
+
+impl<P> Shared<P> {
+    fn lock(&self) -> MutexGuard<'_, State<P>> {
+        // Nothing panics between two changes that belong together.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Why ranges are not joined any more.
-enum End {
-    Error(Error),
-    Panic(Box<dyn Any + Send>),
-    /// An offset may pass its limit.
-    Full,
-}
-
-/// What the ranges became, joined as far as all ranges before are.
-struct Joining {
-    /// The range to join next, and those that were faster.
-    next: usize,
-    early: BTreeMap<usize, (usize, Made)>,
-    joined: Option<Joined>,
-    /// Rows that were joined, and rows in all.
-    rows: usize,
-    all: usize,
-    reach: usize,
-    max_offset: usize,
-    /// What views in the result refer to.
-    views: ViewInput,
-    /// Some range failed: the ranges behind it are not needed.
-    failed: bool,
-    end: Option<End>,
-}
-
-impl Joining {
-    fn new(all: usize, input: Input<'_>) -> Self {
-        let max_offset = input.max_offset;
-        let views = Bytes::of_values(input.column).map(ViewInput::new).unwrap_or_default();
-        Joining {
-            next: 0,
-            early: BTreeMap::new(),
-            joined: None,
-            rows: 0,
-            all,
-            reach: 0,
-            max_offset,
-            views,
-            failed: false,
-            end: None,
+    /// The work of the first thread.
+    fn append_all(&self, append: &mut dyn FnMut(Range<usize>, Option<P>) -> Result<bool, Error>) -> Result<(), Error> {
+        loop {
+            let is_next =
+                |state: &mut State<P>| state.claims.front().is_some_and(|claim| claim.rows.start == state.front);
+            let is_unmade = |state: &mut State<P>| is_next(state) && state.claims[0].made.is_none();
+            let waited = self.made.wait_while(self.lock(), is_unmade);
+            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            let claim = if is_next(&mut state) { state.claims.pop_front() } else { None };
+            let (rows, part) = match claim {
+                Some(claim) => (claim.rows, claim.made.flatten()),
+                None => {
+                    let end = state.claims.front().map_or(self.end, |claim| claim.rows.start);
+                    (state.front..end.min(state.front + self.len / STEPS), None)
+                }
+            };
+            state.front = rows.end;
+            drop(state);
+            let is_last = rows.end == self.end;
+            if !append(rows, part)? || is_last {
+                return Ok(());
+            }
         }
     }
 
-    /// Takes what a range of so many rows became; returns whether more ranges are needed.
-    fn take(&mut self, place: usize, rows: usize, made: Made) -> bool {
-        self.failed |= !matches!(made, Ok(Ok(_)));
-        self.early.insert(place, (rows, made));
-        while self.end.is_none()
-            && let Some((rows, made)) = self.early.remove(&self.next)
-        {
-            self.next += 1;
-            self.end = self.join(rows, made).err();
+    /// The work of any other thread.
+    fn make_parts(&self, make: &(dyn Fn(Range<usize>) -> Option<P> + Sync)) {
+        while let Some(rows) = self.claim() {
+            // The first thread meets the same panic when it repeats the rows.
+            let made = catch_unwind(AssertUnwindSafe(|| make(rows.clone()))).unwrap_or_default();
+            let mut state = self.lock();
+            if let Some(claim) = state.claims.iter_mut().find(|claim| claim.rows == rows) {
+                claim.made = Some(made);
+            }
+            self.made.notify_one();
         }
-        !self.failed && self.end.is_none()
     }
 
-    fn join(&mut self, rows: usize, made: Made) -> Result<(), End> {
-        let output = match made.map_err(End::Panic)? {
-            Ok(output) => output,
-            // A row that is too large for a column of its own range is refused, or put off, by one thread.
-            Err(Error::Headers(_, located)) if located.fault.code == Code::TooLarge => return Err(End::Full),
-            Err(error) => return Err(End::Error(error)),
-        };
-        // No column of the whole is longer than the longest of each range together.
-        self.reach = self.reach.saturating_add(output.reach);
-        if output.until < rows || self.reach > self.max_offset {
-            return Err(End::Full);
+    /// The rows of the next part: so far ahead of the first thread that it is made before that thread needs it.
+    fn claim(&self) -> Option<Range<usize>> {
+        let mut state = self.lock();
+        let start = state.claimed.max(state.front + self.len);
+        if state.ended || start >= self.end {
+            return None;
         }
-        let new = || Joined::new(output.column.data_type(), &self.views);
-        let joined = self.joined.get_or_insert_with(new);
-        joined.append(&output.column, Seen { bytes: self.rows, all: self.all });
-        self.rows += rows;
-        Ok(())
+        let rows = start..self.end.min(start + self.len);
+        state.claimed = rows.end;
+        state.claims.push_back(Claim { rows: rows.clone(), made: None });
+        Some(rows)
     }
 }

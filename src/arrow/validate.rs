@@ -22,6 +22,8 @@ impl<'a> Sink<'a> for Nothing {
 }
 
 impl<'a> RowSink<'a> for Nothing {
+    fn extend(&mut self, _other: &Self, _seen: Seen) {}
+
     fn begin_row(&mut self) {}
 
     fn end_row<M: Mode>(&mut self, _headers: Presence, _mode: &mut M) -> Result<(), Stop> {

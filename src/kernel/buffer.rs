@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use super::frame::write_reversed;
 use super::{COPY, copy, copy_long};
 
 /// Byte strings one behind the other, with their ends: what a binary or text column is made of.
@@ -152,15 +153,12 @@ impl Runs {
         self.bytes.reserve_exact(bytes + COPY);
     }
 
-    /// Appends the runs between offsets into bytes; there is at least one offset.
-    pub fn extend(&mut self, offsets: &[i32], bytes: &[u8], seen: Seen) {
-        let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
-        let bytes = &bytes[first as usize..last as usize];
-        let base = (self.bytes.len() as i32).wrapping_sub(first);
-        seen.reserve(&mut self.bytes, bytes.len());
-        seen.reserve(&mut self.offsets, offsets.len());
-        self.bytes.extend_from_slice(bytes);
-        self.offsets.extend(offsets[1..].iter().map(|end| end.wrapping_add(base)));
+    /// Appends the runs of another column.
+    pub fn extend(&mut self, other: &Runs, seen: Seen) {
+        let base = self.bytes.len() as i32;
+        seen.reserve(&mut self.bytes, other.bytes.len() + COPY);
+        extend_past_caches(&mut self.bytes, &other.bytes);
+        extend_ends(&mut self.offsets, &other.offsets, base, seen);
     }
 
     /// Whether each run from there on is UTF-8, given that those before it are.
@@ -217,7 +215,43 @@ impl Values for Runs {
     }
 }
 
-/// Gives memory back that was not needed, if it is worth the copy.
+/// Appends many bytes past the caches: the memory that they go to is not read before it is written.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
+    use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+
+    to.reserve(bytes.len());
+    let head = to.spare_capacity_mut().as_ptr().align_offset(16).min(bytes.len());
+    let (head, rest) = bytes.split_at(head);
+    let (lanes, tail) = rest.as_chunks::<16>();
+    to.extend_from_slice(head);
+    let place = to.spare_capacity_mut().as_mut_ptr().cast::<__m128i>();
+    // SAFETY: room for all bytes was reserved, so that there is room for the lanes behind the head, where the place is
+    // aligned to 16 bytes if there are any lanes. All of them are written before the length counts them.
+    unsafe {
+        for (number, lane) in lanes.iter().enumerate() {
+            _mm_stream_si128(place.add(number), _mm_loadu_si128(lane.as_ptr().cast()));
+        }
+        // Other threads see these bytes before what is written after them.
+        _mm_sfence();
+        to.set_len(to.len() + lanes.as_flattened().len());
+    }
+    to.extend_from_slice(tail);
+}
+
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+fn extend_past_caches(to: &mut Vec<u8>, bytes: &[u8]) {
+    to.extend_from_slice(bytes);
+}
+
+/// Appends the ends of other runs, all but the first, behind `base` bytes or elements.
+pub fn extend_ends(ends: &mut Vec<i32>, others: &[i32], base: i32, seen: Seen) {
+    seen.reserve(ends, others.len());
+    // An end that wraps is rolled back, as in `Runs::end_run`.
+    ends.extend(others[1..].iter().map(|end| end.wrapping_add(base)));
+}
+
+/// Returns unused memory to the allocator, if it is worth the copy.
 fn give_back<T>(column: &mut Vec<T>) {
     if column.capacity() / 4 * 3 > column.len() {
         column.shrink_to_fit();
@@ -325,8 +359,7 @@ impl ValueWriter for Writer<'_> {
         debug_assert!((1..=16).contains(&len));
         // SAFETY: the caller's contract; `COPY` bytes are writable at the place.
         unsafe {
-            let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
-            self.place().cast::<[u8; 16]>().write(number.to_be_bytes());
+            write_reversed(from, self.place(), len);
             self.end_run(len);
         }
     }
@@ -454,23 +487,17 @@ impl Validity {
         self.count += places;
     }
 
-    /// Appends so many places. `valid` has their bits, from a bit of its first byte on; without it, all hold a value.
-    pub fn extend(&mut self, places: usize, valid: Option<(&[u8], usize)>) {
-        let Some((bytes, offset)) = valid else { return self.push_all(places) };
-        let mut place = 0;
-        while place < places {
-            let (byte, bit) = ((offset + place) / 8, (offset + place) % 8);
-            // Eight bytes from the byte of the first bit on, of which up to seven bits belong to places before.
-            let mut word = [0; 8];
-            let part = &bytes[byte..bytes.len().min(byte + 8)];
-            word[..part.len()].copy_from_slice(part);
-            let taken = (64 - bit).min(places - place);
-            self.push_word(u64::from_le_bytes(word) >> bit, taken);
-            place += taken;
+    /// Appends the places of another column.
+    pub fn extend(&mut self, other: &Validity) {
+        let mut left = other.count;
+        for word in &other.words {
+            let places = left.min(64);
+            self.push_word(*word, places);
+            left -= places;
         }
     }
 
-    /// Says that a place, of those that room was made for, holds no value.
+    /// Marks a place, of those that room was made for, as null.
     #[inline]
     pub fn clear(&mut self, place: usize) {
         self.words[place / 64] &= !(1 << (place % 64));

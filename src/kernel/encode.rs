@@ -22,7 +22,7 @@ dispatch! {
 #[inline(always)]
 fn encode_block<F: Frame>(lists: &Lists<'_>, rules: Rules, seen: Seen, out: &mut Runs) -> usize {
     let (rows, most) = (lists.row_count(), most_bytes::<F>(lists));
-    lists.each::<F, _>(&mut Encode::<F>::new(out.writer(rows, most, seen), rules))
+    lists.each::<F, _>(&mut Encode::<F, true>::new(out.writer(rows, most, seen), rules))
 }
 
 /// The largest number of bytes that converting a block of layout `S` to layout `F` appends.
@@ -32,8 +32,8 @@ pub fn most_converted<S: Frame, F: Frame>(block: &Block<'_>) -> usize {
 }
 
 dispatch! {
-    /// Writes rows of layout `S`, which has counts and no types, in layout `F`: up to the first that has to be left to the
-    /// exact routine, as a row without a message is. Returns how many were written.
+    /// Writes rows of layout `S` in layout `F`, up to the first that has to be left to the exact routine, as a row without a
+    /// message is. Returns how many were written.
     pub fn convert<S: Frame, F: Frame>(
         block: &Block<'_>,
         most: usize,
@@ -55,43 +55,56 @@ fn convert_block<S: Frame, F: Frame>(
 ) -> usize {
     let (before, rules) = (out.count(), Rules { refuses_nulls: true, ..rules });
     let to = out.writer(block.rows().len(), most_converted::<S, F>(block), seen);
-    let done = scan_block::<S, _>(block, most, scratch, &mut Encode::<F>::new(to, rules));
+    let done = match S::MOST_COUNT {
+        0 => scan_block::<S, _>(block, most, scratch, &mut Encode::<F, false>::new(to, rules)),
+        _ => scan_block::<S, _>(block, most, scratch, &mut Encode::<F, true>::new(to, rules)),
+    };
     out.truncate(before + done);
     done
 }
 
-struct Encode<'w, F> {
+/// Writes rows. `COUNTED`: how many headers a row has is known when it begins.
+struct Encode<'w, F, const COUNTED: bool> {
     to: Writer<'w>,
     /// Where the row begins, and where its next header goes.
     row: *mut u8,
     at: *mut u8,
+    /// Headers of the row so far, unless they are counted before.
+    headers: usize,
     rules: Rules,
     frame: PhantomData<F>,
 }
 
-impl<'w, F> Encode<'w, F> {
+/// The most headers whose count takes one byte.
+const MOST_IN_BYTE: usize = 63;
+
+impl<'w, F, const COUNTED: bool> Encode<'w, F, COUNTED> {
     fn new(mut to: Writer<'w>, rules: Rules) -> Self {
         let row = to.place();
-        Encode { to, row, at: row, rules, frame: PhantomData }
+        Encode { to, row, at: row, headers: 0, rules, frame: PhantomData }
     }
 }
 
-impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
+impl<'a, F: Frame, const COUNTED: bool> Visit<'a> for Encode<'_, F, COUNTED> {
     #[inline(always)]
     fn null(&mut self) -> bool {
-        self.begin(0);
+        self.begin(Some(0));
         !self.rules.refuses_nulls && self.end()
     }
 
     #[inline(always)]
-    fn begin(&mut self, headers: usize) {
+    fn begin(&mut self, headers: Option<usize>) {
         self.row = self.to.place();
-        // SAFETY: the writer was made for a count of each row.
-        self.at = unsafe { self.row.add(F::write_count(self.row, headers)) };
+        self.headers = 0;
+        // SAFETY: the writer was made for a count of each row. One that is not known takes one byte, as that of one header.
+        self.at = unsafe { self.row.add(F::write_count(self.row, headers.unwrap_or(1))) };
     }
 
     #[inline(always)]
     unsafe fn header(&mut self, _row: usize, header: Header) -> bool {
+        if !COUNTED {
+            self.headers += 1;
+        }
         // SAFETY: the writer was made for all keys and values of the block and for the framing of each header, and has
         // `COPY` bytes more; the caller's contract.
         match unsafe { F::write(self.at, &header, self.rules) } {
@@ -106,6 +119,14 @@ impl<'a, F: Frame> Visit<'a> for Encode<'_, F> {
 
     #[inline(always)]
     fn end(&mut self) -> bool {
+        if !COUNTED && F::MOST_COUNT > 0 {
+            match self.headers {
+                0 => self.at = self.row,
+                // SAFETY: as in `begin`; so many headers have a count of one byte.
+                headers @ 1..=MOST_IN_BYTE => _ = unsafe { F::write_count(self.row, headers) },
+                _ => return false,
+            }
+        }
         let len = self.at.addr() - self.row.addr();
         if len > self.rules.most_bytes {
             return false;

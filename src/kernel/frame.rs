@@ -11,7 +11,7 @@
 
 use super::{copy, copy_long};
 use crate::kind::{Kind, Kinds, Scalar};
-use crate::value::Checks;
+use crate::value::{ByteOrder, Checks};
 use crate::varint::{self, Varint as Read};
 
 /// Where the parts of one header lie, counted from the start of the row.
@@ -50,8 +50,10 @@ pub struct Header {
 /// What a writer does with headers that its layout cannot carry as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Rules {
-    /// The type of values without one.
+    /// The type of values that have none.
     pub given: Option<Kind>,
+    /// The order of bytes in which numbers are written where values have no types: that their types are lost is agreed.
+    pub untyped: Option<ByteOrder>,
     /// Leaves out values that are null, and keys and values of a length that the layout cannot carry.
     pub drops: bool,
     /// Leaves rows without a list to the exact routine, which refuses them.
@@ -91,8 +93,10 @@ pub trait Take {
 ///
 /// # Safety
 ///
-/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that they return, key and value
-/// lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its header.
+/// Kernels copy what `header` and `irregular` find, and write where `write` may write, without another check. In all that
+/// they return, key and value lie inside the row: `key + key_len <= value` and `value + value_len <= len`. Short ones have at
+/// most 63 bytes each. A header takes at least `MIN_LEN` bytes, and neither the key nor the value has more bytes than its
+/// header.
 ///
 /// A layout that kernels do not read leaves out `begin` and `header`; one that they do not write, `write_count` and `write`.
 pub unsafe trait Frame: 'static {
@@ -110,7 +114,7 @@ pub unsafe trait Frame: 'static {
     const MOST_COUNT: usize = 0;
     const MOST_FRAMING: usize = 0;
 
-    /// Where the first header begins and how many there are, if the row says so; `None` if the row is not readable.
+    /// Where the first header begins and how many there are, if the layout has a count; `None` if the row is not readable.
     ///
     /// # Safety
     ///
@@ -327,7 +331,11 @@ unsafe impl Frame for Varint {
     }
 
     #[inline(always)]
-    unsafe fn write(to: *mut u8, header: &Header, _rules: Rules) -> Option<usize> {
+    unsafe fn write(to: *mut u8, header: &Header, rules: Rules) -> Option<usize> {
+        if let Some(of) = header.value_type {
+            // SAFETY: the caller's contract.
+            return unsafe { write_untyped(to, header, of, rules.untyped?) };
+        }
         let (key_len, value_len) = (header.key_len, header.value_len);
         // SAFETY: the caller's contract: the key, the value, two lengths and `COPY` bytes are writable.
         unsafe {
@@ -350,6 +358,56 @@ unsafe impl Frame for Varint {
             copy_long(header.value, to.add(len), value_len);
             Some(len + value_len)
         }
+    }
+}
+
+/// Writes a header of `iggy` or `iggy-2023` without its types; `None` if the exact routine has to take the row.
+///
+/// # Safety
+///
+/// As for [`Frame::write`]; the value was found by [`Typed`].
+#[inline(always)]
+unsafe fn write_untyped(to: *mut u8, header: &Header, of: Kind, order: ByteOrder) -> Option<usize> {
+    let Header { key, key_len, value, value_len, .. } = *header;
+    // SAFETY: the caller's contract: the parts, two lengths and `COPY` bytes are writable; a value with a width has between
+    // 1 and 16 bytes.
+    unsafe {
+        let is_text = |part, len| simdutf8::basic::from_utf8(std::slice::from_raw_parts(part, len)).is_ok();
+        if header.key_type.is_some_and(|of| of != TEXT || !is_text(key, key_len)) {
+            return None;
+        }
+        let is_value = match of {
+            TEXT => is_text(value, value_len),
+            Kind::Named(Scalar::Bool) => *value <= 1,
+            _ => true,
+        };
+        if !is_value {
+            return None;
+        }
+        let mut len = write_length(to, key_len);
+        copy_long(key, to.add(len), key_len);
+        len += key_len;
+        len += write_length(to.add(len), value_len);
+        if order == ByteOrder::Big && of.width().is_some() {
+            write_reversed(value, to.add(len), value_len);
+        } else {
+            copy_long(value, to.add(len), value_len);
+        }
+        Some(len + value_len)
+    }
+}
+
+/// Writes a number of at most 16 bytes, the last first.
+///
+/// # Safety
+///
+/// 16 bytes are readable at `from` and writable at `to`; `len` is between 1 and 16.
+#[inline(always)]
+pub(super) unsafe fn write_reversed(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's contract.
+    unsafe {
+        let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
+        to.cast::<[u8; 16]>().write(number.to_be_bytes());
     }
 }
 
@@ -502,8 +560,7 @@ impl<T: Types> Typed<T> {
             to.write(code);
             to.add(1).cast::<[u8; 4]>().write((len as u32).to_le_bytes());
             if width.is_some() {
-                let number = u128::from_le_bytes(from.cast::<[u8; 16]>().read()) << (8 * (16 - len));
-                to.add(HEAD).cast::<[u8; 16]>().write(number.to_be_bytes());
+                write_reversed(from, to.add(HEAD), len);
             } else {
                 copy_long(from, to.add(HEAD), len);
             }

@@ -1,4 +1,4 @@
-//! The keys that a select looks for: a table that most other keys miss, then one masked comparison.
+//! The keys that are selected: a hash table in which most other keys have no entry, then one masked comparison.
 
 use super::frame::Frame;
 use crate::kind::{Kind, Scalar};

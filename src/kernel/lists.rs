@@ -190,7 +190,7 @@ impl<'a> Lists<'a> {
             let (first, last) = (self.ends[place], self.ends[place + 1]);
             let is_whole = match self.nulls >> place & 1 {
                 0 => {
-                    visit.begin(last - first);
+                    visit.begin(Some(last - first));
                     let mut is_whole = true;
                     for at in first..last {
                         // SAFETY: `fill` had the places accepted, and the columns live for `'a`.

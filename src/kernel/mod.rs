@@ -37,6 +37,7 @@ pub mod scan;
 pub mod views;
 
 #[cfg(test)]
+#[path = "../../tests/rust/units/kernel.rs"]
 mod tests;
 
 use std::marker::PhantomData;

@@ -16,6 +16,9 @@ pub struct Value<'a> {
     bytes: PhantomData<&'a [u8]>,
 }
 
+// SAFETY: it is nothing but a reference to bytes that live for `'a`.
+unsafe impl Send for Value<'_> {}
+
 /// The length of a null, and of a value that was not found.
 const NULL: i32 = -1;
 const MISSING: i32 = -2;
@@ -134,8 +137,8 @@ pub(super) trait Visit<'a> {
         true
     }
 
-    /// A row begins. It has so many headers if its layout has a count.
-    fn begin(&mut self, _headers: usize) {}
+    /// A row begins. It has so many headers, unless only its end tells.
+    fn begin(&mut self, _headers: Option<usize>) {}
 
     /// The next header of the row at a place in the block.
     ///
@@ -286,7 +289,7 @@ unsafe fn scan_row<'a, F: Frame, V: Visit<'a>>(
     // SAFETY: `Span` has `SLACK` bytes behind the row, `at` is inside the row, and the parts that a frame finds are too.
     unsafe {
         let Some((mut at, count)) = F::begin(start, len) else { return false };
-        visit.begin(count.unwrap_or(0));
+        visit.begin(count);
         let mut scan = Scan { place, found: 0, odd_keys, visit, bytes: PhantomData::<(&'a [u8], F)> };
         loop {
             while at < len {

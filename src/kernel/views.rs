@@ -91,6 +91,22 @@ impl Views {
         self.views.reserve_exact(values);
     }
 
+    /// Appends the values of another column with the same windows.
+    pub fn extend(&mut self, other: &Views, seen: Seen) {
+        assert!(Arc::ptr_eq(&self.windows, &other.windows), "views of another input");
+        let own = self.windows.len() as u32;
+        // What is added to the offset of a value that does not lie in a window.
+        let base = (self.own.len() as u128) << 96;
+        let moved = |view: &u128| {
+            let is_own = *view as u32 as usize > INLINE && (*view >> 64) as u32 == own;
+            if is_own { view.wrapping_add(base) } else { *view }
+        };
+        seen.reserve(&mut self.views, other.views.len());
+        self.views.extend(other.views.iter().map(moved));
+        self.own.extend_from_slice(&other.own);
+        self.refers |= other.refers;
+    }
+
     /// Bytes that do not lie in the input.
     pub fn byte_len(&self) -> usize {
         self.own.len()

@@ -10,7 +10,6 @@ use crate::cursor::Cursor;
 use crate::error::{Code, Direction, Error, Loss};
 use crate::format::{Format, Visitor};
 use crate::header::KeyForm;
-use crate::kernel::frame::Varint;
 use crate::mode::{Either, Exact, Fast, Mode, Stop};
 use crate::value::ByteOrder;
 use crate::walk::{
@@ -37,8 +36,8 @@ pub trait Reader: Send + Sync {
         out: &mut MessageSink<'a>,
     ) -> Result<Presence, Stop>;
 
-    /// A message is headers in the layout that a kernel converts, and nothing else.
-    fn has_kernel(&self) -> bool;
+    /// The kernels' layout of a message that is headers and nothing else.
+    fn layout(&self) -> Option<TypeId>;
 }
 
 struct Reads<E>(PhantomData<fn() -> E>);
@@ -73,8 +72,8 @@ impl<E: Envelope> Reader for Reads<E> {
         }
     }
 
-    fn has_kernel(&self) -> bool {
-        E::IS == Is::Block && TypeId::of::<<E::Block as Block>::Frame>() == TypeId::of::<Varint>()
+    fn layout(&self) -> Option<TypeId> {
+        (E::IS == Is::Block).then(TypeId::of::<<E::Block as Block>::Frame>)
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Writer<'a, E> {
     /// Of a report: what gives the values that were written their kinds again.
     backs: Vec<Back>,
     fields: Vec<FieldValue<'a>>,
-    format: PhantomData<E>,
+    format: PhantomData<fn() -> E>,
 }
 
 impl<'a, E: Envelope> Writer<'a, E> {

@@ -16,7 +16,7 @@ use super::columns::Options;
 use super::gate::released;
 use crate::arrow::amqp::{self, ReadAmqp};
 use crate::arrow::types::{ddl, quoted};
-use crate::arrow::{Apply, Input, Output, TypeOf, Verb, threads};
+use crate::arrow::{Apply, Input, Output, TypeOf, Verb};
 use crate::error::{Code, Direction, Error, Fault, Located};
 use crate::format::Format;
 
@@ -208,8 +208,7 @@ struct Shared {
 
 impl Shared {
     fn apply(&self, input: Input<'_>) -> Result<Output, Error> {
-        let input = Input { max_offset: self.max_offset, ..input };
-        threads::apply(&|input| self.work.apply(input), input, self.threads)
+        self.work.apply(Input { max_offset: self.max_offset, threads: self.threads, ..input })
     }
 
     /// The result for a whole array, which cannot be cut.

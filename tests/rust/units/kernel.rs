@@ -12,6 +12,7 @@ use super::lists::{Bits, Columns, Lists, Names, Strings};
 use super::scan::{Hits, Scratch, select, validate};
 use super::{Block, COPY, SLACK, Span};
 use crate::kind::{Kind, Kinds, Scalar};
+use crate::value::ByteOrder;
 
 type Header = (Vec<u8>, Option<Vec<u8>>);
 
@@ -254,7 +255,8 @@ fn strings(parts: &[Vec<u8>]) -> (Vec<i32>, Vec<u8>) {
     (offsets, bytes)
 }
 
-const RULES: Rules = Rules { given: None, drops: false, refuses_nulls: false, most_bytes: i32::MAX as usize };
+const RULES: Rules =
+    Rules { given: None, untyped: None, drops: false, refuses_nulls: false, most_bytes: i32::MAX as usize };
 
 #[test]
 fn headers_of_all_lengths_are_encoded() {
@@ -412,6 +414,40 @@ fn a_block_is_written_in_another_layout() {
     assert_eq!(convert::<Varint, Typed<Iggy>>(&rows.block(), MANY, binary, &mut scratch, SEEN, &mut out), 0);
     assert_eq!(convert::<Varint, Kip82>(&rows.block(), MANY, RULES, &mut scratch, SEEN, &mut out), 0);
     assert_eq!(runs(out), expected);
+}
+
+#[test]
+fn a_block_loses_its_types() {
+    let (int32, bool, other) = (Kind::Named(Scalar::Int32), Kind::Named(Scalar::Bool), Kind::Unnamed(200));
+    let header = |of, value: &[u8]| (TEXT, text(70), of, value.to_vec());
+    let good = [header(int32, &[1, 2, 3, 4]), header(TEXT, &text(200)), header(bool, &[1]), header(other, &[0xff])];
+    let untyped = |number: &[u8]| {
+        let values = [number, &text(200), &[1], &[0xff]];
+        written(&values.map(|value| (text(70), Some(value.to_vec()))))
+    };
+    let convert = |rows: &[Vec<u8>], untyped| {
+        let (rows, mut out) = (Rows::of(rows), Runs::default());
+        let rules = Rules { untyped, ..RULES };
+        let done = convert::<Typed<Iggy>, Varint>(&rows.block(), MANY, rules, &mut Scratch::default(), SEEN, &mut out);
+        let made = runs(out);
+        assert_eq!(made.len(), done);
+        made
+    };
+    let rows = [typed(&good), vec![], typed(&good)];
+    let expected = |number: &[u8]| [untyped(number), vec![], untyped(number)];
+    assert_eq!(convert(&rows, Some(ByteOrder::Big)), expected(&[4, 3, 2, 1]));
+    assert_eq!(convert(&rows, Some(ByteOrder::Little)), expected(&[1, 2, 3, 4]));
+    assert!(convert(&rows, None).is_empty());
+    let bad = [
+        typed(&[header(bool, &[2])]),
+        typed(&[header(TEXT, &[0xff])]),
+        typed(&[(TEXT, vec![0xff], int32, vec![0; 4])]),
+        typed(&[(int32, vec![0; 4], int32, vec![0; 4])]),
+        typed(&vec![header(bool, &[1]); 64]),
+    ];
+    for row in bad {
+        assert_eq!(convert(&[typed(&good), row], Some(ByteOrder::Big)), [untyped(&[4, 3, 2, 1])]);
+    }
 }
 
 /// Bytes that are often nearly a row.
