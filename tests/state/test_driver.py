@@ -418,19 +418,19 @@ def test_a_schedule_that_makes_no_sense_is_refused(interval: int, type: str) -> 
 # Topologies.
 
 
-def test_a_topology_says_what_does_not_fit() -> None:
+def test_an_invalid_topology_is_rejected() -> None:
     topology = Topology().add_source("source", "in").add_sink("sink", "out", "source")
     for wrong, message in (
-        (lambda: topology.add_source("source", "other"), "there is a node 'source' already"),
-        (lambda: topology.add_source("other", "in"), "topic 'in' has a source already"),
-        (lambda: topology.add_source("other"), "reads no topic"),
+        (lambda: topology.add_source("source", "other"), "node 'source' already exists"),
+        (lambda: topology.add_source("other", "in"), "topic 'in' already has a source"),
+        (lambda: topology.add_source("other"), "has no topic"),
         (lambda: topology.add_processor("p", Processor, "nobody"), r"no parent 'nobody' \(nodes: source\)"),
         (lambda: topology.add_processor("p", Processor, "sink"), "no parent 'sink'"),
         (lambda: topology.add_processor("p", Processor), "has no parent"),
-        (lambda: topology.add_processor("p", Processor(), "source"), "give what makes the processor"),  # type: ignore[arg-type]
+        (lambda: topology.add_processor("p", Processor(), "source"), "pass its class"),  # type: ignore[arg-type]
         (lambda: topology.add_sink("other", "out"), "has no parent"),
         (lambda: topology.add_state_store(kv(), "nobody"), r"there is no processor 'nobody' \(processors: none\)"),
-        (lambda: topology.add_state_store(kv()), "there is a store 'kv' already"),
+        (lambda: topology.add_state_store(kv()), "store 'kv' already exists"),
         (lambda: driver(topology).create_input_topic("nothing"), r"topic 'nothing' has no source \(topics: in\)"),
     ):
         with pytest.raises(TopologyError, match=message):

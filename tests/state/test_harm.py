@@ -416,7 +416,7 @@ def test_a_short_key_in_a_versioned_store_does_not_keep_it_from_being_opened(
     store.open(tmp_path)
     assert [store.get_as_of(b"k", time).value for time in (15, 35, 55)] == [b"\x0010", b"\x0030", b"\x0050"]
     assert caplog.messages == [
-        f"store s: key {key}: a stored key of 1 bytes is too short: 8 of it say the segment (byte 1)"
+        f"store s: key {key}: a stored key of 1 bytes is too short: its segment takes 8 (byte 1)"
         for key in ("00", "ff")
     ]
     store.close()
@@ -511,7 +511,7 @@ def test_records_that_come_too_late_are_counted_and_warned_of_now_and_then(
     put(store, family, 1)
     assert store.metrics.expired_records == store.metrics.as_dict()["expired_records"] == 4
     what = "put" if family == "versioned" else "segment"
-    assert caplog.messages == [f"store s: Skipping record for expired {what} ({n} since it was made)" for n in (1, 4)]
+    assert caplog.messages == [f"store s: Skipping record for expired {what} ({n} so far)" for n in (1, 4)]
 
 
 def test_a_time_before_1970_is_refused_and_changes_nothing(timed: Any) -> None:

@@ -39,10 +39,9 @@ from letterhead.state import (
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.state.layers.adapters import adapted
 from letterhead.state.layers.base import chain
 from letterhead.state.layers.cache import ENTRY_BYTES, RecordCache
-from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
+from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapted
 from letterhead.state.memory import InMemoryKeyValueStore
 from letterhead.state.values import LazyHeaders
 from letterhead.storage.keys import session_key, window_key
@@ -965,7 +964,7 @@ def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
     supplier = Stores.persistent_timestamped_key_value_store_with_headers("s")
     with pytest.raises(TopologyError, match="keeps headers"):
         Stores.timestamped_key_value_store_builder(supplier)
-    with pytest.raises(TopologyError, match="of the family 'kv' where 'window' is built"):
+    with pytest.raises(TopologyError, match="of the family 'kv', not 'window'"):
         Stores.timestamped_window_store_with_headers_builder(supplier)
     versions = Stores.persistent_versioned_key_value_store_with_headers("s", 1000)
     with pytest.raises(TopologyError, match="keeps headers"):

@@ -161,7 +161,7 @@ def test_a_store_comes_back_from_its_changelog(store: InMemoryKeyValueStore) -> 
 
 
 def test_an_unknown_format_is_rejected() -> None:
-    with pytest.raises(ValueError, match="there are plain, timestamped and headers"):
+    with pytest.raises(ValueError, match="there are plain, timestamped, headers"):
         InMemoryKeyValueStore("latest", format="other")
 
 

@@ -568,8 +568,8 @@ def test_options_are_set_for_each_family_of_rows(tmp_path: Path) -> None:
     ("store", "message"),
     [
         (lambda: RocksDBSessionStore("s", 10, format="timestamped"), "a session store is plain or has headers"),
-        (lambda: RocksDBKeyValueStore("s", format="other"), "there are plain, timestamped and headers"),
-        (lambda: RocksDBTimeOrderedWindowStore("s", 10, 1, format="x"), "there are plain, timestamped and headers"),
+        (lambda: RocksDBKeyValueStore("s", format="other"), "there are plain, timestamped, headers"),
+        (lambda: RocksDBTimeOrderedWindowStore("s", 10, 1, format="x"), "there are plain, timestamped, headers"),
     ],
 )
 def test_a_format_that_a_store_does_not_have_is_rejected(store: Any, message: str) -> None:

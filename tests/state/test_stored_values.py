@@ -418,5 +418,5 @@ class Text(serdes.Serde[bytes]):
 
 
 def test_a_serializer_that_does_not_give_bytes_is_named() -> None:
-    with pytest.raises(SerdeError, match=r"a serializer gives bytes, and .*\.Text gave str"):
+    with pytest.raises(SerdeError, match=r"a serializer must return bytes: .*\.Text returned str"):
         ValueTimestampHeadersSerde(Text()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5))

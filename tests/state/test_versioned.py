@@ -258,7 +258,7 @@ def changelog() -> list[ChangelogRecord]:
 
 
 def test_versions_come_back_from_their_changelog_with_their_headers(store: VersionedStore) -> None:
-    store.restore(map(converters.converter_for(headers=store.headers, versioned=True), changelog()))
+    store.restore(map(converters.converter_for("versioned", store.format), changelog()))
     stored = (lambda record: encoded(record.headers, record.value)) if store.headers else (lambda r: r.value)
     one, three = stored(changelog()[0]), stored(changelog()[1])
     assert store.get_as_of(b"k", 15) == (one, 10, 20)
@@ -382,7 +382,7 @@ def test_versioned_traces_give_the_same_values_and_ends_with_headers_added(
             )
             store.open(tmp_path / trace)
         elif line["type"] == "restore":
-            convert = converters.converter_for(headers=headers, versioned=True)
+            convert = converters.converter_for("versioned", "headers" if headers else "plain")
             store.restore([convert(record) for record in logs[line["changelog_of"]]])
         elif line["type"] == "close":
             store.close()

@@ -1,6 +1,6 @@
 """Rows, records and iterators of stores of bytes.
 
-Keys and values are bytes, times are milliseconds. What a value holds depends on the store::
+Keys and values are bytes, times are milliseconds since 1970. The bytes of a value depend on the format of the store::
 
     plain         payload
     timestamped   int64 timestamp ‖ payload
@@ -11,14 +11,12 @@ Keys and values are bytes, times are milliseconds. What a value holds depends on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from letterhead._context_managers import Closing
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 from letterhead.headers import Headers
-
-if TYPE_CHECKING:
-    pass
+from letterhead.state.record import RecordContext
 
 __all__ = ["PUT_NOT_VALID", "VALID_TO_UNDEFINED", "ChangelogRecord", "Context", "StoreIterator", "VersionedBytes"]
 
@@ -26,10 +24,10 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VALID_TO_UNDEFINED = -1
-"""What putting a version gives when it is the latest: nothing says yet until when it is valid."""
+"""Result of putting the latest version, whose validity has no end yet."""
 
 PUT_NOT_VALID = -(1 << 63)
-"""What putting a version gives when it is too old for the store, and was dropped."""
+"""Result of putting a version that is older than the history retention, and was dropped."""
 
 
 class VersionedBytes(NamedTuple):
@@ -38,11 +36,11 @@ class VersionedBytes(NamedTuple):
     Attributes
     ----------
     value : bytes
-        The value as it is stored.
+        The stored value.
     timestamp : int
-        When the version begins to be valid.
+        Start of the version's validity.
     valid_to : int or None
-        When it ends; ``None`` for the latest version.
+        End of its validity; ``None`` for the latest version.
     """
 
     value: bytes
@@ -51,7 +49,7 @@ class VersionedBytes(NamedTuple):
 
 
 class ChangelogRecord(NamedTuple):
-    """A record of a changelog topic, as a restore reads it.
+    """A record of a changelog topic.
 
     Attributes
     ----------
@@ -71,27 +69,18 @@ class ChangelogRecord(NamedTuple):
     headers: Headers
 
 
-class _Place(Protocol):
-    @property
-    def topic(self) -> str | None: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
-
-
 class Context(Protocol):
-    """What a store asks of the task that it belongs to."""
+    """The task that a store of bytes belongs to."""
 
     @property
-    def record(self) -> _Place | None:
-        """Where the record that is being processed comes from."""
+    def record(self) -> RecordContext | None:
+        """The record that is being processed."""
 
 
 class StoreIterator(Closing, Generic[K, V]):
-    """Rows of a store, in order. Close it, or use it in ``with``; it is closed with its store.
+    """Rows of a store, in order. Close it, or use it in ``with``; closing the store closes it too.
 
-    For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call goes on with
+    For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call continues with
     the row after it.
 
     Parameters
@@ -101,7 +90,7 @@ class StoreIterator(Closing, Generic[K, V]):
     store : str
         Name of the store.
     what : str, default "Iterator"
-        What the error for a closed iterator calls it.
+        Name of the iterator in the error raised after it was closed.
     on_close : callable, optional
         Called once when the iterator is closed.
 
@@ -148,7 +137,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return row  # type: ignore[return-value]
 
     def has_next(self) -> bool:
-        """Say whether there is another row, be it one that cannot be read.
+        """Return whether there is another row, readable or not.
 
         Raises
         ------
@@ -162,7 +151,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return self._peeked is not None
 
     def peek_next_key(self) -> K:
-        """Give the key of the next row, which stays the next one.
+        """Return the key of the next row without moving to it.
 
         Raises
         ------
@@ -171,7 +160,7 @@ class StoreIterator(Closing, Generic[K, V]):
         InvalidStateStoreError
             If the iterator or its store has been closed.
         DamagedRowError
-            If the next row cannot be read; it is behind the iterator then.
+            If the next row cannot be read; the iterator has moved past it.
         """
         if not self.has_next():
             raise NoSuchElementError(f"store {self._store}: there is no next row")
@@ -188,7 +177,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return self._rows is None
 
     def close(self) -> None:
-        """Let go of what the iterator holds. Closing twice is fine."""
+        """Release all resources. Closing twice has no effect."""
         if self._rows is None:
             return
         rows, self._rows, self._peeked = self._rows, None, None

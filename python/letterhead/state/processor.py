@@ -1,4 +1,4 @@
-"""What an application writes: processors, and what they may ask of where they run."""
+"""Processors, which an application writes, and the context in which they run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Punctuator: TypeAlias = Callable[[int], None]
 
 
 class Cancellable(Protocol):
-    """What :meth:`ProcessorContext.schedule` gives."""
+    """A scheduled punctuation, as :meth:`ProcessorContext.schedule` returns it."""
 
     def cancel(self) -> None:
-        """Let the punctuation not come again."""
+        """Stop the punctuation."""
 
 
 class ProcessorContext(Protocol):
-    """What a processor may ask of where it runs."""
+    """The context in which a processor runs."""
 
     @property
     def application_id(self) -> str:
@@ -37,25 +37,25 @@ class ProcessorContext(Protocol):
         """Name of the task, ``<subtopology>_<partition>``."""
 
     def forward(self, record: Record[Any, Any], child: str | None = None) -> None:
-        """Hand a record to the children of this processor, or to one of them by name."""
+        """Pass a record to the children of this processor, or to one of them by name."""
 
     def get_state_store(self, name: str) -> Any:
-        """Give a store that is connected to this processor."""
+        """Return a store that is connected to this processor."""
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Punctuator) -> Cancellable:
-        """Call a function again and again, as time goes on; it is given the time."""
+        """Call a function periodically with the current time, in milliseconds since 1970."""
 
     def record_context(self) -> RecordContext | None:
-        """Give the place of the record at hand; ``None`` in :meth:`Processor.init`."""
+        """Return the origin of the current record; ``None`` in :meth:`Processor.init`."""
 
     def commit(self) -> None:
-        """Ask for a commit after this record."""
+        """Request a commit after this record."""
 
     def current_stream_time_ms(self) -> int:
-        """Give the greatest timestamp seen so far; -1 before the first record."""
+        """Return the greatest timestamp seen so far; -1 before the first record."""
 
     def current_system_time_ms(self) -> int:
-        """Give the time of day, in milliseconds since 1970."""
+        """Return the wall-clock time, in milliseconds since 1970."""
 
 
 class Processor(Generic[KIn, VIn, KOut, VOut]):
@@ -64,10 +64,10 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     Attributes
     ----------
     scope : {"key", "partition"}, default "key"
-        What of a store the processor sees where it is run in parallel: the rows of the record's key, or those of the
-        whole partition. An engine that has the whole partition at hand anyway, as the test driver has, shows it all.
+        The rows of a store that the processor sees in an engine that runs keys in parallel: those of the record's key, or
+        those of the whole partition. An engine that runs whole partitions, such as the test driver, shows all rows.
     context : ProcessorContext
-        Where the processor runs; set by :meth:`init`.
+        The context in which the processor runs; set by :meth:`init`.
 
     Examples
     --------
@@ -81,12 +81,12 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> None:
-        """Get ready; a subclass that overrides this gets its stores here."""
+        """Prepare the processor; override it to get stores from the context."""
         self.context = context
 
     def process(self, record: Record[KIn, VIn]) -> None:
-        """Handle one record."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what to do with a record: define process")
+        """Process one record."""
+        raise NotImplementedError(f"{type(self).__name__} does not process records: define process")
 
     def close(self) -> None:
-        """Let go of what :meth:`init` took; stores are closed by who opened them."""
+        """Release what :meth:`init` acquired; the engine closes the stores."""

@@ -1,4 +1,4 @@
-"""Records that processors receive and forward, and where the one at hand comes from."""
+"""Records that processors receive and forward, and the origin of the current record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 @dataclass(slots=True)
 class Record(Generic[K, V]):
-    """What a processor receives, and what it forwards.
+    """A record that a processor receives or forwards.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Record(Generic[K, V]):
     timestamp : int, default 0
         Milliseconds since 1970.
     headers : Headers, optional
-        The headers; anything that :class:`~letterhead.Headers` takes.
+        The headers, or anything that :class:`~letterhead.Headers` accepts.
 
     Raises
     ------
@@ -54,36 +54,36 @@ class Record(Generic[K, V]):
             raise InvalidTimestampError(self.timestamp)
 
     def with_key(self, key: Any) -> Record[Any, V]:
-        """Give a copy with another key; the headers are the same object."""
+        """Return a copy with another key; the headers are the same object."""
         return Record(key, self.value, self.timestamp, self.headers)
 
     def with_value(self, value: Any) -> Record[K, Any]:
-        """Give a copy with another value; the headers are the same object."""
+        """Return a copy with another value; the headers are the same object."""
         return Record(self.key, value, self.timestamp, self.headers)
 
     def with_timestamp(self, timestamp: int) -> Record[K, V]:
-        """Give a copy with another timestamp; the headers are the same object."""
+        """Return a copy with another timestamp; the headers are the same object."""
         return Record(self.key, self.value, timestamp, self.headers)
 
     def with_headers(self, headers: Any) -> Record[K, V]:
-        """Give a copy with copies of other headers."""
+        """Return a copy with a copy of other headers."""
         return Record(self.key, self.value, self.timestamp, Headers(headers))
 
 
 @dataclass(frozen=True, slots=True)
 class RecordContext:
-    """Where the record that is being processed comes from.
+    """The origin, timestamp and headers of the record that is being processed.
 
     Parameters
     ----------
     topic : str or None
-        The topic; ``None`` where there is no record, as in a punctuation.
+        The topic; ``None`` without a record, as in a punctuation.
     partition, offset : int
-        The place in the topic; -1 where there is none.
+        Partition and offset in the topic; -1 without a record.
     timestamp : int
         Milliseconds since 1970.
     headers : Headers
-        The headers of the record: the very object that serializers add to.
+        The headers of the record: the object that serializers add to, not a copy.
     """
 
     topic: str | None = None
@@ -93,5 +93,5 @@ class RecordContext:
     headers: Headers = field(default_factory=Headers)
 
     def with_headers(self, headers: Headers) -> RecordContext:
-        """Give the same context with other headers."""
+        """Return a copy with other headers."""
         return RecordContext(self.topic, self.partition, self.offset, self.timestamp, headers)

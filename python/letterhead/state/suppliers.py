@@ -1,7 +1,4 @@
-"""What is kept and where: suppliers of stores of bytes, and what makes those that are in RocksDB.
-
-What makes suppliers of one kind has one signature, and says once what its parameters are.
-"""
+"""Suppliers, which create stores of bytes; :class:`~letterhead.state.Stores` lists them."""
 
 from __future__ import annotations
 
@@ -12,11 +9,14 @@ from typing import Any, Literal, TypeAlias
 
 from letterhead.state.base import ValueFormat
 from letterhead.state.layers.caching import Order
-from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
-from letterhead.state.rocksdb.session import RocksDBSessionStore
-from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
-from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
-from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.state.rocksdb import (
+    RocksDBKeyValueStore,
+    RocksDBSessionStore,
+    RocksDBTimeOrderedSessionStore,
+    RocksDBTimeOrderedWindowStore,
+    RocksDBVersionedStore,
+    RocksDBWindowStore,
+)
 from letterhead.storage.database import RocksDBOptions
 
 __all__ = [
@@ -29,9 +29,9 @@ __all__ = [
     "TimeOrderedWindowSuppliers",
     "VersionedSuppliers",
     "WindowSuppliers",
+    "check_name",
     "milliseconds",
-    "named",
-    "retention_of",
+    "supply",
     "versioned_times",
     "window_times",
 ]
@@ -90,47 +90,49 @@ class Supplier:
     format: ValueFormat | None = None
 
     def get(self, format: ValueFormat | None = None) -> Any:
-        """Make the store of bytes, not yet open.
-
-        Parameters
-        ----------
-        format : str, optional
-            What the values are to have beside the payload, where the supplier leaves that open.
-        """
+        """Make the store of bytes, not yet open; ``format`` applies if the supplier has none of its own."""
         return self.make(self.format or format or "headers")
 
 
+def supply(
+    family: Family,
+    store: Callable[..., Any],
+    name: str,
+    *arguments: Any,
+    order: Order = "segments",
+    format: ValueFormat | None = None,
+    **options: Any,
+) -> Supplier:
+    """Return a supplier that calls the class of a store with some arguments and the format of the values."""
+
+    def make(values: ValueFormat) -> Any:
+        if family == "versioned":
+            return store(name, *arguments, headers=values == "headers", **options)
+        return store(name, *arguments, format=values, **options)
+
+    scope = "in-memory" if order == "memory" else "rocksdb"
+    return Supplier(name, family, scope if family == "kv" else f"{scope}-{family}", make, order, format)
+
+
 @dataclass(frozen=True)
-class KeyValueSuppliers:
+class _PersistentSuppliers:
+    """Makes suppliers of stores in RocksDB whose values have a format. :class:`Stores` documents the parameters."""
+
+    format: ValueFormat
+
+
+class KeyValueSuppliers(_PersistentSuppliers):
     """Makes suppliers of key-value stores in RocksDB."""
 
-    format: ValueFormat
-
     def __call__(self, name: str, *, options: RocksDBOptions | None = None) -> Supplier:
-        """Make a supplier.
-
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-        options : RocksDBOptions, optional
-            How to open the database.
-
-        """
-        named(name)
-
-        def make(_: ValueFormat) -> Any:
-            return RocksDBKeyValueStore(name, format=self.format, options=options)
-
-        return Supplier(name, "kv", "rocksdb", make, format=self.format)
+        """Return a supplier."""
+        check_name(name)
+        return supply("kv", RocksDBKeyValueStore, name, format=self.format, options=options)
 
 
-@dataclass(frozen=True)
-class WindowSuppliers:
+class WindowSuppliers(_PersistentSuppliers):
     """Makes suppliers of window stores in RocksDB."""
 
-    format: ValueFormat
-
     def __call__(
         self,
         name: str,
@@ -140,41 +142,15 @@ class WindowSuppliers:
         *,
         options: RocksDBOptions | None = None,
     ) -> Supplier:
-        """Make a supplier.
-
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-        retention_period : int or timedelta
-            How long windows are kept, by the time of the records; no less than the size.
-        window_size : int or timedelta
-            Length of a window.
-        retain_duplicates : bool, default False
-            Keep every value that is put, and not the last one of a window.
-        options : RocksDBOptions, optional
-            How to open the databases.
-
-        Raises
-        ------
-        TypeError
-            If the name is ``None``.
-        ValueError
-            If a duration is negative, or the size larger than the retention.
-        """
-        retention, size = window_times(name, retention_period, window_size)
-
-        def make(_: ValueFormat) -> Any:
-            return RocksDBWindowStore(name, retention, size, retain_duplicates, format=self.format, options=options)
-
-        return Supplier(name, "window", "rocksdb-window", make, format=self.format)
+        """Return a supplier."""
+        times = window_times(name, retention_period, window_size)
+        return supply(
+            "window", RocksDBWindowStore, name, *times, retain_duplicates, format=self.format, options=options
+        )
 
 
-@dataclass(frozen=True)
-class TimeOrderedWindowSuppliers:
-    """Makes suppliers of window stores in RocksDB, in order of time."""
-
-    format: ValueFormat
+class TimeOrderedWindowSuppliers(_PersistentSuppliers):
+    """Makes suppliers of window stores in RocksDB whose rows are in order of time."""
 
     def __call__(
         self,
@@ -186,64 +162,31 @@ class TimeOrderedWindowSuppliers:
         with_index: bool = True,
         options: RocksDBOptions | None = None,
     ) -> Supplier:
-        """Make a supplier; the parameters are those of a window store, and one more.
-
-        Parameters
-        ----------
-        name, retention_period, window_size, retain_duplicates, options
-            As for a window store that is not in order of time.
-        with_index : bool, default True
-            Keep an index by key. Without it a store writes half as much, and looks through all windows of the times when
-            it is asked for keys; they come in order of time then.
-        """
-        retention, size = window_times(name, retention_period, window_size)
-
-        def make(_: ValueFormat) -> Any:
-            return RocksDBTimeOrderedWindowStore(
-                name, retention, size, retain_duplicates, format=self.format, options=options, with_index=with_index
-            )
-
-        return Supplier(name, "window", "rocksdb-window", make, "time" if with_index else "time-only", self.format)
+        """Return a supplier."""
+        return supply(
+            "window",
+            RocksDBTimeOrderedWindowStore,
+            name,
+            *window_times(name, retention_period, window_size),
+            retain_duplicates,
+            order="time" if with_index else "time-only",
+            format=self.format,
+            with_index=with_index,
+            options=options,
+        )
 
 
-@dataclass(frozen=True)
-class SessionSuppliers:
+class SessionSuppliers(_PersistentSuppliers):
     """Makes suppliers of session stores in RocksDB."""
 
-    format: ValueFormat
-
     def __call__(self, name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None) -> Supplier:
-        """Make a supplier.
-
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-        retention_period : int or timedelta
-            How long sessions are kept, by the time of the records.
-        options : RocksDBOptions, optional
-            How to open the databases.
-
-        Raises
-        ------
-        TypeError
-            If the name is ``None``.
-        ValueError
-            If the duration is negative.
-        """
-        retention = retention_of(name, retention_period)
-
-        def make(_: ValueFormat) -> Any:
-            return RocksDBSessionStore(name, retention, format=self.format, options=options)
-
-        return Supplier(name, "session", "rocksdb-session", make, format=self.format)
+        """Return a supplier."""
+        retention = milliseconds(name, retention_period, "retentionPeriod")
+        return supply("session", RocksDBSessionStore, name, retention, format=self.format, options=options)
 
 
-@dataclass(frozen=True)
-class TimeOrderedSessionSuppliers:
-    """Makes suppliers of session stores in RocksDB, in order of time."""
-
-    format: ValueFormat
+class TimeOrderedSessionSuppliers(_PersistentSuppliers):
+    """Makes suppliers of session stores in RocksDB whose rows are in order of time."""
 
     def __call__(
         self,
@@ -253,30 +196,21 @@ class TimeOrderedSessionSuppliers:
         with_index: bool = True,
         options: RocksDBOptions | None = None,
     ) -> Supplier:
-        """Make a supplier; the parameters are those of a session store, and one more.
-
-        Parameters
-        ----------
-        name, retention_period, options
-            As for a session store that is not in order of time.
-        with_index : bool, default True
-            Keep an index by key; see the window stores in order of time.
-        """
-        retention = retention_of(name, retention_period)
-
-        def make(_: ValueFormat) -> Any:
-            return RocksDBTimeOrderedSessionStore(
-                name, retention, format=self.format, options=options, with_index=with_index
-            )
-
-        return Supplier(name, "session", "rocksdb-session", make, "time" if with_index else "time-only", self.format)
+        """Return a supplier."""
+        return supply(
+            "session",
+            RocksDBTimeOrderedSessionStore,
+            name,
+            milliseconds(name, retention_period, "retentionPeriod"),
+            order="time" if with_index else "time-only",
+            format=self.format,
+            with_index=with_index,
+            options=options,
+        )
 
 
-@dataclass(frozen=True)
-class VersionedSuppliers:
+class VersionedSuppliers(_PersistentSuppliers):
     """Makes suppliers of versioned stores in RocksDB."""
-
-    format: ValueFormat
 
     def __call__(
         self,
@@ -286,62 +220,34 @@ class VersionedSuppliers:
         *,
         options: RocksDBOptions | None = None,
     ) -> Supplier:
-        """Make a supplier.
-
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-        history_retention : int or timedelta
-            How long versions are kept after they ended to be valid, and how late one may come.
-        segment_interval : int or timedelta, optional
-            Length of a segment, whose versions are dropped together.
-        options : RocksDBOptions, optional
-            How to open the database.
-
-        Raises
-        ------
-        TypeError
-            If the name is ``None``.
-        ValueError
-            If the retention is negative, or the interval less than 1.
-        """
-        retention, interval = versioned_times(name, history_retention, segment_interval)
-
-        def make(_: ValueFormat) -> Any:
-            return RocksDBVersionedStore(name, retention, interval, headers=self.format == "headers", options=options)
-
-        return Supplier(name, "versioned", "rocksdb-versioned", make, format=self.format)
+        """Return a supplier."""
+        times = versioned_times(name, history_retention, segment_interval)
+        return supply("versioned", RocksDBVersionedStore, name, *times, format=self.format, options=options)
 
 
-# What is asked of names and durations.
+# Checks of names and durations. The messages are those of Kafka Streams.
 
 
-def named(name: str) -> None:
-    """Refuse a store without a name."""
+def check_name(name: str) -> None:
+    """Raise a ``TypeError`` if a store has no name."""
     if name is None:
         raise TypeError("name cannot be null")
 
 
-def milliseconds(duration: Milliseconds, what: str) -> int:
-    """Give a duration in milliseconds; `what` is its name, for the error if it is negative."""
+def milliseconds(name: str, duration: Milliseconds, parameter: str) -> int:
+    """Check the name and a duration of a store, and return the duration in milliseconds."""
+    check_name(name)
     if isinstance(duration, timedelta):
         duration = duration // timedelta(milliseconds=1)
     if duration < 0:
-        raise ValueError(f"{what} cannot be negative")
+        raise ValueError(f"{parameter} cannot be negative")
     return duration
 
 
-def retention_of(name: str, retention_period: Milliseconds) -> int:
-    """Give how long a store keeps its rows."""
-    named(name)
-    return milliseconds(retention_period, "retentionPeriod")
-
-
 def window_times(name: str, retention_period: Milliseconds, window_size: Milliseconds) -> tuple[int, int]:
-    """Give how long a store keeps its windows, and how long these are."""
-    retention = retention_of(name, retention_period)
-    size = milliseconds(window_size, "windowSize")
+    """Return the retention and the length of the windows of a store, in milliseconds."""
+    retention = milliseconds(name, retention_period, "retentionPeriod")
+    size = milliseconds(name, window_size, "windowSize")
     if size > retention:
         raise ValueError(
             f"The retention period of the window store {name} must be no smaller than its window size. "
@@ -353,12 +259,11 @@ def window_times(name: str, retention_period: Milliseconds, window_size: Millise
 def versioned_times(
     name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None
 ) -> tuple[int, int | None]:
-    """Give how long a store keeps its versions, and the length of its segments, if that is said."""
-    named(name)
-    retention = milliseconds(history_retention, "historyRetention")
+    """Return the history retention and the length of the segments of a store, in milliseconds."""
+    retention = milliseconds(name, history_retention, "historyRetention")
     if segment_interval is None:
         return retention, None
-    interval = milliseconds(segment_interval, "segmentInterval")
+    interval = milliseconds(name, segment_interval, "segmentInterval")
     if interval < 1:
         raise ValueError("segmentInterval cannot be zero or negative")
     return retention, interval

@@ -1,4 +1,4 @@
-"""The record cache of a thread: least recently used by bytes, in namespaces, with what is dirty in order of last write."""
+"""The record cache of a thread: least recently used entries, limited by bytes, in one namespace for each store."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from letterhead.state.record import RecordContext
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 
 ENTRY_BYTES = 128
-"""What an entry is counted to need beside its key and its value."""
+"""Bytes that an entry counts beside its key and value."""
 
 
 class CacheEntry:
-    """What the cache knows of a key.
+    """A cached row.
 
     Attributes
     ----------
@@ -41,13 +41,13 @@ class RecordCache:
     Parameters
     ----------
     max_bytes : int
-        How much it may hold. Beyond that, the namespace that is written to gives up what it used longest ago; a
-        dirty entry that must go takes all dirty ones of its namespace to the store with it.
+        Maximum size. Beyond it, the namespace that is written to evicts its least recently used entries. Before a dirty
+        entry is evicted, all dirty entries of its namespace are written to the store.
 
     Attributes
     ----------
     size_bytes : int
-        How much it holds.
+        Current size.
 
     Examples
     --------
@@ -67,20 +67,20 @@ class RecordCache:
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes < 0:
-            raise ValueError(f"max_bytes must not be negative, not {max_bytes}")
+            raise ValueError(f"max_bytes is {max_bytes}: it must not be negative")
         self.max_bytes = max_bytes
         self.size_bytes = 0
         self._namespaces: dict[str, Namespace] = {}
 
     def namespace(self, name: str, write: Callable[[bytes, CacheEntry], None]) -> Namespace:
-        """Open a namespace, ``<task>-<store>``.
+        """Open a namespace.
 
         Parameters
         ----------
         name : str
-            Its name; one that is open is an error.
+            Its name, ``<task>-<store>``; opening one twice is an error.
         write : callable
-            Takes a key and an entry to the store, when the cache is flushed.
+            Writes a key and an entry to the store, when the cache is flushed.
         """
         if name in self._namespaces:
             raise ValueError(f"the cache has a namespace {name!r} already")
@@ -88,7 +88,7 @@ class RecordCache:
         return made
 
     def close(self, name: str) -> None:
-        """Forget a namespace and everything in it."""
+        """Discard a namespace with all its entries."""
         gone = self._namespaces.pop(name, None)
         if gone is not None:
             gone.clear()
@@ -103,7 +103,7 @@ class Namespace:
     Attributes
     ----------
     hits, misses, evictions, flushes : int
-        How often a key was found and was not, how many entries were given up, how often dirty ones were written.
+        Numbers of keys found and not found, of evicted entries, and of flushes.
     """
 
     def __init__(self, cache: RecordCache, name: str, write: Callable[[bytes, CacheEntry], None]) -> None:
@@ -111,7 +111,7 @@ class Namespace:
         self.hits = self.misses = self.evictions = self.flushes = 0
         self._cache = cache
         self._write = write
-        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # the one used longest ago is first
+        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # least recently used first
         self._dirty: dict[bytes, None] = {}  # in order of last write
         self._sorted: list[bytes] = []  # every key of `_entries` that is not in `_new`, and some that left
         self._new: list[bytes] = []
@@ -122,12 +122,12 @@ class Namespace:
 
     @property
     def hit_ratio(self) -> float:
-        """How many of the keys asked for were found; 0.0 if none was asked for."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 0.0
+        """The share of lookups that found their key; 0.0 before the first lookup."""
+        lookups = self.hits + self.misses
+        return self.hits / lookups if lookups else 0.0
 
     def get(self, key: bytes) -> CacheEntry | None:
-        """Give the entry of a key, and call it used."""
+        """Return the entry of a key, and mark it as used."""
         entry = self._entries.get(key)
         if entry is None:
             self.misses += 1
@@ -137,17 +137,17 @@ class Namespace:
         return entry
 
     def put(self, key: bytes, value: bytes | None, context: RecordContext | None) -> None:
-        """Keep what was written; the store gets it when the cache is flushed."""
+        """Add a written value, which a flush writes to the store."""
         self._dirty.pop(key, None)
         self._dirty[key] = None
         self._keep(key, CacheEntry(value, context, True))
 
     def fill(self, key: bytes, value: bytes) -> None:
-        """Keep what was read."""
+        """Add a value that was read from the store."""
         self._keep(key, CacheEntry(value, None, False))
 
     def range(self, low: bytes | None, high: bytes | None) -> list[tuple[bytes, CacheEntry]]:
-        """Give the entries between two keys, both included, in order of key; ``None`` is open."""
+        """Return the entries between two keys, both included, in order of key; ``None`` is no bound."""
         keys = self._in_order()
         first = 0 if low is None else bisect_left(keys, low)
         last = len(keys) if high is None else bisect_right(keys, high)
@@ -155,7 +155,7 @@ class Namespace:
         return [(key, entries[key]) for key in keys[first:last] if key in entries]
 
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, CacheEntry]]:
-        """Give the entries whose keys begin with some bytes, in order of key."""
+        """Return the entries whose keys begin with a prefix, in order of key."""
         keys, entries = self._in_order(), self._entries
         found = []
         for place in range(bisect_left(keys, prefix), len(keys)):
@@ -167,7 +167,7 @@ class Namespace:
         return found
 
     def first_at_least(self, low: bytes) -> bytes | None:
-        """Give the first key that is not below a bound."""
+        """Return the first key that is not below a bound."""
         keys = self._in_order()
         for place in range(bisect_left(keys, low), len(keys)):
             if keys[place] in self._entries:
@@ -175,11 +175,11 @@ class Namespace:
         return None
 
     def flush(self) -> None:
-        """Write what is dirty to the store, in order of each key's last write.
+        """Write the dirty entries to the store, in order of each key's last write.
 
         An entry stays dirty until it is written: if the store fails, the rest is not lost.
         """
-        if self._flushing:  # what a flush listener forwards may write to this very store
+        if self._flushing:  # a record forwarded by a flush listener may write to this store
             return
         self._flushing = True
         self.flushes += 1
@@ -198,7 +198,7 @@ class Namespace:
             self._flushing = False
 
     def clear(self) -> None:
-        """Forget everything, dirty or not."""
+        """Discard all entries, also dirty ones."""
         for key, entry in self._entries.items():
             self._cache.size_bytes -= _size(key, entry)
         self._entries.clear()
@@ -225,7 +225,7 @@ class Namespace:
             eldest = next(iter(self._entries))
             if self._entries[eldest].dirty:
                 if self._flushing:
-                    return  # the flush goes on, and what comes next can evict
+                    return  # the flush continues, and the next write can evict
                 self.flush()
             if eldest in self._entries:
                 self._remove(eldest)

@@ -1,4 +1,4 @@
-"""What a store counts and times."""
+"""Counters and latencies of a store."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["Operation", "StoreMetrics"]
 
 
 class Operation:
-    """How often something was done, and how long it took.
+    """Number and latency of the calls of an operation.
 
     Attributes
     ----------
     count : int
-        How often.
+        Number of calls.
     total_ns, max_ns : int
-        Nanoseconds, altogether and at most.
+        Total and maximum latency in nanoseconds.
     """
 
     __slots__ = ("count", "max_ns", "total_ns")
@@ -25,7 +25,7 @@ class Operation:
         self.count = self.total_ns = self.max_ns = 0
 
     def add(self, ns: int) -> None:
-        """Count one that took so many nanoseconds."""
+        """Add a call that took a number of nanoseconds."""
         self.count += 1
         self.total_ns += ns
         if ns > self.max_ns:
@@ -33,7 +33,7 @@ class Operation:
 
     @property
     def average_ns(self) -> float:
-        """Nanoseconds on average; 0.0 if there was none."""
+        """Average latency in nanoseconds; 0.0 before the first call."""
         return self.total_ns / self.count if self.count else 0.0
 
     def __repr__(self) -> str:
@@ -41,23 +41,23 @@ class Operation:
 
 
 class StoreMetrics:
-    """The counters of one store.
+    """The counters of one store, by operation.
 
     Parameters
     ----------
     store : str
         Name of the store.
     operations : tuple of str
-        What is counted and timed.
+        Names of its operations; ``iterator``, ``flush`` and ``restore`` are added.
     expired : callable, optional
-        Gives the number of expired records, which the store at the bottom counts.
+        Returns the number of expired records, which the store of bytes counts.
 
     Attributes
     ----------
     open_iterators : int
-        Iterators that are not closed yet.
+        Number of open iterators.
     damaged_rows : int
-        Rows that could not be read.
+        Number of rows that could not be read.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class StoreMetrics:
 
     @property
     def expired_records(self) -> int:
-        """Records that came too late for what the store keeps, and were dropped."""
+        """Number of records that were dropped because they were older than the retention."""
         return self._expired()
 
     def __getitem__(self, operation: str) -> Operation:
@@ -87,12 +87,12 @@ class StoreMetrics:
         return iter(self._operations)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give everything as plain numbers."""
-        shown: dict[str, Any] = {
+        """Return all counters as plain numbers."""
+        counters: dict[str, Any] = {
             name: {"count": of.count, "total_ns": of.total_ns, "average_ns": of.average_ns, "max_ns": of.max_ns}
             for name, of in self._operations.items()
         }
-        return shown | {
+        return counters | {
             "open_iterators": self.open_iterators,
             "damaged_rows": self.damaged_rows,
             "expired_records": self.expired_records,
