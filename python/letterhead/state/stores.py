@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from letterhead.errors import TopologyError
 from letterhead.limits import Limits
+from letterhead.state import suppliers
 from letterhead.state.base import FORMATS, ValueFormat
 from letterhead.state.converters import split_for
 from letterhead.state.layers.caching import CachingKeyValueStore, CachingSessionStore, CachingWindowStore
@@ -43,22 +45,7 @@ from letterhead.state.memory import (
     InMemoryWindowStore,
 )
 from letterhead.state.serdes import Serde
-from letterhead.state.suppliers import (
-    Family,
-    KeyValueSuppliers,
-    Milliseconds,
-    SessionSuppliers,
-    Supplier,
-    TimeOrderedSessionSuppliers,
-    TimeOrderedWindowSuppliers,
-    VersionedSuppliers,
-    WindowSuppliers,
-    check_name,
-    milliseconds,
-    supply,
-    versioned_times,
-    window_times,
-)
+from letterhead.state.suppliers import Family, Milliseconds, Supplier, supply
 from letterhead.state.topology import StoreBuilder
 
 __all__ = ["Builder", "Stores", "Supplier"]
@@ -216,9 +203,13 @@ class _Builders:
 class Stores:
     """Makes suppliers, which create stores of bytes, and builders, which put layers around them.
 
-    Suppliers of stores in memory take the format of values from the builder; their rows are restored from the changelog.
-    Suppliers take these parameters, as far as the family has them. Durations are milliseconds or
-    :class:`~datetime.timedelta`, and refer to the time of records.
+    ``persistent_`` functions return suppliers of stores in RocksDB, ``in_memory_`` functions of stores in memory, which
+    are restored from the changelog and have the format of values that the builder needs. ``_builder`` functions take a
+    supplier and serdes of keys and values (by default those of the task), and return a :class:`Builder` of the store that
+    they are named after. The names contain the format of values: ``timestamped``, ``with_headers``, or neither.
+
+    The functions that return suppliers have these parameters, as far as the family has them. Durations are milliseconds or
+    :class:`~datetime.timedelta`, and refer to the timestamps of records.
 
     Parameters
     ----------
@@ -256,54 +247,28 @@ class Stores:
     ['TimestampedKeyValueStoreWithHeaders', 'CachingKeyValueStore', 'ChangeLoggingKeyValueStore']
     """
 
-    # Suppliers.
+    persistent_timestamped_key_value_store_with_headers = partial(suppliers.key_value, "headers")
+    persistent_timestamped_key_value_store = partial(suppliers.key_value, "timestamped")
+    persistent_key_value_store = partial(suppliers.key_value, "plain")
 
-    persistent_timestamped_key_value_store_with_headers = KeyValueSuppliers("headers")
-    """Keep values with timestamps and headers in RocksDB."""
+    persistent_timestamped_window_store_with_headers = partial(suppliers.window, "headers")
+    persistent_timestamped_window_store = partial(suppliers.window, "timestamped")
+    persistent_window_store = partial(suppliers.window, "plain")
+    persistent_time_ordered_window_store_with_headers = partial(suppliers.time_ordered_window, "headers")
+    persistent_time_ordered_window_store = partial(suppliers.time_ordered_window, "timestamped")
 
-    persistent_timestamped_key_value_store = KeyValueSuppliers("timestamped")
-    """Keep values with timestamps in RocksDB."""
+    persistent_session_store_with_headers = partial(suppliers.session, "headers")
+    persistent_session_store = partial(suppliers.session, "plain")
+    persistent_time_ordered_session_store_with_headers = partial(suppliers.time_ordered_session, "headers")
+    persistent_time_ordered_session_store = partial(suppliers.time_ordered_session, "plain")
 
-    persistent_key_value_store = KeyValueSuppliers("plain")
-    """Keep plain values in RocksDB."""
-
-    persistent_timestamped_window_store_with_headers = WindowSuppliers("headers")
-    """Keep windows with timestamps and headers in RocksDB."""
-
-    persistent_timestamped_window_store = WindowSuppliers("timestamped")
-    """Keep windows with timestamps in RocksDB."""
-
-    persistent_window_store = WindowSuppliers("plain")
-    """Keep plain windows in RocksDB."""
-
-    persistent_time_ordered_window_store_with_headers = TimeOrderedWindowSuppliers("headers")
-    """Keep windows with timestamps and headers in RocksDB, in order of time."""
-
-    persistent_time_ordered_window_store = TimeOrderedWindowSuppliers("timestamped")
-    """Keep windows with timestamps in RocksDB, in order of time."""
-
-    persistent_session_store_with_headers = SessionSuppliers("headers")
-    """Keep sessions with headers in RocksDB."""
-
-    persistent_session_store = SessionSuppliers("plain")
-    """Keep plain sessions in RocksDB."""
-
-    persistent_time_ordered_session_store_with_headers = TimeOrderedSessionSuppliers("headers")
-    """Keep sessions with headers in RocksDB, in order of time."""
-
-    persistent_time_ordered_session_store = TimeOrderedSessionSuppliers("plain")
-    """Keep plain sessions in RocksDB, in order of time."""
-
-    persistent_versioned_key_value_store_with_headers = VersionedSuppliers("headers")
-    """Keep versions with headers in RocksDB."""
-
-    persistent_versioned_key_value_store = VersionedSuppliers("plain")
-    """Keep plain versions in RocksDB."""
+    persistent_versioned_key_value_store_with_headers = partial(suppliers.versioned, "headers")
+    persistent_versioned_key_value_store = partial(suppliers.versioned, "plain")
 
     @staticmethod
     def in_memory_key_value_store(name: str) -> Supplier:
         """Keep values in memory."""
-        check_name(name)
+        suppliers.check_name(name)
         return supply("kv", InMemoryKeyValueStore, name, order="memory")
 
     @staticmethod
@@ -311,13 +276,13 @@ class Stores:
         name: str, retention_period: Milliseconds, window_size: Milliseconds, retain_duplicates: bool = False
     ) -> Supplier:
         """Keep windows in memory."""
-        times = window_times(name, retention_period, window_size)
+        times = suppliers.window_times(name, retention_period, window_size)
         return supply("window", InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
 
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Milliseconds) -> Supplier:
         """Keep sessions in memory."""
-        retention = milliseconds(name, retention_period, "retentionPeriod")
+        retention = suppliers.milliseconds(name, retention_period, "retentionPeriod")
         return supply("session", InMemorySessionStore, name, retention, order="memory")
 
     @staticmethod
@@ -325,37 +290,19 @@ class Stores:
         name: str, history_retention: Milliseconds, segment_interval: Milliseconds | None = None
     ) -> Supplier:
         """Keep versions in memory."""
-        times = versioned_times(name, history_retention, segment_interval)
+        times = suppliers.versioned_times(name, history_retention, segment_interval)
         return supply("versioned", InMemoryVersionedStore, name, *times, order="memory")
 
-    # Builders.
-
     timestamped_key_value_store_with_headers_builder = _Builders(TimestampedKeyValueStoreWithHeaders, "headers")
-    """Build a :class:`TimestampedKeyValueStoreWithHeaders`."""
-
     timestamped_key_value_store_builder = _Builders(TimestampedKeyValueStore, "timestamped")
-    """Build a :class:`TimestampedKeyValueStore`."""
-
     key_value_store_builder = _Builders(KeyValueStore, "plain")
-    """Build a :class:`KeyValueStore`."""
 
     timestamped_window_store_with_headers_builder = _Builders(TimestampedWindowStoreWithHeaders, "headers")
-    """Build a :class:`TimestampedWindowStoreWithHeaders`."""
-
     timestamped_window_store_builder = _Builders(TimestampedWindowStore, "timestamped")
-    """Build a :class:`TimestampedWindowStore`."""
-
     window_store_builder = _Builders(WindowStore, "plain")
-    """Build a :class:`WindowStore`."""
 
     session_store_with_headers_builder = _Builders(SessionStoreWithHeaders, "headers")
-    """Build a :class:`SessionStoreWithHeaders`."""
-
     session_store_builder = _Builders(SessionStore, "plain")
-    """Build a :class:`SessionStore`."""
 
     versioned_key_value_store_with_headers_builder = _Builders(VersionedKeyValueStoreWithHeaders, "headers")
-    """Build a :class:`VersionedKeyValueStoreWithHeaders`."""
-
     versioned_key_value_store_builder = _Builders(VersionedKeyValueStore, "plain")
-    """Build a :class:`VersionedKeyValueStore`."""

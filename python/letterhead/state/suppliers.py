@@ -19,22 +19,7 @@ from letterhead.state.rocksdb import (
 )
 from letterhead.storage.database import RocksDBOptions
 
-__all__ = [
-    "Family",
-    "KeyValueSuppliers",
-    "Milliseconds",
-    "SessionSuppliers",
-    "Supplier",
-    "TimeOrderedSessionSuppliers",
-    "TimeOrderedWindowSuppliers",
-    "VersionedSuppliers",
-    "WindowSuppliers",
-    "check_name",
-    "milliseconds",
-    "supply",
-    "versioned_times",
-    "window_times",
-]
+__all__ = ["Family", "Milliseconds", "Supplier"]
 
 Family: TypeAlias = Literal["kv", "window", "session", "versioned"]
 Milliseconds: TypeAlias = "int | timedelta"
@@ -114,115 +99,79 @@ def supply(
     return Supplier(name, family, scope if family == "kv" else f"{scope}-{family}", make, order, format)
 
 
-@dataclass(frozen=True)
-class _PersistentSuppliers:
-    """Makes suppliers of stores in RocksDB whose values have a format. :class:`Stores` documents the parameters."""
-
-    format: ValueFormat
+# Suppliers of stores in RocksDB; Stores documents the parameters.
 
 
-class KeyValueSuppliers(_PersistentSuppliers):
-    """Makes suppliers of key-value stores in RocksDB."""
-
-    def __call__(self, name: str, *, options: RocksDBOptions | None = None) -> Supplier:
-        """Return a supplier."""
-        check_name(name)
-        return supply("kv", RocksDBKeyValueStore, name, format=self.format, options=options)
+def key_value(format: ValueFormat, name: str, *, options: RocksDBOptions | None = None) -> Supplier:
+    """Return a supplier of a key-value store."""
+    check_name(name)
+    return supply("kv", RocksDBKeyValueStore, name, format=format, options=options)
 
 
-class WindowSuppliers(_PersistentSuppliers):
-    """Makes suppliers of window stores in RocksDB."""
-
-    def __call__(
-        self,
-        name: str,
-        retention_period: Milliseconds,
-        window_size: Milliseconds,
-        retain_duplicates: bool = False,
-        *,
-        options: RocksDBOptions | None = None,
-    ) -> Supplier:
-        """Return a supplier."""
-        times = window_times(name, retention_period, window_size)
-        return supply(
-            "window", RocksDBWindowStore, name, *times, retain_duplicates, format=self.format, options=options
-        )
+def window(
+    format: ValueFormat,
+    name: str,
+    retention_period: Milliseconds,
+    window_size: Milliseconds,
+    retain_duplicates: bool = False,
+    *,
+    options: RocksDBOptions | None = None,
+) -> Supplier:
+    """Return a supplier of a window store."""
+    times = window_times(name, retention_period, window_size)
+    return supply("window", RocksDBWindowStore, name, *times, retain_duplicates, format=format, options=options)
 
 
-class TimeOrderedWindowSuppliers(_PersistentSuppliers):
-    """Makes suppliers of window stores in RocksDB whose rows are in order of time."""
-
-    def __call__(
-        self,
-        name: str,
-        retention_period: Milliseconds,
-        window_size: Milliseconds,
-        retain_duplicates: bool = False,
-        *,
-        with_index: bool = True,
-        options: RocksDBOptions | None = None,
-    ) -> Supplier:
-        """Return a supplier."""
-        return supply(
-            "window",
-            RocksDBTimeOrderedWindowStore,
-            name,
-            *window_times(name, retention_period, window_size),
-            retain_duplicates,
-            order="time" if with_index else "time-only",
-            format=self.format,
-            with_index=with_index,
-            options=options,
-        )
+def time_ordered_window(
+    format: ValueFormat,
+    name: str,
+    retention_period: Milliseconds,
+    window_size: Milliseconds,
+    retain_duplicates: bool = False,
+    *,
+    with_index: bool = True,
+    options: RocksDBOptions | None = None,
+) -> Supplier:
+    """Return a supplier of a window store whose rows are in order of time."""
+    times = window_times(name, retention_period, window_size)
+    index: dict[str, Any] = {"order": "time" if with_index else "time-only", "with_index": with_index}
+    store = RocksDBTimeOrderedWindowStore
+    return supply("window", store, name, *times, retain_duplicates, format=format, options=options, **index)
 
 
-class SessionSuppliers(_PersistentSuppliers):
-    """Makes suppliers of session stores in RocksDB."""
-
-    def __call__(self, name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None) -> Supplier:
-        """Return a supplier."""
-        retention = milliseconds(name, retention_period, "retentionPeriod")
-        return supply("session", RocksDBSessionStore, name, retention, format=self.format, options=options)
-
-
-class TimeOrderedSessionSuppliers(_PersistentSuppliers):
-    """Makes suppliers of session stores in RocksDB whose rows are in order of time."""
-
-    def __call__(
-        self,
-        name: str,
-        retention_period: Milliseconds,
-        *,
-        with_index: bool = True,
-        options: RocksDBOptions | None = None,
-    ) -> Supplier:
-        """Return a supplier."""
-        return supply(
-            "session",
-            RocksDBTimeOrderedSessionStore,
-            name,
-            milliseconds(name, retention_period, "retentionPeriod"),
-            order="time" if with_index else "time-only",
-            format=self.format,
-            with_index=with_index,
-            options=options,
-        )
+def session(
+    format: ValueFormat, name: str, retention_period: Milliseconds, *, options: RocksDBOptions | None = None
+) -> Supplier:
+    """Return a supplier of a session store."""
+    retention = milliseconds(name, retention_period, "retentionPeriod")
+    return supply("session", RocksDBSessionStore, name, retention, format=format, options=options)
 
 
-class VersionedSuppliers(_PersistentSuppliers):
-    """Makes suppliers of versioned stores in RocksDB."""
+def time_ordered_session(
+    format: ValueFormat,
+    name: str,
+    retention_period: Milliseconds,
+    *,
+    with_index: bool = True,
+    options: RocksDBOptions | None = None,
+) -> Supplier:
+    """Return a supplier of a session store whose rows are in order of time."""
+    retention = milliseconds(name, retention_period, "retentionPeriod")
+    index: dict[str, Any] = {"order": "time" if with_index else "time-only", "with_index": with_index}
+    return supply("session", RocksDBTimeOrderedSessionStore, name, retention, format=format, options=options, **index)
 
-    def __call__(
-        self,
-        name: str,
-        history_retention: Milliseconds,
-        segment_interval: Milliseconds | None = None,
-        *,
-        options: RocksDBOptions | None = None,
-    ) -> Supplier:
-        """Return a supplier."""
-        times = versioned_times(name, history_retention, segment_interval)
-        return supply("versioned", RocksDBVersionedStore, name, *times, format=self.format, options=options)
+
+def versioned(
+    format: ValueFormat,
+    name: str,
+    history_retention: Milliseconds,
+    segment_interval: Milliseconds | None = None,
+    *,
+    options: RocksDBOptions | None = None,
+) -> Supplier:
+    """Return a supplier of a versioned store."""
+    times = versioned_times(name, history_retention, segment_interval)
+    return supply("versioned", RocksDBVersionedStore, name, *times, format=format, options=options)
 
 
 # Checks of names and durations. The messages are those of Kafka Streams.

@@ -6,7 +6,7 @@ before both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,13 @@ class ChangeLogging(Layer):
         Splits a stored value into the parts of its changelog record.
     headers : bool
         Whether the store keeps headers. Without them, tombstones in the changelog have none.
+    retain_duplicates : bool, default False
+        Whether a window store keeps duplicates.
     """
 
-    def __init__(self, inner: Any, split: Split, *, headers: bool) -> None:
+    def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool = False) -> None:
         super().__init__(inner)
+        self.retain_duplicates = retain_duplicates
         self._split = split
         self._headers = headers
 
@@ -70,6 +73,12 @@ class ChangeLogging(Layer):
             If its timestamp is negative.
         """
         self._parts(value)
+
+    def _change(self, key: bytes, parts: Parts, write: Callable[..., Any], *arguments: Any) -> Any:
+        """Write to the store, log the change, and return the result of the write."""
+        result = write(*arguments)
+        self._log(key, parts)
+        return result
 
     def _log(self, key: bytes, parts: Parts) -> None:
         context = self.context
@@ -115,9 +124,7 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
 
     def delete(self, key: bytes) -> bytes | None:
         """Delete a key; logged even if it had no value."""
-        parts = self._parts(None)
-        before: bytes | None = self.inner.delete(key)
-        self._log(key, parts)
+        before: bytes | None = self._change(key, self._parts(None), self.inner.delete, key)
         return before
 
 
@@ -129,17 +136,13 @@ class ChangeLoggingWindowStore(ChangeLogging):
     """
 
     passes = ("scan", "fetch")
-
-    def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool) -> None:
-        super().__init__(inner, split, headers=headers)
-        self._retain_duplicates = retain_duplicates
-        self._sequence = 0
+    _sequence = 0
 
     def put(self, key: bytes, value: bytes | None, start: int) -> None:
         """Put the value of a window, or delete it."""
         parts = self._parts(value)
         self.inner.put(key, value, start)
-        if self._retain_duplicates:
+        if self.retain_duplicates:
             if value is None:
                 return
             self._sequence = (self._sequence + 1) & keys.MAX_SEQUENCE
@@ -153,15 +156,11 @@ class ChangeLoggingSessionStore(ChangeLogging):
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
-        parts = self._parts(value)
-        self.inner.put(session, value)
-        self._log(keys.session_key(*session), parts)
+        self._change(keys.session_key(*session), self._parts(value), self.inner.put, session, value)
 
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
-        parts = self._parts(None)
-        self.inner.remove(session)
-        self._log(keys.session_key(*session), parts)
+        self._change(keys.session_key(*session), self._parts(None), self.inner.remove, session)
 
 
 class ChangeLoggingVersionedStore(ChangeLogging):
@@ -169,19 +168,13 @@ class ChangeLoggingVersionedStore(ChangeLogging):
 
     passes = ("get", "get_as_of", "versions")
 
-    def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> Any:
         """Put a version, or a tombstone; return the end of its validity."""
-        parts = self._parts_at(value, timestamp)
-        valid_to: int = self.inner.put(key, value, timestamp)
-        self._log(key, parts)
-        return valid_to
+        return self._change(key, self._parts_at(value, timestamp), self.inner.put, key, value, timestamp)
 
     def delete(self, key: bytes, timestamp: int) -> Any:
         """Put a tombstone; return the version that was valid before."""
-        parts = self._parts_at(None, timestamp)
-        before = self.inner.delete(key, timestamp)
-        self._log(key, parts)
-        return before
+        return self._change(key, self._parts_at(None, timestamp), self.inner.delete, key, timestamp)
 
     def _parts_at(self, value: bytes | None, timestamp: int) -> Parts:
         if timestamp < 0:

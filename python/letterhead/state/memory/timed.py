@@ -24,53 +24,13 @@ from letterhead.storage.keys import (
 __all__ = ["InMemorySessionStore", "InMemoryWindowStore"]
 
 K = TypeVar("K")
-V = TypeVar("V")
-
-
-class Expiry:
-    """Tracks the latest observed time, and which times are within the retention.
-
-    Examples
-    --------
-    >>> expiry = Expiry(10)
-    >>> expiry.observe(100), expiry.observe(90), expiry.observe(91), expiry.bound()
-    (True, False, True, 91)
-    """
-
-    def __init__(self, retention: int) -> None:
-        self._retention = retention
-        self._observed = -1
-        self._held: WeakKeyDictionary[StoreIterator[object, object], int] = WeakKeyDictionary()
-
-    def observe(self, time: int) -> bool:
-        """Record the time of a row, and return whether it is within the retention."""
-        self._observed = max(self._observed, time)
-        return self.is_live(time)
-
-    def is_live(self, time: int) -> bool:
-        """Return whether a time is within the retention."""
-        return time >= self.oldest()
-
-    def oldest(self) -> int:
-        """Return the oldest time whose rows can be read."""
-        return self._observed - self._retention + 1
-
-    def bound(self) -> int:
-        """Return the oldest time whose rows must stay, for reads and for open iterators."""
-        for iterator in [iterator for iterator in self._held if iterator.is_closed]:
-            del self._held[iterator]
-        return min([max(0, self.oldest()), *self._held.values()])
-
-    def hold(self, iterator: StoreIterator[K, V], oldest: int) -> StoreIterator[K, V]:
-        """Keep the rows from a time on until an iterator is closed."""
-        self._held[iterator] = oldest  # type: ignore[index]
-        return iterator
 
 
 class _TimedStore(InMemoryStore):
     """Rows in a map for each time: the start of a window, or the end of a session."""
 
     segment_interval = 1
+    _observed: int
 
     def __init__(self, name: str, retention: int, format: ValueFormat) -> None:
         super().__init__(name, format)
@@ -91,19 +51,35 @@ class _TimedStore(InMemoryStore):
     def _put(self, key: Any, time: int, value: bytes | None) -> bool:
         """Write a row if its time is within the retention; return whether it is."""
         self._expire()
-        if not self._expiry.observe(time):
+        self._observed = max(self._observed, time)
+        if time < self._oldest():
             return False
         self._write(key, time, value)
         return True
 
+    def _oldest(self) -> int:
+        """Return the oldest time whose rows can be read."""
+        return self._observed - self.retention + 1
+
     def _expire(self) -> None:
+        """Remove expired rows, except those that open iterators have yet to read."""
         self._check_open()
-        for time in self._rows.between(None, self._expiry.bound() - 1):
+        for iterator in [iterator for iterator in self._reading if iterator.is_closed]:
+            del self._reading[iterator]
+        bound = min([max(0, self._oldest()), *self._reading.values()])
+        for time in self._rows.between(None, bound - 1):
             del self._rows[time]
+
+    def _iterate_from(self, oldest: int, rows: Iterator[tuple[K, bytes]]) -> StoreIterator[K, bytes]:
+        """Return an iterator, and keep the rows from a time on until it is closed."""
+        iterator = self._iterate(rows)
+        self._reading[iterator] = oldest
+        return iterator
 
     def _clear(self) -> None:
         self._rows: SortedMap[int, SortedMap[bytes, Any]] = SortedMap()
-        self._expiry = Expiry(self.retention)
+        self._observed = -1
+        self._reading: WeakKeyDictionary[StoreIterator[Any, bytes], int] = WeakKeyDictionary()
 
     def _parts(self, stored: bytes) -> tuple[Any, int]:
         """Split the key of a changelog record into the key of a row and its time."""
@@ -154,17 +130,17 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Read a row."""
         self._expire()
-        rows = self._rows.get(start) if self._expiry.is_live(start) else None
+        rows = self._rows.get(start) if start >= self._oldest() else None
         return None if rows is None else rows.get(key)
 
     def scan(self, query: Scan) -> StoreIterator[WindowedKey, bytes]:
         """Return the rows of a scan."""
         self._expire()
-        first = max(query.time_from, self._expiry.oldest())
+        first = max(query.time_from, self._oldest())
         starts = [] if query.is_reversed else self._rows.between(first, query.time_to)
         if query.backward:
             starts.reverse()
-        return self._expiry.hold(self._iterate(self._read(starts, query)), first)
+        return self._iterate_from(first, self._read(starts, query))
 
     def _write(self, key: bytes, time: int, value: bytes | None) -> None:
         if self.retain_duplicates:
@@ -250,7 +226,7 @@ class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Read a row."""
         self._expire()
-        keys = self._rows.get(end) if self._expiry.is_live(end) else None
+        keys = self._rows.get(end) if end >= self._oldest() else None
         starts = None if keys is None else keys.get(key)
         return None if starts is None else starts.get(start)
 
@@ -274,7 +250,7 @@ class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
             ends = []
         if query.backward:
             ends.reverse()
-        return self._expiry.hold(self._iterate(self._read(ends, query)), oldest)
+        return self._iterate_from(oldest, self._read(ends, query))
 
     def _write(self, key: SessionKey, time: int, value: bytes | None) -> None:
         if value is None:
