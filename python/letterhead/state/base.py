@@ -30,20 +30,7 @@ _log = logging.getLogger("letterhead.state")
 
 
 class BytesStore:
-    """A store of bytes.
-
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    format : {"plain", "timestamped", "headers"}
-        Format of the values.
-
-    Attributes
-    ----------
-    expired_records : int
-        Number of records that were dropped because they were older than the retention.
-    """
+    """A store of bytes; ``expired_records`` counts records dropped because they were older than the retention."""
 
     persistent: ClassVar[bool]
     _iterator_name: ClassVar[str] = "Iterator"

@@ -63,14 +63,12 @@ class ChangelogList:
 
 
 class StoreContext:
-    """The task that stores belong to.
+    """The task that stores belong to; ``record`` is the record that is being processed.
 
     Parameters
     ----------
-    application_id : str
-        Name of the application; changelog topics begin with it.
-    task_id : str
-        Name of the task, ``<subtopology>_<partition>``.
+    application_id, task_id : str
+        Name of the application, which changelog topics begin with, and of the task, ``<subtopology>_<partition>``.
     changelog : Changelog
         Receives the changes.
     cache : RecordCache, optional
@@ -79,11 +77,6 @@ class StoreContext:
         Add the position of the store to every record of the changelog.
     key_serde, value_serde : Serde, optional
         Default serdes of stores; :class:`BytesSerde` if not given.
-
-    Attributes
-    ----------
-    record : RecordContext or None
-        The record that is being processed.
     """
 
     def __init__(

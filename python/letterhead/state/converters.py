@@ -37,22 +37,14 @@ Split: TypeAlias = Callable[[bytes, RecordContext], Parts]
 
 
 def converter_for(family: str, format: str) -> RecordConverter:
-    """Return the function that converts changelog records for a store.
-
-    Parameters
-    ----------
-    family : {"kv", "window", "session", "versioned"}
-        The family of the store.
-    format : {"plain", "timestamped", "headers"}
-        The format of its values.
-    """
+    """Return the function that converts changelog records for a store of a family and format."""
     if format == "headers":
         return raw_value_to_session_headers_value if family in _WITHOUT_TIMESTAMP else raw_value_to_headers_value
     return raw_value_to_timestamped_value if format == "timestamped" and family != "versioned" else identity
 
 
 def split_for(family: str, format: str) -> Split:
-    """Return the function that splits the values of a store; parameters as of :func:`converter_for`."""
+    """Return the function that splits the values of a store of a family and format."""
     if format == "headers":
         return _split_aggregation if family in _WITHOUT_TIMESTAMP else _split_headers
     return _split_timestamped if format == "timestamped" else _split_plain

@@ -51,16 +51,7 @@ class VersionedBytes(NamedTuple):
 class ChangelogRecord(NamedTuple):
     """A record of a changelog topic.
 
-    Attributes
-    ----------
-    key : bytes
-        The key.
-    value : bytes or None
-        The value; ``None`` is a tombstone.
-    timestamp : int
-        Milliseconds since 1970.
-    headers : Headers
-        The headers.
+    Its timestamp is in milliseconds since 1970; a value of ``None`` is a tombstone.
     """
 
     key: bytes
@@ -81,16 +72,14 @@ class StoreIterator(Closing, Generic[K, V]):
     """Rows of a store, in order. Close it, or use it in ``with``; closing the store closes it too.
 
     For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call continues with
-    the row after it.
+    the row after it. After closing, every method raises :class:`~letterhead.errors.InvalidStateStoreError`.
 
     Parameters
     ----------
     rows : iterator of (key, value) or DamagedRowError
         The rows, and the error in the place of a row that cannot be read.
-    store : str
-        Name of the store.
-    what : str, default "Iterator"
-        Name of the iterator in the error raised after it was closed.
+    store, what : str
+        Names of the store and of the iterator, for the error after closing.
     on_close : callable, optional
         Called once when the iterator is closed.
 
@@ -137,13 +126,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return row  # type: ignore[return-value]
 
     def has_next(self) -> bool:
-        """Return whether there is another row, readable or not.
-
-        Raises
-        ------
-        InvalidStateStoreError
-            If the iterator or its store has been closed.
-        """
+        """Return whether there is another row, readable or not."""
         if self._rows is None:
             raise self._closed()
         if self._peeked is None:
@@ -157,8 +140,6 @@ class StoreIterator(Closing, Generic[K, V]):
         ------
         NoSuchElementError
             If there is no other row.
-        InvalidStateStoreError
-            If the iterator or its store has been closed.
         DamagedRowError
             If the next row cannot be read; the iterator has moved past it.
         """

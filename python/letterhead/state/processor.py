@@ -67,7 +67,7 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
         The rows of a store that the processor sees in an engine that runs keys in parallel: those of the record's key, or
         those of the whole partition. An engine that runs whole partitions, such as the test driver, shows all rows.
     context : ProcessorContext
-        The context in which the processor runs; set by :meth:`init`.
+        The context of the processor; set by :meth:`init`.
 
     Examples
     --------

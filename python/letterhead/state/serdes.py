@@ -209,13 +209,7 @@ class Float64Serde(_FixedSerde[float]):
 
 
 class ValueAndTimestampSerde(Serde[ValueAndTimestamp[V]], Generic[V]):
-    """A value with its timestamp, as stores without headers hold them: ``int64 timestamp ‖ payload``.
-
-    Parameters
-    ----------
-    inner : Serde
-        Serde of the value.
-    """
+    """A value with its timestamp, as stores without headers hold them: ``int64 timestamp ‖ payload``."""
 
     def __init__(self, inner: Serde[V]) -> None:
         self.inner = inner
@@ -315,10 +309,8 @@ class AggregationWithHeadersSerde(_WithHeadersSerde[AggregationWithHeaders[V], V
 
     Parameters
     ----------
-    inner : Serde
-        Serde of the aggregation. It receives the headers of the aggregation; headers that it adds are stored.
-    limits : Limits, optional
-        Limits on values and headers that are read. Unset fields use the process-wide defaults.
+    inner, limits
+        As of :class:`ValueTimestampHeadersSerde`.
     """
 
     def write(self, topic: str, data: AggregationWithHeaders[V]) -> bytes | None:

@@ -20,18 +20,12 @@ __all__ = ["Progress", "Task"]
 
 
 class Progress(NamedTuple):
-    """The progress of a task, which an engine stores to resume the task later.
-
-    Attributes
-    ----------
-    stream_time : int
-        The greatest timestamp seen so far; -1 before the first record.
-    punctuations : tuple of int
-        The next time of each punctuation that was scheduled in ``init``; -1 if it was cancelled.
-    """
+    """The progress of a task, which an engine stores to resume the task later."""
 
     stream_time: int
+    """The greatest timestamp seen so far; -1 before the first record."""
     punctuations: tuple[int, ...]
+    """The next time of each punctuation that was scheduled in ``init``; -1 if it was cancelled."""
 
 
 class Task:
@@ -59,8 +53,6 @@ class Task:
     ----------
     stores : dict of str to store
         The stores, by name.
-    stream_time : int
-        The greatest timestamp seen so far; -1 before the first record.
     """
 
     def __init__(

@@ -220,11 +220,6 @@ class TopologyTestDriver(Closing):
         Writes to a store that the driver returns are logged with the timestamp 0, and without topic and headers of a
         record.
 
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-
         Returns
         -------
         TimestampedKeyValueStoreWithHeaders or None
@@ -368,16 +363,9 @@ class TestInputTopic(Generic[K, V]):
         self._advance = auto_advance_ms
 
     def pipe_input(self, key: K | None, value: V | None, timestamp: int | None = None, headers: Any = ()) -> None:
-        """Run a record through the topology.
+        """Run a record through the topology; the headers are copied.
 
-        Parameters
-        ----------
-        key, value : object
-            Key and value; ``None`` is null.
-        timestamp : int, optional
-            Milliseconds since 1970; the next timestamp of this object by default.
-        headers : Headers, optional
-            The headers, which are copied.
+        Without a timestamp, in milliseconds since 1970, the next one of this object is used.
         """
         if timestamp is None:
             timestamp = self._timestamp

@@ -59,7 +59,8 @@ class Topology:
     """The nodes and stores of an application, and the connections between them.
 
     The ``add_`` methods change the topology and return it, so that calls can be chained. Parents must be added before
-    their children. Every name must be new, and every name that is referred to must exist.
+    their children. A name that already exists, or one that is referred to and does not exist, raises
+    :class:`TopologyError`.
 
     Examples
     --------
@@ -89,11 +90,6 @@ class Topology:
             At least one topic; a topic can have one source only.
         key_serde, value_serde : Serde, optional
             Serdes of keys and values; those of the task by default.
-
-        Raises
-        ------
-        TopologyError
-            If the name exists, there is no topic, or a topic already has a source.
         """
         if not topics:
             raise TopologyError(f"source {name!r} has no topic: pass at least one")
@@ -114,11 +110,6 @@ class Topology:
             Creates the processor for each task; usually its class.
         *parents : str
             The nodes whose records it processes, at least one.
-
-        Raises
-        ------
-        TopologyError
-            If the name exists, or a parent is missing.
         """
         if isinstance(make, Processor):
             raise TopologyError(f"processor {name!r}: pass its class, or a function that creates it, not an instance")

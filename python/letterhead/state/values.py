@@ -36,23 +36,8 @@ Block: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
 class LazyHeaders(Headers):
     """Headers of a stored value that are parsed at the first access.
 
-    Parameters
-    ----------
-    value : bytes
-        The stored value.
-    start, end : int
-        The bytes of the value that contain its headers.
-    origin : tuple of str and bytes, WindowedKey or SessionKey, optional
-        Name of the store and key of the row, for the error if the headers are damaged.
-    limits : Limits, optional
-        Limits on the headers. Unset fields use the process-wide defaults.
-
-    Raises
-    ------
-    DamagedRowError
-        At the first access, if the headers are damaged and the origin is known.
-    DecodeError
-        At the first access, if the headers are damaged and the origin is not known.
+    They are the bytes from ``start`` to ``end`` of a stored ``value``. If they are damaged, the first access raises
+    :class:`DamagedRowError`, or :class:`~letterhead.errors.DecodeError` without an ``origin``.
 
     Examples
     --------
@@ -149,14 +134,7 @@ class _WithHeaders:
 
 @dataclass(frozen=True, slots=True)
 class ValueAndTimestamp(Generic[V]):
-    """A value and its timestamp.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-    timestamp : int
-        Milliseconds since 1970.
+    """A value and its timestamp in milliseconds since 1970.
 
     Examples
     --------
@@ -171,7 +149,7 @@ class ValueAndTimestamp(Generic[V]):
 
     @classmethod
     def make(cls, value: V | None, timestamp: int) -> ValueAndTimestamp[V] | None:
-        """Return a value with its timestamp, or ``None`` for a value that is null."""
+        """Return a value with its timestamp; ``None`` for a null value."""
         return None if value is None else cls(value, timestamp)
 
     @staticmethod
@@ -251,12 +229,7 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
     aggregation : object
         The aggregation.
     headers : Headers
-        The headers. A :class:`~letterhead.Headers` is not copied; anything else that it accepts is converted.
-
-    Raises
-    ------
-    TypeError
-        If the headers are ``None``.
+        The headers, as of :class:`ValueTimestampHeaders`, but not ``None``.
 
     Examples
     --------
@@ -311,11 +284,6 @@ class VersionedRecord(Generic[V]):
     valid_to : int, optional
         End of the validity; unset for the latest version, and for versions returned by ``get`` and ``delete`` of a store
         without headers.
-
-    Raises
-    ------
-    TypeError
-        If the value is ``None``.
     """
 
     value: V
@@ -333,19 +301,10 @@ class VersionedRecordWithHeaders(VersionedRecord[V]):
 
     Parameters
     ----------
-    value : object
-        The value, which is not null.
-    timestamp : int
-        Start of the validity, in milliseconds since 1970.
+    value, timestamp, valid_to
+        As of :class:`VersionedRecord`.
     headers : Headers, optional
-        The headers; see :class:`ValueTimestampHeaders`.
-    valid_to : int, optional
-        End of the validity; unset for the latest version.
-
-    Raises
-    ------
-    TypeError
-        If the value is ``None``.
+        The headers, as of :class:`ValueTimestampHeaders`.
 
     Examples
     --------

@@ -78,10 +78,8 @@ class VersionedStore(BytesStore):
 
         Parameters
         ----------
-        key : bytes
-            The key.
-        value : bytes or None
-            The value; ``None`` deletes the key from the timestamp on.
+        key, value : bytes
+            Key and value; a value of ``None`` deletes the key from the timestamp on.
         timestamp : int
             Start of the version's validity.
 
@@ -123,17 +121,7 @@ class VersionedStore(BytesStore):
     def get_as_of(self, key: bytes, timestamp: int) -> VersionedBytes | None:
         """Read the version that was valid at a time.
 
-        Parameters
-        ----------
-        key : bytes
-            The key.
-        timestamp : int
-            The time. For a time past the retention, only the latest version can be found.
-
-        Returns
-        -------
-        VersionedBytes or None
-            The version; ``None`` if there was no value.
+        For a time past the retention, only the latest version can be found.
         """
         self._check_open()
         latest = self._latest(key)
@@ -160,21 +148,9 @@ class VersionedStore(BytesStore):
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
-        """Read the versions that were valid at any time between two, both included.
+        """Read the versions with values that were valid at any time between two, both included, the newest first by default.
 
-        Parameters
-        ----------
-        key : bytes
-            The key.
-        time_from, time_to : int, optional
-            The times; no bound by default. Versions past the retention are skipped.
-        ascending : bool, default False
-            Return the oldest version first, instead of the newest.
-
-        Returns
-        -------
-        StoreIterator
-            The key with each version that has a value. A damaged row raises; the next call continues after it.
+        Versions past the retention are skipped. A damaged row raises; the next call continues after it.
         """
         self._check_open()
         first = max(0 if time_from is None else time_from, self._observed - self.history_retention)

@@ -13,18 +13,7 @@ __all__ = ["Layer", "chain", "restores_as"]
 
 
 class Layer:
-    """A store around another store; it delegates what it does not change.
-
-    Parameters
-    ----------
-    inner : store
-        The store below, kept as an attribute.
-
-    Attributes
-    ----------
-    context : StoreContext
-        The task of the store; set by :meth:`open`.
-    """
+    """A store around another store, ``inner``; it delegates what it does not change."""
 
     passes: ClassVar[tuple[str, ...]] = ()
     """Methods taken from the layer below, if it has them: a read does not pay for layers that only forward it."""

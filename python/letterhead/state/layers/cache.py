@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from letterhead.state.record import RecordContext
 
@@ -14,40 +15,23 @@ ENTRY_BYTES = 128
 """Bytes that an entry counts beside its key and value."""
 
 
+@dataclass(slots=True)
 class CacheEntry:
-    """A cached row.
+    """A cached row."""
 
-    Attributes
-    ----------
-    value : bytes or None
-        The value in the store's format; ``None`` hides the key.
-    context : RecordContext or None
-        The record that wrote it; ``None`` if it was read from the store.
-    dirty : bool
-        Whether the store does not have it yet.
-    """
-
-    __slots__ = ("context", "dirty", "value")
-
-    def __init__(self, value: bytes | None, context: RecordContext | None, dirty: bool) -> None:
-        self.value = value
-        self.context = context
-        self.dirty = dirty
+    value: bytes | None
+    """The value in the store's format; ``None`` hides the key."""
+    context: RecordContext | None
+    """The record that wrote it; ``None`` if it was read from the store."""
+    dirty: bool
+    """Whether the store does not have it yet."""
 
 
 class RecordCache:
-    """The cache that the stores of a thread share.
+    """The cache that the stores of a thread share; it has ``size_bytes`` at present and at most ``max_bytes``.
 
-    Parameters
-    ----------
-    max_bytes : int
-        Maximum size. Beyond it, the namespace that is written to evicts its least recently used entries. Before a dirty
-        entry is evicted, all dirty entries of its namespace are written to the store.
-
-    Attributes
-    ----------
-    size_bytes : int
-        Current size.
+    Beyond the maximum, the namespace that is written to evicts its least recently used entries. Before a dirty entry is
+    evicted, all dirty entries of its namespace are written to the store.
 
     Examples
     --------
@@ -73,15 +57,7 @@ class RecordCache:
         self._namespaces: dict[str, Namespace] = {}
 
     def namespace(self, name: str, write: Callable[[bytes, CacheEntry], None]) -> Namespace:
-        """Open a namespace.
-
-        Parameters
-        ----------
-        name : str
-            Its name, ``<task>-<store>``; opening one twice is an error.
-        write : callable
-            Writes a key and an entry to the store, when the cache is flushed.
-        """
+        """Open the namespace ``<task>-<store>``; ``write`` writes an entry to the store when the cache is flushed."""
         if name in self._namespaces:
             raise ValueError(f"the cache has a namespace {name!r} already")
         made = self._namespaces[name] = Namespace(self, name, write)
@@ -98,13 +74,7 @@ class RecordCache:
 
 
 class Namespace:
-    """The entries of one store.
-
-    Attributes
-    ----------
-    hits, misses, evictions, flushes : int
-        Numbers of keys found and not found, of evicted entries, and of flushes.
-    """
+    """The entries of one store, with counts of hits, misses, evictions and flushes."""
 
     def __init__(self, cache: RecordCache, name: str, write: Callable[[bytes, CacheEntry], None]) -> None:
         self.name = name

@@ -182,17 +182,7 @@ class CachingKeyValueStore(_Caching):
 
 
 class _CachingSegments(_Caching):
-    """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``.
-
-    Parameters
-    ----------
-    inner : store
-        The store below.
-    segment_interval : int
-        Length of a segment in milliseconds; 1 for a store in memory.
-    order : {"segments", "memory", "time", "time-only"}
-        Order of the rows of the store below.
-    """
+    """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
 
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)

@@ -31,16 +31,7 @@ __all__ = [
 class ChangeLogging(Layer):
     """The base class of the four families.
 
-    Parameters
-    ----------
-    inner : store
-        The store below.
-    split : callable
-        Splits a stored value into the parts of its changelog record.
-    headers : bool
-        Whether the store keeps headers. Without them, tombstones in the changelog have none.
-    retain_duplicates : bool, default False
-        Whether a window store keeps duplicates.
+    ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
     """
 
     def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool = False) -> None:
@@ -65,13 +56,7 @@ class ChangeLogging(Layer):
         return parts
 
     def check(self, value: bytes) -> None:
-        """Check that a value can be logged, before a cache holds it.
-
-        Raises
-        ------
-        InvalidTimestampError
-            If its timestamp is negative.
-        """
+        """Raise an :class:`InvalidTimestampError` for a value that cannot be logged, before a cache holds it."""
         self._parts(value)
 
     def _change(self, key: bytes, parts: Parts, write: Callable[..., Any], *arguments: Any) -> Any:

@@ -94,17 +94,7 @@ class _Converting:
 
 
 class Adapter(_Converting, Layer):
-    """A store of bytes of an older format, used as one of a newer format.
-
-    Parameters
-    ----------
-    inner : store
-        The store of bytes, which must be persistent.
-    name : str
-        Name of the layer, as in Kafka Streams.
-    written, read : callable
-        Convert a newer value to an older one, and back.
-    """
+    """A persistent store of an older format, used as one of a newer format; ``name`` is that of Kafka Streams."""
 
     def __init__(self, inner: Any, name: str, written: Convert, read: Convert) -> None:
         if not inner.persistent:
@@ -129,16 +119,7 @@ class Adapter(_Converting, Layer):
 
 
 def adapted(store: Any, family: str, format: str) -> Any:
-    """Return a store of a format: the store itself, or an adapter around it if its format is older.
-
-    Parameters
-    ----------
-    store : store
-        A store of bytes.
-    family : {"kv", "window", "session", "versioned"}
-        Its family.
-    format : {"plain", "timestamped", "headers"}
-        The format that the application wants.
+    """Return a store of a format: the store of bytes itself, or an adapter around it if its format is older.
 
     Raises
     ------
@@ -185,22 +166,14 @@ class _Facade(_Converting):
 
 
 class KeyValueFacade(_Facade, KeyValueReads[Any, Any]):
-    """A key-value store with timestamps or headers as one of an older format.
-
-    Parameters
-    ----------
-    store : KeyValueStore
-        The store.
-    timestamps : bool
-        Whether values are :class:`~letterhead.state.ValueAndTimestamp` instead of plain.
-    """
+    """A key-value store as one of an older format: with ``timestamps``, or with plain values."""
 
     def __init__(self, store: KeyValueStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))
 
 
 class WindowFacade(_Facade, WindowReads[Any, Any]):
-    """A window store with timestamps or headers as one of an older format; parameters as of :class:`KeyValueFacade`."""
+    """A window store as one of an older format: with ``timestamps``, or with plain values."""
 
     def __init__(self, store: WindowStore[Any, Any], *, timestamps: bool) -> None:
         super().__init__(store, *_conversions(store, timestamps))

@@ -62,18 +62,12 @@ def timed(operation: str) -> Callable[[Method], Method]:
 
 
 class Change(NamedTuple):
-    """A change of a row, as a flush listener receives it.
-
-    Attributes
-    ----------
-    new_value : object
-        The new value; ``None`` if the row was deleted.
-    old_value : object
-        The previous value, if the listener was set with ``send_old_values``.
-    """
+    """A change of a row, as a flush listener receives it."""
 
     new_value: Any
+    """The new value; ``None`` if the row was deleted."""
     old_value: Any
+    """The previous value, if the listener was set with ``send_old_values``."""
 
 
 class Metered(Layer, Generic[K, V]):
@@ -147,13 +141,7 @@ class Metered(Layer, Generic[K, V]):
 
     @timed("restore")
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Restore the store from its changelog.
-
-        Parameters
-        ----------
-        records : iterable of ChangelogRecord
-            The records of the changelog, in order.
-        """
+        """Restore the store from the records of its changelog, in order."""
         convert = converter_for(self.family, self.restores_as)
         if self.context.consistency_vectors:
             records = [self._without_position(record) for record in records]

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["Operation", "StoreMetrics"]
 
 
 class Operation:
-    """Number and latency of the calls of an operation.
-
-    Attributes
-    ----------
-    count : int
-        Number of calls.
-    total_ns, max_ns : int
-        Total and maximum latency in nanoseconds.
-    """
+    """Number of calls of an operation, and their total and maximum latency in nanoseconds."""
 
     __slots__ = ("count", "max_ns", "total_ns")
 
@@ -40,7 +32,7 @@ class Operation:
         return f"Operation(count={self.count}, average_ns={self.average_ns:.0f}, max_ns={self.max_ns})"
 
 
-class StoreMetrics:
+class StoreMetrics(dict[str, Operation]):
     """The counters of one store, by operation.
 
     Parameters
@@ -54,10 +46,8 @@ class StoreMetrics:
 
     Attributes
     ----------
-    open_iterators : int
-        Number of open iterators.
-    damaged_rows : int
-        Number of rows that could not be read.
+    open_iterators, damaged_rows : int
+        Number of open iterators, and of rows that could not be read.
 
     Examples
     --------
@@ -73,24 +63,18 @@ class StoreMetrics:
         self._expired = expired
         self.open_iterators = 0
         self.damaged_rows = 0
-        self._operations = {name: Operation() for name in (*operations, "iterator", "flush", "restore")}
+        super().__init__({name: Operation() for name in (*operations, "iterator", "flush", "restore")})
 
     @property
     def expired_records(self) -> int:
         """Number of records that were dropped because they were older than the retention."""
         return self._expired()
 
-    def __getitem__(self, operation: str) -> Operation:
-        return self._operations[operation]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._operations)
-
     def as_dict(self) -> dict[str, Any]:
         """Return all counters as plain numbers."""
         counters: dict[str, Any] = {
             name: {"count": of.count, "total_ns": of.total_ns, "average_ns": of.average_ns, "max_ns": of.max_ns}
-            for name, of in self._operations.items()
+            for name, of in self.items()
         }
         return counters | {
             "open_iterators": self.open_iterators,
@@ -99,5 +83,5 @@ class StoreMetrics:
         }
 
     def __repr__(self) -> str:
-        done = ", ".join(f"{name}={of.count}" for name, of in self._operations.items() if of.count)
+        done = ", ".join(f"{name}={of.count}" for name, of in self.items() if of.count)
         return f"StoreMetrics({self.store!r}{', ' if done else ''}{done})"

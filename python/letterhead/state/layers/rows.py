@@ -31,23 +31,10 @@ def merged(
     order: Callable[[K], Any],
     reverse: bool,
 ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-    """Merge the rows of a cache with those of a store.
+    """Merge the rows of a cache (sort key, key, value) with those of a store; both are in the requested order.
 
-    Parameters
-    ----------
-    cached : sequence of (order, key, value)
-        The cached rows, in the requested order; a value of ``None`` hides the store's row.
-    stored : iterator of (key, value)
-        The stored rows, in the same order.
-    order : callable
-        Returns the sort key of a key.
-    reverse : bool
-        Whether the order is descending.
-
-    Yields
-    ------
-    tuple of key and value, or DamagedRowError
-        The cache's row if both have a key; the error in the place of a row that the store cannot read.
+    ``order`` returns the sort key of a stored row's key. If both have a key, the cache's row is yielded, or none if its
+    value is ``None``. The error is yielded in the place of a row that the store cannot read.
     """
     place, count = 0, len(cached)
     for row in _with_errors(stored):

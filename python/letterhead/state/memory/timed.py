@@ -190,14 +190,7 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
 class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
     """A session store in memory. Its rows are ordered by end, then by key, then by descending start.
 
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    retention : int
-        Retention in milliseconds.
-    format : {"plain", "timestamped", "headers"}, default "headers"
-        Format of the values.
+    The parameters are those of :class:`InMemoryWindowStore`.
     """
 
     def __init__(self, name: str, retention: int, *, format: ValueFormat = "headers") -> None:

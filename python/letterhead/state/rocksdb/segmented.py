@@ -37,23 +37,7 @@ K = TypeVar("K")
 
 
 class SegmentedStore(PersistentStore, Generic[K]):
-    """A store with rows in segments of time, ordered by segment and then by stored key.
-
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    retention : int
-        Retention in milliseconds.
-    interval : int, optional
-        Length of a segment in milliseconds; derived from the retention by default.
-    format : {"plain", "timestamped", "headers"}
-        Format of the values.
-    layout : Layout
-        The column families of the databases.
-    options : RocksDBOptions, optional
-        Options of the databases.
-    """
+    """A store with rows in segments of time, ordered by segment and then by stored key."""
 
     _keys: type[KeySchema]
 
@@ -222,7 +206,7 @@ class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes])
     retain_duplicates : bool, default False
         Keep every value of a key and window. ``fetch`` then finds the one that was written last.
     segment_interval : int, optional
-        Length of a segment in milliseconds.
+        Length of a segment in milliseconds; derived from the retention by default.
     format : {"plain", "timestamped", "headers"}, default "headers"
         Format of the values. Rows of an older format are converted when they are read.
     options : RocksDBOptions, optional

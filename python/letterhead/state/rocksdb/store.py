@@ -20,17 +20,7 @@ __all__ = ["OneDatabaseStore", "PersistentStore"]
 
 
 class PersistentStore(BytesStore):
-    """A store of bytes in RocksDB.
-
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    format : {"plain", "timestamped", "headers"}
-        Format of the values.
-    options : RocksDBOptions, optional
-        Options of the databases.
-    """
+    """A store of bytes in RocksDB."""
 
     persistent: ClassVar[bool] = True
     _iterator_name: ClassVar[str] = "RocksDB iterator"
@@ -91,13 +81,7 @@ class PersistentStore(BytesStore):
         self._close_files()
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Store the offsets of the changelog and of the inputs.
-
-        Parameters
-        ----------
-        offsets : mapping of (topic, partition) to int or None
-            Offset of the last record in the changelog; ``None`` if it is not known. Empty without a changelog.
-        """
+        """Store the offset of the last record in the changelog (``None``: unknown), and the position in the inputs."""
         self._check_open()
         position = self._kept_position()
         for database in self._databases():
@@ -127,12 +111,7 @@ class PersistentStore(BytesStore):
         return any(database.upgrading for database in self._databases())
 
     def upgrade(self) -> int:
-        """Convert all rows of an older format now, not when they are read or written.
-
-        Returns
-        -------
-        int
-            Number of converted rows.
+        """Convert all rows of an older format now, not when they are read or written; return their number.
 
         Raises
         ------
