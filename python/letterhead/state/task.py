@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -248,15 +249,15 @@ class Task:
             self._schedules = [schedule for schedule in self._schedules if not schedule.cancelled]
 
 
+@dataclass(eq=False)
 class _Schedule:
     """A punctuation."""
 
-    def __init__(self, type: PunctuationType, first: int, interval: int, call: Punctuator) -> None:
-        self.type = type
-        self.next = first
-        self.interval = interval
-        self.call = call
-        self.cancelled = False
+    type: PunctuationType
+    next: int
+    interval: int
+    call: Punctuator
+    cancelled: bool = False
 
     def cancel(self) -> None:
         """Stop the punctuation."""

@@ -100,7 +100,7 @@ class VersionedStore(BytesStore):
             self._expired("put")
             return PUT_NOT_VALID
         self._observed = max(self._observed, timestamp)
-        valid_to = self._put(key, value, timestamp, self._observed)
+        valid_to = self._put(key, value, timestamp)
         self._update_position()
         return valid_to
 
@@ -127,23 +127,15 @@ class VersionedStore(BytesStore):
         latest = self._latest(key)
         if latest is not None and latest.timestamp <= timestamp:
             return VersionedBytes(latest.value, latest.timestamp)
-        if timestamp < self._observed - self.history_retention:
+        if self._is_late(timestamp):
             return None
-        for segment in self._from(timestamp):
-            data = self._read(_row_key(segment, key))
-            if data is None:
-                continue
-            next, min = self._bounds(segment, key, data)
-            if next <= timestamp:
-                return None
-            if min <= timestamp:
-                row = self._row(segment, key, data)
-                index = row.find(timestamp)
-                value = row.versions[index].value
-                if value is None:
-                    return None
-                return VersionedBytes(value, row.versions[index].valid_from, row.valid_to(index))
-        return None
+        found, _ = self._search(key, timestamp)
+        if found is None:
+            return None
+        row = found[1]
+        index = row.find(timestamp)
+        version = row.versions[index]
+        return None if version.value is None else VersionedBytes(version.value, version.valid_from, row.valid_to(index))
 
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
@@ -169,7 +161,7 @@ class VersionedStore(BytesStore):
         for record in records:
             if not self._is_late(record.timestamp):
                 self._observed = max(self._observed, record.timestamp)
-                self._put(record.key, record.value, record.timestamp, self._observed)
+                self._put(record.key, record.value, record.timestamp)
 
     # Implemented by subclasses.
 
@@ -215,62 +207,54 @@ class VersionedStore(BytesStore):
         """Return the segments from that of a time on, newest first."""
         return self._segments[bisect_left(self._segments, self._segment_of(time)) :][::-1]
 
-    def _live_segment(self, time: int, observed: int) -> int | None:
+    def _live_segment(self, time: int) -> int | None:
         """Return the segment of a time; ``None`` if it is past the retention."""
         segment = self._segment_of(time)
-        if segment < self._segment_of(observed - self.history_retention):
+        if segment < self._segment_of(self._observed - self.history_retention):
             return None
         at = bisect_left(self._segments, segment)
         if at == len(self._segments) or self._segments[at] != segment:
             insort(self._segments, segment)
         return segment
 
-    def _expire(self, observed: int) -> None:
-        oldest = self._segment_of(observed - self.history_retention)
+    def _expire(self) -> None:
+        oldest = self._segment_of(self._observed - self.history_retention)
         while self._segments and self._segments[0] < oldest:
             expired = self._segments.pop(0)
             self._drop(_INT64.pack(expired), _INT64.pack(expired + 1))
 
     # Writing a version. All rows that it changes are written together.
 
-    def _put(self, key: bytes, value: bytes | None, timestamp: int, observed: int) -> int:
-        self._expire(observed)
+    def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
+        self._expire()
         found = VALID_TO_UNDEFINED
         latest = self._latest(key)
         if latest is not None:
             if timestamp >= latest.timestamp:
-                self._put_latest(key, value, timestamp, latest, observed)
+                self._put_latest(key, value, timestamp, latest)
                 return VALID_TO_UNDEFINED
             found = latest.timestamp
-        for segment in self._from(timestamp):
-            data = self._read(_row_key(segment, key))
-            if data is None:
-                continue
-            next, min = self._bounds(segment, key, data)
-            if next <= timestamp:
-                break
-            if min <= timestamp:
-                return self._put_between(key, value, timestamp, segment, self._row(segment, key, data), observed)
-            found = min
+        row, later = self._search(key, timestamp)
+        if row is not None:
+            return self._put_between(key, value, timestamp, *row)
+        found = found if later is None else later
         if found == VALID_TO_UNDEFINED:
-            self._put_first(key, value, timestamp, observed)
+            self._put_first(key, value, timestamp)
         else:
-            self._put_before(key, value, timestamp, found, observed)
+            self._put_before(key, value, timestamp, found)
         return found
 
-    def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest, observed: int) -> None:
+    def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
         """Put a version after the latest one, which moves to the segment in which it ends; or replace the latest one."""
         rows: list[tuple[bytes, bytes | None]] = []
         if timestamp > latest.timestamp:
-            segment = self._live_segment(timestamp, observed)
+            segment = self._live_segment(timestamp)
             if segment is not None:
                 rows.append(self._appended(segment, key, latest.timestamp, timestamp, latest.value))
         rows.append((LATEST + key, None if value is None else Latest(timestamp, value).write()))
         self._write(rows)
 
-    def _put_between(
-        self, key: bytes, value: bytes | None, timestamp: int, segment: int, row: SegmentRow, observed: int
-    ) -> int:
+    def _put_between(self, key: bytes, value: bytes | None, timestamp: int, segment: int, row: SegmentRow) -> int:
         """Put a version among those of a segment."""
         index = row.find(timestamp)
         found, valid_to = row.versions[index], row.valid_to(index)
@@ -279,7 +263,7 @@ class VersionedStore(BytesStore):
             row.update(index, timestamp, value)
         elif self._segment_of(timestamp) < segment:
             # The version that was valid until now ends in an older segment with this.
-            older = self._live_segment(timestamp, observed)
+            older = self._live_segment(timestamp)
             if older is not None:
                 rows.append(self._appended(older, key, found.valid_from, timestamp, found.value))
             row.update(index, timestamp, value)
@@ -289,41 +273,39 @@ class VersionedStore(BytesStore):
         self._write(rows)
         return valid_to
 
-    def _put_first(self, key: bytes, value: bytes | None, timestamp: int, observed: int) -> None:
+    def _put_first(self, key: bytes, value: bytes | None, timestamp: int) -> None:
         """Put a version after all others, when there is no latest one."""
         if value is not None:
             self._write([(LATEST + key, Latest(timestamp, value).write())])
             return
         # A tombstone has no latest row: the segment of its time records that the key was deleted.
-        segment = self._live_segment(timestamp, observed)
+        segment = self._live_segment(timestamp)
         if segment is not None:
             self._write([self._appended(segment, key, timestamp, timestamp, None)])
 
-    def _put_before(self, key: bytes, value: bytes | None, timestamp: int, found: int, observed: int) -> None:
+    def _put_before(self, key: bytes, value: bytes | None, timestamp: int, found: int) -> None:
         """Put a version before the next one, into the segment in which that one begins."""
-        segment = self._live_segment(found, observed)
+        segment = self._live_segment(found)
         if segment is None:
             return
-        data = self._read(_row_key(segment, key))
-        if data is None:
+        row = self._row(segment, key)
+        if row is None:
             row = SegmentRow.of(timestamp, found, value)
+        elif row.next <= timestamp:
+            # The versions of the row ended before: the key was deleted in this segment, and has had no value since.
+            row.insert_as_latest(timestamp, found, value)
         else:
-            row = self._row(segment, key, data)
-            if row.next <= timestamp:
-                # The versions of the row ended before: the key was deleted in this segment, and has had no value since.
-                row.insert_as_latest(timestamp, found, value)
-            else:
-                row.insert_as_earliest(timestamp, value)
+            row.insert_as_earliest(timestamp, value)
         self._write([(_row_key(segment, key), row.write())])
 
     def _appended(
         self, segment: int, key: bytes, valid_from: int, valid_to: int, value: bytes | None
     ) -> tuple[bytes, bytes]:
-        data = self._read(_row_key(segment, key))
-        if data is None:
-            return _row_key(segment, key), SegmentRow.of(valid_from, valid_to, value).write()
-        row = self._row(segment, key, data)
-        row.insert_as_latest(valid_from, valid_to, value)
+        row = self._row(segment, key)
+        if row is None:
+            row = SegmentRow.of(valid_from, valid_to, value)
+        else:
+            row.insert_as_latest(valid_from, valid_to, value)
         return _row_key(segment, key), row.write()
 
     # Reading.
@@ -332,16 +314,31 @@ class VersionedStore(BytesStore):
         return timestamp < self._observed - self.history_retention
 
     def _latest(self, key: bytes) -> Latest | None:
-        data = self._read(LATEST + key)
-        return None if data is None else self._parse(Latest.read, LATEST + key, data)
+        return self._parsed(LATEST + key, Latest.read)
 
-    def _bounds(self, segment: int, key: bytes, data: bytes) -> tuple[int, int]:
-        return self._parse(bounds, _row_key(segment, key), data)
+    def _row(self, segment: int, key: bytes) -> SegmentRow | None:
+        return self._parsed(_row_key(segment, key), SegmentRow.read)
 
-    def _row(self, segment: int, key: bytes, data: bytes) -> SegmentRow:
-        return self._parse(SegmentRow.read, _row_key(segment, key), data)
+    def _search(self, key: bytes, timestamp: int) -> tuple[tuple[int, SegmentRow] | None, int | None]:
+        """Find the segment and row that contain a time, and the start of the first version after the time."""
+        later = None
+        for segment in self._from(timestamp):
+            data = self._read(_row_key(segment, key))
+            if data is None:
+                continue
+            next, first = self._parse(_row_key(segment, key), bounds, data)
+            if next <= timestamp:
+                break
+            if first <= timestamp:
+                return (segment, self._parse(_row_key(segment, key), SegmentRow.read, data)), later
+            later = first
+        return None, later
 
-    def _parse(self, parse: Callable[[bytes], R], key: bytes, data: bytes) -> R:
+    def _parsed(self, key: bytes, parse: Callable[[bytes], R]) -> R | None:
+        data = self._read(key)
+        return None if data is None else self._parse(key, parse, data)
+
+    def _parse(self, key: bytes, parse: Callable[[bytes], R], data: bytes) -> R:
         try:
             return parse(data)
         except DecodeError as error:
@@ -359,12 +356,11 @@ class VersionedStore(BytesStore):
             return
         for segment in self._from(first):
             try:
-                data = self._read(_row_key(segment, key))
-                if data is None:
-                    continue
-                row = self._row(segment, key, data)
+                row = self._row(segment, key)
             except DamagedRowError as error:
                 yield error
+                continue
+            if row is None:
                 continue
             for index, version in enumerate(row.versions):
                 if version.value is not None and version.valid_from <= last and row.valid_to(index) > first:

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from letterhead.state.record import RecordContext
 
@@ -127,22 +128,13 @@ class Namespace:
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, CacheEntry]]:
         """Return the entries whose keys begin with a prefix, in order of key."""
         keys, entries = self._in_order(), self._entries
-        found = []
-        for place in range(bisect_left(keys, prefix), len(keys)):
-            key = keys[place]
-            if not key.startswith(prefix):
-                break
-            if key in entries:
-                found.append((key, entries[key]))
-        return found
+        found = takewhile(lambda key: key.startswith(prefix), islice(keys, bisect_left(keys, prefix), None))
+        return [(key, entries[key]) for key in found if key in entries]
 
     def first_at_least(self, low: bytes) -> bytes | None:
         """Return the first key that is not below a bound."""
         keys = self._in_order()
-        for place in range(bisect_left(keys, low), len(keys)):
-            if keys[place] in self._entries:
-                return keys[place]
-        return None
+        return next((key for key in islice(keys, bisect_left(keys, low), None) if key in self._entries), None)
 
     def flush(self) -> None:
         """Write the dirty entries to the store, in order of each key's last write.

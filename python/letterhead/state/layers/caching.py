@@ -34,8 +34,11 @@ _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
 
 
 class _Caching(Layer):
-    """The base class of the three families."""
+    """The base class of the three families, which define how rows below are found by their keys in the cache."""
 
+    _key: Callable[[bytes], Any]
+    _stored: Callable[[bytes], bytes | None]
+    _put: Callable[[bytes, bytes | None], None]
     _cache: Namespace
 
     def __init__(self, inner: Any) -> None:
@@ -109,15 +112,6 @@ class _Caching(Layer):
         finally:
             self.context.record = before
 
-    def _key(self, cache_key: bytes) -> Any:
-        raise NotImplementedError
-
-    def _stored(self, cache_key: bytes) -> Any:
-        raise NotImplementedError
-
-    def _put(self, cache_key: bytes, value: bytes | None) -> None:
-        raise NotImplementedError
-
     def _rows(
         self, cached: _CachedRows, stored: Any, order: Callable[[Any], Any], reverse: bool
     ) -> StoreIterator[Any, bytes]:
@@ -184,28 +178,20 @@ class CachingKeyValueStore(_Caching):
 class _CachingSegments(_Caching):
     """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
 
+    _last_time: Callable[[Scan], int]
+    """Return the last time whose segment can contain a row of a scan."""
+    _is_wanted: Callable[[Any, Scan], bool]
+    """Return whether the times of a row are within a scan."""
+    # Sort keys of a row, by the order of the store below.
+    _by_segment: Callable[[Any], Any]
+    _by_memory: Callable[[Any], Any]
+    _by_base: Callable[[Any], Any]
+
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)
         self._interval = segment_interval
         by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
         self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
-
-    def _last_time(self, query: Scan) -> int:
-        """Return the last time whose segment can contain a row of a scan."""
-        raise NotImplementedError
-
-    def _is_wanted(self, row: Any, query: Scan) -> bool:
-        """Return whether the times of a row are within a scan."""
-        raise NotImplementedError
-
-    def _by_segment(self, row: Any) -> Any:
-        raise NotImplementedError
-
-    def _by_memory(self, row: Any) -> Any:
-        raise NotImplementedError
-
-    def _by_base(self, row: Any) -> Any:
-        raise NotImplementedError
 
     def _cache_key(self, key: bytes, time: int) -> bytes:
         return _SEGMENT.pack(max(time, 0) // self._interval) + key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -31,6 +31,9 @@ class _TimedStore(InMemoryStore):
 
     segment_interval = 1
     _observed: int
+    _parts: Callable[[bytes], tuple[Any, int]]
+    """Split the key of a changelog record into the key of a row and its time."""
+    _write: Callable[[Any, int, bytes | None], None]
 
     def __init__(self, name: str, retention: int, format: ValueFormat) -> None:
         super().__init__(name, format)
@@ -80,13 +83,6 @@ class _TimedStore(InMemoryStore):
         self._rows: SortedMap[int, SortedMap[bytes, Any]] = SortedMap()
         self._observed = -1
         self._reading: WeakKeyDictionary[StoreIterator[Any, bytes], int] = WeakKeyDictionary()
-
-    def _parts(self, stored: bytes) -> tuple[Any, int]:
-        """Split the key of a changelog record into the key of a row and its time."""
-        raise NotImplementedError
-
-    def _write(self, key: Any, time: int, value: bytes | None) -> None:
-        raise NotImplementedError
 
 
 class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
