@@ -246,8 +246,6 @@ class _WithHeadersSerde(Serde[T], Generic[T, V]):
         raise NotImplementedError
 
     def _payload(self, topic: str, headers: Headers, value: V | None) -> bytes | None:
-        if self._is_bytes and type(value) is bytes:
-            return value
         raw = None if value is None else serialize(self.inner, topic, headers, value, "value")
         if raw is None or type(raw) is bytes:
             return raw
@@ -283,8 +281,11 @@ class ValueTimestampHeadersSerde(_WithHeadersSerde[ValueTimestampHeaders[V], V])
 
     def join(self, topic: str, data: ValueTimestampHeaders[V]) -> tuple[bytes | None, bytes | None, Headers]:
         """Return the bytes of a row, its payload and its headers."""
-        own = data.headers
-        raw = self._payload(topic, own, data._value)
+        value: Any = data._value
+        own: Any = data._headers
+        if isinstance(own, tuple):
+            own = data.headers
+        raw = value if self._is_bytes and type(value) is bytes else self._payload(topic, own, value)
         return None if raw is None else join_value(own._list(), data._timestamp, raw), raw, own
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> ValueTimestampHeaders[V] | None:

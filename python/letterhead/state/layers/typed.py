@@ -117,7 +117,6 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         found: V | None = self._value(raw_key, before)
         return found
 
-    @timed("get")
     def get(self, key: K) -> V | None:
         """Return the value of a key; ``None`` if there is none.
 
@@ -126,8 +125,10 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
         DamagedRowError
             If the row cannot be read.
         """
+        began = perf_counter_ns()  # without the decorator, whose call would take a tenth of the time
         raw_key = self._read_key(key)
         found: V | None = self._value(raw_key, self.inner.get(raw_key))
+        self._timers["get"].add(perf_counter_ns() - began)
         return found
 
     def approximate_num_entries(self) -> int:
@@ -156,17 +157,19 @@ class TimestampedKeyValueStoreWithHeaders(KeyValueStore[K, ValueTimestampHeaders
         self._join = partial(self.serdes.value_serde.join, self.serdes.topic)
         self._is_logged = isinstance(self.inner, ChangeLoggingKeyValueStore)
 
-    @timed("put")
     def put(self, key: K, value: ValueTimestampHeaders[V] | None) -> None:
         """Put a value; ``None`` deletes the key. See :meth:`KeyValueStore.put`."""
-        if value is None or not self._is_logged:
-            self._write(key, value, self.inner.put)
+        if value is None:
+            super().put(key, None)
             return
+        began = perf_counter_ns()  # without the decorator, as in get
         raw_key = self._key_of(not_null(key), value)
         raw, payload, headers = self._join(value)
-        # The changelog needs the parts of the value, and does not split it again. Its headers must not change later.
-        parts = None if raw is None else (payload, value._timestamp, Headers._with(headers._list().copy()))
-        self.inner.put(raw_key, raw, parts)
+        if raw is None or not self._is_logged:
+            self.inner.put(raw_key, raw)
+        else:  # the changelog need not split the value again; its headers must not change later
+            self.inner.put(raw_key, raw, (payload, value._timestamp, Headers._with(headers._list().copy())))
+        self._timers["put"].add(perf_counter_ns() - began)
 
 
 # Window stores.
