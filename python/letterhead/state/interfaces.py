@@ -33,14 +33,7 @@ PUT_NOT_VALID = -(1 << 63)
 class VersionedBytes(NamedTuple):
     """One version of a row in a versioned store.
 
-    Attributes
-    ----------
-    value : bytes
-        The stored value.
-    timestamp : int
-        Start of the version's validity.
-    valid_to : int or None
-        End of its validity; ``None`` for the latest version.
+    It is valid from ``timestamp`` to ``valid_to``, which is ``None`` for the latest version.
     """
 
     value: bytes

@@ -16,22 +16,6 @@ V = TypeVar("V")
 class Scan(NamedTuple):
     """The rows to read, and their order.
 
-    Attributes
-    ----------
-    operation : str
-        Name of the operation in the metrics of a store.
-    key_from, key_to : object, optional
-        First and last key, both included; ``None`` is no bound.
-    time_from, time_to : int
-        Bounds in milliseconds, both included. For windows they bound the start. For sessions they are the earliest end
-        and the latest start; if the scan is by time, both bound the end.
-    backward : bool, default False
-        Whether the order is reversed.
-    by_time : bool, default False
-        Whether to read the rows of all keys, in order of time if the store has such an order.
-    prefix : object, optional
-        Prefix of the keys, instead of bounds; key-value stores only.
-
     Examples
     --------
     >>> Scan.of("fetch", b"k", 0, 10).one_key
@@ -39,13 +23,21 @@ class Scan(NamedTuple):
     """
 
     operation: str
+    """Name of the operation in the metrics of a store."""
     key_from: Any = None
+    """First key, included; ``None`` is no bound."""
     key_to: Any = None
+    """Last key, included; ``None`` is no bound."""
     time_from: int = 0
+    """Earliest start of a window, or earliest end of a session, in milliseconds, included."""
     time_to: int = MAX_TIME
+    """Latest start of a window or session (latest end of a session, if ``by_time``), in milliseconds, included."""
     backward: bool = False
+    """Whether the order is reversed."""
     by_time: bool = False
+    """Whether to read the rows of all keys, in order of time if the store has such an order."""
     prefix: Any = None
+    """Prefix of the keys, instead of bounds; key-value stores only."""
 
     @classmethod
     def of(cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False) -> Scan:

@@ -148,6 +148,10 @@ class _FixedSerde(_CheckedSerde[T]):
 
     _struct: ClassVar[struct.Struct]
 
+    def __init_subclass__(cls, format: str | None = None, types: type | tuple[type, ...] = int) -> None:
+        if format is not None:
+            cls._struct, cls._types = struct.Struct(format), types
+
     def _write(self, data: Any) -> bytes:
         try:
             return self._struct.pack(data)
@@ -161,11 +165,8 @@ class _FixedSerde(_CheckedSerde[T]):
         return read
 
 
-class BoolSerde(_FixedSerde[bool]):
+class BoolSerde(_FixedSerde[bool], format=">?", types=bool):
     """A boolean in one byte."""
-
-    _struct = struct.Struct(">?")
-    _types = bool
 
     def _read(self, data: bytes) -> bool:
         if data not in (b"\0", b"\1"):
@@ -173,39 +174,24 @@ class BoolSerde(_FixedSerde[bool]):
         return super()._read(data)
 
 
-class Int16Serde(_FixedSerde[int]):
+class Int16Serde(_FixedSerde[int], format=">h"):
     """An integer in two bytes."""
 
-    _struct = struct.Struct(">h")
-    _types = int
 
-
-class Int32Serde(_FixedSerde[int]):
+class Int32Serde(_FixedSerde[int], format=">i"):
     """An integer in four bytes."""
 
-    _struct = struct.Struct(">i")
-    _types = int
 
-
-class Int64Serde(_FixedSerde[int]):
+class Int64Serde(_FixedSerde[int], format=">q"):
     """An integer in eight bytes."""
 
-    _struct = struct.Struct(">q")
-    _types = int
 
-
-class Float32Serde(_FixedSerde[float]):
+class Float32Serde(_FixedSerde[float], format=">f", types=(float, int)):
     """A float in four bytes."""
 
-    _struct = struct.Struct(">f")
-    _types = (float, int)
 
-
-class Float64Serde(_FixedSerde[float]):
+class Float64Serde(_FixedSerde[float], format=">d", types=(float, int)):
     """A float in eight bytes."""
-
-    _struct = struct.Struct(">d")
-    _types = (float, int)
 
 
 class ValueAndTimestampSerde(Serde[ValueAndTimestamp[V]], Generic[V]):

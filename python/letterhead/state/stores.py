@@ -14,36 +14,12 @@ from typing import Any, Self
 
 from letterhead.errors import TopologyError
 from letterhead.limits import Limits
-from letterhead.state import suppliers
+from letterhead.state import memory, suppliers
 from letterhead.state.base import FORMATS, ValueFormat
 from letterhead.state.converters import split_for
-from letterhead.state.layers.caching import CachingKeyValueStore, CachingSessionStore, CachingWindowStore
-from letterhead.state.layers.change_logging import (
-    ChangeLoggingKeyValueStore,
-    ChangeLoggingSessionStore,
-    ChangeLoggingVersionedStore,
-    ChangeLoggingWindowStore,
-)
+from letterhead.state.layers import caching, change_logging, typed
 from letterhead.state.layers.conversion import adapted
 from letterhead.state.layers.metered import DamagedRows, Metered
-from letterhead.state.layers.typed import (
-    KeyValueStore,
-    SessionStore,
-    SessionStoreWithHeaders,
-    TimestampedKeyValueStore,
-    TimestampedKeyValueStoreWithHeaders,
-    TimestampedWindowStore,
-    TimestampedWindowStoreWithHeaders,
-    VersionedKeyValueStore,
-    VersionedKeyValueStoreWithHeaders,
-    WindowStore,
-)
-from letterhead.state.memory import (
-    InMemoryKeyValueStore,
-    InMemorySessionStore,
-    InMemoryVersionedStore,
-    InMemoryWindowStore,
-)
 from letterhead.state.serdes import Serde
 from letterhead.state.suppliers import Family, Milliseconds, Supplier, supply
 from letterhead.state.topology import StoreBuilder
@@ -146,20 +122,20 @@ def _logged(store: Any, bottom: Any, family: Family, format: ValueFormat) -> Any
 
 
 _CHANGE_LOGGING: dict[Family, Callable[..., Any]] = {
-    "kv": ChangeLoggingKeyValueStore,
-    "window": ChangeLoggingWindowStore,
-    "session": ChangeLoggingSessionStore,
-    "versioned": ChangeLoggingVersionedStore,
+    "kv": change_logging.ChangeLoggingKeyValueStore,
+    "window": change_logging.ChangeLoggingWindowStore,
+    "session": change_logging.ChangeLoggingSessionStore,
+    "versioned": change_logging.ChangeLoggingVersionedStore,
 }
 
 
 def _cached(store: Any, bottom: Any, supplier: Supplier) -> Any:
     if supplier.family == "kv":
-        return CachingKeyValueStore(store)
+        return caching.CachingKeyValueStore(store)
     segments = {"segment_interval": bottom.segment_interval, "order": supplier.order}
     if supplier.family == "session":
-        return CachingSessionStore(store, **segments)
-    return CachingWindowStore(store, window_size=bottom.window_size, **segments)
+        return caching.CachingSessionStore(store, **segments)
+    return caching.CachingWindowStore(store, window_size=bottom.window_size, **segments)
 
 
 @dataclass(frozen=True)
@@ -269,7 +245,7 @@ class Stores:
     def in_memory_key_value_store(name: str) -> Supplier:
         """Keep values in memory."""
         suppliers.check_name(name)
-        return supply("kv", InMemoryKeyValueStore, name, order="memory")
+        return supply("kv", memory.InMemoryKeyValueStore, name, order="memory")
 
     @staticmethod
     def in_memory_window_store(
@@ -277,13 +253,13 @@ class Stores:
     ) -> Supplier:
         """Keep windows in memory."""
         times = suppliers.window_times(name, retention_period, window_size)
-        return supply("window", InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
+        return supply("window", memory.InMemoryWindowStore, name, *times, retain_duplicates, order="memory")
 
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Milliseconds) -> Supplier:
         """Keep sessions in memory."""
         retention = suppliers.milliseconds(name, retention_period, "retentionPeriod")
-        return supply("session", InMemorySessionStore, name, retention, order="memory")
+        return supply("session", memory.InMemorySessionStore, name, retention, order="memory")
 
     @staticmethod
     def in_memory_versioned_key_value_store(
@@ -291,18 +267,18 @@ class Stores:
     ) -> Supplier:
         """Keep versions in memory."""
         times = suppliers.versioned_times(name, history_retention, segment_interval)
-        return supply("versioned", InMemoryVersionedStore, name, *times, order="memory")
+        return supply("versioned", memory.InMemoryVersionedStore, name, *times, order="memory")
 
-    timestamped_key_value_store_with_headers_builder = _Builders(TimestampedKeyValueStoreWithHeaders, "headers")
-    timestamped_key_value_store_builder = _Builders(TimestampedKeyValueStore, "timestamped")
-    key_value_store_builder = _Builders(KeyValueStore, "plain")
+    timestamped_key_value_store_with_headers_builder = _Builders(typed.TimestampedKeyValueStoreWithHeaders, "headers")
+    timestamped_key_value_store_builder = _Builders(typed.TimestampedKeyValueStore, "timestamped")
+    key_value_store_builder = _Builders(typed.KeyValueStore, "plain")
 
-    timestamped_window_store_with_headers_builder = _Builders(TimestampedWindowStoreWithHeaders, "headers")
-    timestamped_window_store_builder = _Builders(TimestampedWindowStore, "timestamped")
-    window_store_builder = _Builders(WindowStore, "plain")
+    timestamped_window_store_with_headers_builder = _Builders(typed.TimestampedWindowStoreWithHeaders, "headers")
+    timestamped_window_store_builder = _Builders(typed.TimestampedWindowStore, "timestamped")
+    window_store_builder = _Builders(typed.WindowStore, "plain")
 
-    session_store_with_headers_builder = _Builders(SessionStoreWithHeaders, "headers")
-    session_store_builder = _Builders(SessionStore, "plain")
+    session_store_with_headers_builder = _Builders(typed.SessionStoreWithHeaders, "headers")
+    session_store_builder = _Builders(typed.SessionStore, "plain")
 
-    versioned_key_value_store_with_headers_builder = _Builders(VersionedKeyValueStoreWithHeaders, "headers")
-    versioned_key_value_store_builder = _Builders(VersionedKeyValueStore, "plain")
+    versioned_key_value_store_with_headers_builder = _Builders(typed.VersionedKeyValueStoreWithHeaders, "headers")
+    versioned_key_value_store_builder = _Builders(typed.VersionedKeyValueStore, "plain")

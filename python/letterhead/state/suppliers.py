@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias
 
+from letterhead.state import rocksdb
 from letterhead.state.base import ValueFormat
 from letterhead.state.layers.caching import Order
-from letterhead.state.rocksdb import (
-    RocksDBKeyValueStore,
-    RocksDBSessionStore,
-    RocksDBTimeOrderedSessionStore,
-    RocksDBTimeOrderedWindowStore,
-    RocksDBVersionedStore,
-    RocksDBWindowStore,
-)
 from letterhead.storage.database import RocksDBOptions
 
 __all__ = ["Family", "Milliseconds", "Supplier"]
@@ -105,7 +98,7 @@ def supply(
 def key_value(format: ValueFormat, name: str, *, options: RocksDBOptions | None = None) -> Supplier:
     """Return a supplier of a key-value store."""
     check_name(name)
-    return supply("kv", RocksDBKeyValueStore, name, format=format, options=options)
+    return supply("kv", rocksdb.RocksDBKeyValueStore, name, format=format, options=options)
 
 
 def window(
@@ -119,7 +112,7 @@ def window(
 ) -> Supplier:
     """Return a supplier of a window store."""
     times = window_times(name, retention_period, window_size)
-    return supply("window", RocksDBWindowStore, name, *times, retain_duplicates, format=format, options=options)
+    return supply("window", rocksdb.RocksDBWindowStore, name, *times, retain_duplicates, format=format, options=options)
 
 
 def time_ordered_window(
@@ -135,7 +128,7 @@ def time_ordered_window(
     """Return a supplier of a window store whose rows are in order of time."""
     times = window_times(name, retention_period, window_size)
     index: dict[str, Any] = {"order": "time" if with_index else "time-only", "with_index": with_index}
-    store = RocksDBTimeOrderedWindowStore
+    store = rocksdb.RocksDBTimeOrderedWindowStore
     return supply("window", store, name, *times, retain_duplicates, format=format, options=options, **index)
 
 
@@ -144,7 +137,7 @@ def session(
 ) -> Supplier:
     """Return a supplier of a session store."""
     retention = milliseconds(name, retention_period, "retentionPeriod")
-    return supply("session", RocksDBSessionStore, name, retention, format=format, options=options)
+    return supply("session", rocksdb.RocksDBSessionStore, name, retention, format=format, options=options)
 
 
 def time_ordered_session(
@@ -158,7 +151,9 @@ def time_ordered_session(
     """Return a supplier of a session store whose rows are in order of time."""
     retention = milliseconds(name, retention_period, "retentionPeriod")
     index: dict[str, Any] = {"order": "time" if with_index else "time-only", "with_index": with_index}
-    return supply("session", RocksDBTimeOrderedSessionStore, name, retention, format=format, options=options, **index)
+    return supply(
+        "session", rocksdb.RocksDBTimeOrderedSessionStore, name, retention, format=format, options=options, **index
+    )
 
 
 def versioned(
@@ -171,7 +166,7 @@ def versioned(
 ) -> Supplier:
     """Return a supplier of a versioned store."""
     times = versioned_times(name, history_retention, segment_interval)
-    return supply("versioned", RocksDBVersionedStore, name, *times, format=format, options=options)
+    return supply("versioned", rocksdb.RocksDBVersionedStore, name, *times, format=format, options=options)
 
 
 # Checks of names and durations. The messages are those of Kafka Streams.

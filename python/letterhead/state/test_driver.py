@@ -48,6 +48,10 @@ class TopologyTestDriver(Closing):
     Each record runs through the whole topology, followed by a commit. Changelogs can be read as output topics named
     ``<application>-<store>-changelog``.
 
+    The methods ``get_..._store`` return a store by name, and ``None`` if it is of another type. They raise
+    :class:`TopologyError` if there is no store of the name. Writes to a returned store are logged with the timestamp 0, and
+    without topic and headers of a record.
+
     Parameters
     ----------
     topology : Topology
@@ -215,41 +219,27 @@ class TopologyTestDriver(Closing):
     def get_timestamped_key_value_store_with_headers(
         self, name: str
     ) -> TimestampedKeyValueStoreWithHeaders[Any, Any] | None:
-        """Return a key-value store with headers.
-
-        Writes to a store that the driver returns are logged with the timestamp 0, and without topic and headers of a
-        record.
-
-        Returns
-        -------
-        TimestampedKeyValueStoreWithHeaders or None
-            The store; ``None`` if it is of another type.
-
-        Raises
-        ------
-        TopologyError
-            If there is no store of this name.
-        """
+        """Return a key-value store with headers."""
         return self._typed(name, TimestampedKeyValueStoreWithHeaders)
 
     def get_versioned_key_value_store_with_headers(
         self, name: str
     ) -> VersionedKeyValueStoreWithHeaders[Any, Any] | None:
-        """Return a versioned store with headers; ``None`` if it is of another type."""
+        """Return a versioned store with headers."""
         return self._typed(name, VersionedKeyValueStoreWithHeaders)
 
     def get_timestamped_window_store_with_headers(
         self, name: str
     ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
-        """Return a window store with headers; ``None`` if it is of another type."""
+        """Return a window store with headers."""
         return self._typed(name, TimestampedWindowStoreWithHeaders)
 
     def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
-        """Return a session store with headers; ``None`` if it is of another type."""
+        """Return a session store with headers."""
         return self._typed(name, SessionStoreWithHeaders)
 
     def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
-        """Return the reads of a session store with headers; ``None`` if it is of another type.
+        """Return the reads of a session store with headers.
 
         Use it to inspect a store in a test that must not change it.
         """
@@ -257,35 +247,35 @@ class TopologyTestDriver(Closing):
         return None if store is None else ReadOnlySessionStoreWithHeaders(store)
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | KeyValueFacade | None:
-        """Return a key-value store of any format, with plain values; ``None`` if it is of another type."""
+        """Return a key-value store of any format, with plain values."""
         store = self._typed(name, KeyValueStore)
         return store if store is None or store.value_type is None else KeyValueFacade(store, timestamps=False)
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | KeyValueFacade | None:
-        """Return a key-value store with timestamps and with or without headers; ``None`` if it is of another type."""
+        """Return a key-value store with timestamps and with or without headers."""
         store = self._store(name)
         if isinstance(store, TimestampedKeyValueStoreWithHeaders):
             return KeyValueFacade(store, timestamps=True)
         return store if isinstance(store, TimestampedKeyValueStore) else None
 
     def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
-        """Return a versioned store without headers; ``None`` if it is of another type."""
+        """Return a versioned store without headers."""
         return self._typed(name, VersionedKeyValueStore)
 
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | WindowFacade | None:
-        """Return a window store of any format, with plain values; ``None`` if it is of another type."""
+        """Return a window store of any format, with plain values."""
         store = self._typed(name, WindowStore)
         return store if store is None or store.value_type is None else WindowFacade(store, timestamps=False)
 
     def get_timestamped_window_store(self, name: str) -> TimestampedWindowStore[Any, Any] | WindowFacade | None:
-        """Return a window store with timestamps and with or without headers; ``None`` if it is of another type."""
+        """Return a window store with timestamps and with or without headers."""
         store = self._store(name)
         if isinstance(store, TimestampedWindowStoreWithHeaders):
             return WindowFacade(store, timestamps=True)
         return store if isinstance(store, TimestampedWindowStore) else None
 
     def get_session_store(self, name: str) -> SessionStore[Any, Any] | SessionFacade | None:
-        """Return a session store of any format, with plain aggregations; ``None`` if it is of another type."""
+        """Return a session store of any format, with plain aggregations."""
         store = self._typed(name, SessionStore)
         return SessionFacade(store) if isinstance(store, SessionStoreWithHeaders) else store
 

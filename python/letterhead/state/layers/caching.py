@@ -39,18 +39,14 @@ class _Caching(Layer):
     _key: Callable[[bytes], Any]
     _stored: Callable[[bytes], bytes | None]
     _put: Callable[[bytes, bytes | None], None]
-    _cache: Namespace
+    cache: Namespace
+    """The entries of this store, with counts of hits and misses."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self._listener: FlushListener | None = None
         self._send_old_values = False
         self._check = inner.check if isinstance(inner, ChangeLogging) else None
-
-    @property
-    def cache(self) -> Namespace:
-        """The entries of this store, with counts of hits and misses."""
-        return self._cache
 
     def set_flush_listener(self, listener: FlushListener | None, *, send_old_values: bool = False) -> bool:
         """Set the function that is called for each change; return True, as there is a cache."""
@@ -65,21 +61,21 @@ class _Caching(Layer):
         if context.cache is None:
             context.cache = RecordCache(0)
         try:
-            self._cache = context.cache.namespace(self._namespace(), self._write)
+            self.cache = context.cache.namespace(self._namespace(), self._write)
         except ValueError:
             self.inner.close()
             raise
 
     def flush(self) -> None:
         """Write cached changes to the store below."""
-        self._cache.flush()
+        self.cache.flush()
         super().flush()
 
     def close(self) -> None:
         """Write cached changes and close the store."""
         try:
             if self.inner.is_open and not self._bottom.of_parent:
-                self._cache.flush()
+                self.cache.flush()
         finally:
             if self.context.cache is not None:
                 self.context.cache.close(self._namespace())
@@ -93,7 +89,7 @@ class _Caching(Layer):
             self._bottom._check_open()
         if value is not None and self._check is not None:
             self._check(value)  # an entry that a flush rejects would also block those after it
-        self._cache.put(key, value, self.context.current())
+        self.cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:
         """Write one entry to the store below, in the context of the record that wrote it."""
@@ -147,21 +143,21 @@ class CachingKeyValueStore(_Caching):
 
     def get(self, key: bytes) -> bytes | None:
         """Return the value of a key, and cache it if it was read from the store."""
-        entry = self._cache.get(key)
+        entry = self.cache.get(key)
         if entry is not None:
             return entry.value
         value: bytes | None = self.inner.get(key)
         if value is not None:
-            self._cache.fill(key, value)
+            self.cache.fill(key, value)
         return value
 
     def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
         if query.prefix is not None:
             keys.increment(query.prefix)  # rejects the prefixes that stores in memory reject
-            entries = self._cache.beginning_with(query.prefix)
+            entries = self.cache.beginning_with(query.prefix)
         else:
-            entries = [] if query.is_reversed else self._cache.range(query.key_from, query.key_to)
+            entries = [] if query.is_reversed else self.cache.range(query.key_from, query.key_to)
         cached: _CachedRows = [(key, key, entry.value) for key, entry in entries]
         return self._rows(cached[::-1] if query.backward else cached, self.inner.scan(query), _itself, query.backward)
 
@@ -210,7 +206,7 @@ class _CachingSegments(_Caching):
         if query.one_key:
             entries = self._entries_of(query.key_from, first, last)
         else:
-            entries = self._cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
+            entries = self.cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
         found: _CachedRows = []
         for cache_key, entry in entries:
             row = self._key(cache_key)
@@ -224,7 +220,7 @@ class _CachingSegments(_Caching):
         found: list[tuple[bytes, CacheEntry]] = []
         segment = first
         while segment <= last:
-            at = self._cache.first_at_least(_SEGMENT.pack(segment) + key)
+            at = self.cache.first_at_least(_SEGMENT.pack(segment) + key)
             if at is None:
                 break
             here = _SEGMENT.unpack_from(at)[0]
@@ -232,7 +228,7 @@ class _CachingSegments(_Caching):
                 segment = here
                 if here > last:
                     break
-            found += self._cache.beginning_with(_SEGMENT.pack(segment) + key)
+            found += self.cache.beginning_with(_SEGMENT.pack(segment) + key)
             segment += 1
         return found
 
@@ -250,7 +246,7 @@ class CachingWindowStore(_CachingSegments):
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
         """Return the value of a window."""
-        entry = self._cache.get(self._cache_key(keys.window_key(key, start, 0), start))
+        entry = self.cache.get(self._cache_key(keys.window_key(key, start, 0), start))
         return self.inner.fetch(key, start) if entry is None else entry.value
 
     def _last_time(self, query: Scan) -> int:
@@ -294,7 +290,7 @@ class CachingSessionStore(_CachingSegments):
 
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
         """Return the aggregation of a session."""
-        entry = self._cache.get(self._cache_key_of(key, start, end))
+        entry = self.cache.get(self._cache_key_of(key, start, end))
         return self.inner.fetch_session(key, start, end) if entry is None else entry.value
 
     def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:

@@ -187,34 +187,15 @@ class SessionFacade(_Facade, SessionReads[Any, Any]):
     """A session store with headers as one without."""
 
     def __init__(self, store: SessionStoreWithHeaders[Any, Any]) -> None:
-        super().__init__(store, _aggregation, AggregationWithHeaders.get_aggregation_or_null)
+        get = AggregationWithHeaders.get_aggregation_or_null
+        super().__init__(store, lambda aggregation: AggregationWithHeaders.make(aggregation, Headers()), get)
 
 
 def _conversions(store: Any, timestamps: bool) -> tuple[Convert, Convert]:
     if timestamps:
-        return _from_timestamped, _to_timestamped
-    return _from_plain if store.keeps_headers else _from_plain_to_timestamped, _to_plain
-
-
-def _to_plain(value: Any) -> Any:
-    return None if value is None else value.value
-
-
-def _to_timestamped(value: Any) -> Any:
-    return None if value is None else ValueAndTimestamp.make(value.value, value.timestamp)
-
-
-def _from_plain(value: Any) -> Any:
-    return ValueTimestampHeaders.make(value, -1, Headers())
-
-
-def _from_plain_to_timestamped(value: Any) -> Any:
-    return ValueAndTimestamp.make(value, -1)
-
-
-def _from_timestamped(value: Any) -> Any:
-    return None if value is None else ValueTimestampHeaders.make(value.value, value.timestamp, Headers())
-
-
-def _aggregation(aggregation: Any) -> Any:
-    return AggregationWithHeaders.make(aggregation, Headers())
+        return (
+            lambda value: None if value is None else ValueTimestampHeaders.make(value.value, value.timestamp),
+            lambda value: None if value is None else ValueAndTimestamp.make(value.value, value.timestamp),
+        )
+    made = ValueTimestampHeaders.make if store.keeps_headers else ValueAndTimestamp.make
+    return lambda value: made(value, -1), lambda value: None if value is None else value.value

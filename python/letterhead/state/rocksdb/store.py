@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,6 +24,9 @@ class PersistentStore(BytesStore):
 
     persistent: ClassVar[bool] = True
     _iterator_name: ClassVar[str] = "RocksDB iterator"
+    _open_files: Callable[[Path], None]
+    _close_files: Callable[[], None]
+    _databases: Callable[[], Iterable[Database]]
 
     def __init__(self, name: str, format: ValueFormat, options: RocksDBOptions | None = None) -> None:
         super().__init__(name, format)
@@ -126,21 +129,13 @@ class PersistentStore(BytesStore):
     def _kept_position(self) -> Position:
         return self.position
 
-    def _open_files(self, directory: Path) -> None:
-        raise NotImplementedError
-
-    def _close_files(self) -> None:
-        raise NotImplementedError
-
-    def _databases(self) -> Iterable[Database]:
-        raise NotImplementedError
-
 
 class OneDatabaseStore(PersistentStore):
     """A store with one database, in the directory ``rocksdb/<store>``."""
 
     _database: Database | None = None
     _rows: Rows
+    _layout: Callable[[], Layout]
 
     def _open_files(self, directory: Path) -> None:
         path = directory / "rocksdb" / self.name
@@ -155,10 +150,6 @@ class OneDatabaseStore(PersistentStore):
 
     def _databases(self) -> list[Database]:
         return [] if self._database is None else [self._database]
-
-    def _layout(self) -> Layout:
-        """Return the column families of the database."""
-        raise NotImplementedError
 
 
 def _older_position(path: Path) -> Position:
