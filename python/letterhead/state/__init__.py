@@ -45,9 +45,8 @@ from letterhead.state.layers.typed import (
     VersionedKeyValueStoreWithHeaders,
     WindowStore,
 )
-from letterhead.state.processor import Cancellable, Processor, ProcessorContext
+from letterhead.state.processor import Cancellable, Processor, ProcessorContext, Record, RecordContext
 from letterhead.state.reads import Scan
-from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BoolSerde,

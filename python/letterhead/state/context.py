@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from letterhead.headers import Headers
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
-from letterhead.state.record import RecordContext
+from letterhead.state.processor import RecordContext
 from letterhead.state.serdes import BytesSerde, Serde
 from letterhead.storage.position import Position
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from letterhead._native import join_value, split_value
 from letterhead.headers import Headers
 from letterhead.state.interfaces import ChangelogRecord
-from letterhead.state.record import RecordContext
+from letterhead.state.processor import RecordContext
 from letterhead.state.values import LazyHeaders
 
 __all__ = [

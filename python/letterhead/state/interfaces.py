@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 from letterhead._context_managers import Closing
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 from letterhead.headers import Headers
-from letterhead.state.record import RecordContext
+from letterhead.state.processor import RecordContext
 
 __all__ = ["PUT_NOT_VALID", "VALID_TO_UNDEFINED", "ChangelogRecord", "Context", "StoreIterator", "VersionedBytes"]
 

@@ -12,8 +12,7 @@ from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
-from letterhead.state.processor import Processor, PunctuationType, Punctuator
-from letterhead.state.record import Record, RecordContext
+from letterhead.state.processor import Processor, PunctuationType, Punctuator, Record, RecordContext
 from letterhead.state.serdes import serialize
 from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, StoreBuilder, Topology
 
@@ -30,7 +29,7 @@ class Progress(NamedTuple):
 
 
 class Task:
-    """One instance of a topology, with its stores.
+    """One instance of a topology, with its ``stores`` by name.
 
     Parameters
     ----------
@@ -49,11 +48,6 @@ class Task:
     resumed : bool, default False
         Whether the engine stops the task and resumes it later from its :class:`Progress`. Punctuations must then be
         scheduled in ``init``, by stream time.
-
-    Attributes
-    ----------
-    stores : dict of str to store
-        The stores, by name.
     """
 
     def __init__(

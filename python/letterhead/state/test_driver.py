@@ -30,7 +30,7 @@ from letterhead.state.layers.typed import (
     VersionedKeyValueStoreWithHeaders,
     WindowStore,
 )
-from letterhead.state.record import Record, RecordContext
+from letterhead.state.processor import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology
@@ -239,10 +239,7 @@ class TopologyTestDriver(Closing):
         return self._typed(name, SessionStoreWithHeaders)
 
     def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
-        """Return the reads of a session store with headers.
-
-        Use it to inspect a store in a test that must not change it.
-        """
+        """Return the reads of a session store with headers, for a test that must not change it."""
         store = self.get_session_store_with_headers(name)
         return None if store is None else ReadOnlySessionStoreWithHeaders(store)
 

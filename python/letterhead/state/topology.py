@@ -126,14 +126,9 @@ class Topology:
         key_serde: Serde[Any] | None = None,
         value_serde: Serde[Any] | None = None,
     ) -> Self:
-        """Add a node that writes a topic.
+        """Add a node that writes a topic, or the topic that a function returns for a record.
 
-        Parameters
-        ----------
-        name, *parents, key_serde, value_serde
-            As of :meth:`add_processor` and :meth:`add_source`.
-        topic : str or callable
-            The topic, or a function that returns it for a record.
+        The other parameters are those of :meth:`add_processor` and :meth:`add_source`.
         """
         if not parents:
             raise TopologyError(f"sink {name!r} has no parent: pass at least one")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
-from letterhead.state.record import RecordContext
+from letterhead.state.processor import RecordContext
 
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 

@@ -16,8 +16,8 @@ from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
+from letterhead.state.processor import RecordContext
 from letterhead.state.reads import Scan
-from letterhead.state.record import RecordContext
 from letterhead.storage import keys
 from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
 

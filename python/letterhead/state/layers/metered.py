@@ -21,8 +21,8 @@ from letterhead.state.converters import converter_for
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
+from letterhead.state.processor import Record, RecordContext
 from letterhead.state.reads import Scan, not_null
-from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,
@@ -195,7 +195,7 @@ class Metered(Layer, Generic[K, V]):
         return [getattr(layer, "layer_name", type(layer).__name__) for layer in chain(self)]
 
     def _row(self, row: Any, stored: bytes) -> tuple[Any, V]:
-        value = self._value(row, stored)
+        value: Any = self._value(row, stored)
         return self._key(row, value), value
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
@@ -207,7 +207,7 @@ class Metered(Layer, Generic[K, V]):
 
     _raw_value: Callable[[Any], bytes | None]
     """Serialize a value."""
-    _read_row: Callable[[bytes, Origin], Any]
+    _read_row: Callable[[bytes, Origin], Any | None]
     """Deserialize a value with headers."""
 
     def _raw_key(self, key: Any, headers: Headers) -> bytes:
@@ -261,7 +261,7 @@ class Metered(Layer, Generic[K, V]):
 
     # Deserializing.
 
-    def _value(self, row: RowKey, stored: bytes | None) -> Any:
+    def _value(self, row: RowKey, stored: bytes | None) -> V | None:
         if stored is None:
             return None
         try:

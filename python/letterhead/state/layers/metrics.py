@@ -33,7 +33,7 @@ class Operation:
 
 
 class StoreMetrics(dict[str, Operation]):
-    """The counters of one store, by operation.
+    """The counters of one store, by operation, and the numbers of open iterators and of rows that could not be read.
 
     Parameters
     ----------
@@ -43,11 +43,6 @@ class StoreMetrics(dict[str, Operation]):
         Names of its operations; ``iterator``, ``flush`` and ``restore`` are added.
     expired : callable, optional
         Returns the number of expired records, which the store of bytes counts.
-
-    Attributes
-    ----------
-    open_iterators, damaged_rows : int
-        Number of open iterators, and of rows that could not be read.
 
     Examples
     --------

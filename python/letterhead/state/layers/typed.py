@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator, VersionedBytes
 from letterhead.state.layers.change_logging import ChangeLoggingKeyValueStore
 from letterhead.state.layers.metered import Change, Metered, MeteredIterator, timed
+from letterhead.state.processor import Record, RecordContext
 from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads, not_null
-from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import AggregationWithHeadersSerde, ValueAndTimestampSerde, ValueTimestampHeadersSerde
 from letterhead.state.values import (
     AggregationWithHeaders,
@@ -55,16 +55,7 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
     """A store of one value for each key. Keys must not be null."""
 
     family = "kv"
-    operations: ClassVar[tuple[str, ...]] = (
-        "put",
-        "put_if_absent",
-        "put_all",
-        "delete",
-        "get",
-        "range",
-        "all",
-        "prefix_scan",
-    )
+    operations = ("put", "put_if_absent", "put_all", "delete", "get", "range", "all", "prefix_scan")
 
     @timed("put")
     def put(self, key: K, value: V | None) -> None:
@@ -81,16 +72,9 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
 
     @timed("put_if_absent")
     def put_if_absent(self, key: K, value: V | None) -> V | None:
-        """Put a value if the key has none.
-
-        Returns
-        -------
-        object
-            The existing value; ``None`` if there was none.
-        """
+        """Put a value if the key has none; return the existing value, or ``None``."""
         raw_key, before = self._write(key, value, lambda raw, stored: (raw, self.inner.put_if_absent(raw, stored)))
-        found: V | None = self._value(raw_key, before)
-        return found
+        return self._value(raw_key, before)
 
     @timed("put_all")
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
@@ -106,16 +90,9 @@ class KeyValueStore(Metered[K, V], KeyValueReads[K, V]):
 
     @timed("delete")
     def delete(self, key: K) -> V | None:
-        """Delete a key.
-
-        Returns
-        -------
-        object
-            The previous value; ``None`` if there was none.
-        """
+        """Delete a key; return the previous value, or ``None``."""
         raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw)), not_null(key))
-        found: V | None = self._value(raw_key, before)
-        return found
+        return self._value(raw_key, before)
 
     def get(self, key: K) -> V | None:
         """Return the value of a key; ``None`` if there is none.
@@ -179,7 +156,7 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
     """A store of one value for each key and window, or of many if it keeps duplicates. Keys must not be null."""
 
     family = "window"
-    operations: ClassVar[tuple[str, ...]] = ("put", "fetch", "all")
+    operations = ("put", "fetch", "all")
 
     @timed("put")
     def put(self, key: K, value: V | None, start: int) -> None:
@@ -201,8 +178,7 @@ class WindowStore(Metered[K, V], WindowReads[K, V]):
         """Return the value of a window; ``None`` if there is none."""
         raw_key = self._read_key(key)
         row = WindowedKey(raw_key, start, start)  # for an error, which does not contain the end
-        found: V | None = self._value(row, self.inner.fetch(raw_key, start))
-        return found
+        return self._value(row, self.inner.fetch(raw_key, start))
 
 
 class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp[V]], Generic[K, V]):
@@ -254,7 +230,7 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     """A store of one aggregation for each key and session. Neither sessions nor their keys may be null."""
 
     family = "session"
-    operations: ClassVar[tuple[str, ...]] = ("put", "remove", "fetch", "find_sessions")
+    operations = ("put", "remove", "fetch", "find_sessions")
 
     @timed("put")
     def put(self, session: SessionKey, value: V | None) -> None:
@@ -272,8 +248,7 @@ class SessionStore(Metered[K, V], ReadOnlySessionStore[K, V]):
     def fetch_session(self, key: K, start: int, end: int) -> V | None:
         """Return the aggregation of a session; ``None`` if there is none."""
         raw_key = self._read_key(key)
-        found: V | None = self._value(SessionKey(raw_key, start, end), self.inner.fetch_session(raw_key, start, end))
-        return found
+        return self._value(SessionKey(raw_key, start, end), self.inner.fetch_session(raw_key, start, end))
 
     def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
         change = super()._change(row, new, old, context)
@@ -327,45 +302,19 @@ def _check_session(session: SessionKey | None) -> None:
 
 
 class _Versioned(Metered[K, V], Generic[K, V, R]):
-    """The operations of both versioned stores; ``R`` is the class of a version."""
+    """The operations of both versioned stores; ``R`` is the class of a version. Keys must not be null."""
 
     family = "versioned"
-    operations: ClassVar[tuple[str, ...]] = ("put", "delete", "get", "get_as_of", "versions")
+    operations = ("put", "delete", "get", "get_as_of", "versions")
 
     @timed("delete")
     def delete(self, key: K, timestamp: int) -> R | None:
-        """Delete a key from a time on.
-
-        Parameters
-        ----------
-        key : object
-            The key, which must not be null.
-        timestamp : int
-            The time, in milliseconds, from which the key has no value.
-
-        Returns
-        -------
-        VersionedRecord or VersionedRecordWithHeaders or None
-            The version that was valid at that time before the call; ``None`` if there was none.
-        """
+        """Delete a key from a time on, and return the version that was valid then; ``None`` if there was none."""
         raw_key, before = self._tombstone(lambda raw: (raw, self.inner.delete(raw, timestamp)), not_null(key))
         return self._found(raw_key, before)
 
     def get(self, key: K, as_of: int | None = None) -> R | None:
-        """Return the latest version of a key, or the one that was valid at a time.
-
-        Parameters
-        ----------
-        key : object
-            The key, which must not be null.
-        as_of : int, optional
-            A time, in milliseconds. By default the latest version is returned.
-
-        Returns
-        -------
-        VersionedRecord or VersionedRecordWithHeaders or None
-            The version; ``None`` if the key had no value then.
-        """
+        """Return the latest version of a key, or the one that was valid ``as_of`` a time; ``None`` if there is none."""
         began = perf_counter_ns()
         raw_key = self._read_key(key)
         stored = self.inner.get(raw_key) if as_of is None else self.inner.get_as_of(raw_key, as_of)
@@ -438,13 +387,8 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
     def put(self, key: K, value: V | None, timestamp: int, headers: Any = None) -> int:
         """Put a version; see :meth:`VersionedKeyValueStore.put`.
 
-        Parameters
-        ----------
-        key, value, timestamp
-            As there.
-        headers : Headers, optional
-            The headers of the version; none by default. If the value is ``None``, the store keeps no headers, and the
-            changelog gets these, by default those of the current record.
+        A version has no headers by default. If the value is ``None``, the store keeps no headers, and the changelog gets
+        these, by default those of the current record.
         """
         if headers is not None and not isinstance(headers, Headers):
             headers = Headers(headers)
@@ -457,7 +401,7 @@ class VersionedKeyValueStoreWithHeaders(_Versioned[K, V, VersionedRecordWithHead
         return valid_to
 
     def _record(self, raw_key: bytes, stored: VersionedBytes) -> VersionedRecordWithHeaders[V] | None:
-        value = self._value(raw_key, stored.value)
+        value: Any = self._value(raw_key, stored.value)
         if value.aggregation is None:
             return None
         return VersionedRecordWithHeaders(value.aggregation, stored.timestamp, value.headers, stored.valid_to)

@@ -88,18 +88,8 @@ class _TimedStore(InMemoryStore):
 class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
     """A window store in memory. Its rows are ordered by start, then by key.
 
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    retention : int
-        Retention in milliseconds.
-    window_size : int
-        Length of a window in milliseconds.
-    retain_duplicates : bool, default False
-        Keep every value of a key and window. As in Kafka Streams, ``fetch`` then finds none.
-    format : {"plain", "timestamped", "headers"}, default "headers"
-        Format of the values.
+    The parameters are those of :class:`~letterhead.state.rocksdb.RocksDBWindowStore`. As in Kafka Streams, ``fetch`` finds
+    no value in a store that keeps duplicates.
     """
 
     _sequence: int
@@ -186,7 +176,7 @@ class InMemoryWindowStore(_TimedStore, WindowReads[bytes, bytes]):
 class InMemorySessionStore(_TimedStore, SessionReads[bytes, bytes]):
     """A session store in memory. Its rows are ordered by end, then by key, then by descending start.
 
-    The parameters are those of :class:`InMemoryWindowStore`.
+    The parameters are those of :class:`~letterhead.state.rocksdb.RocksDBSessionStore`.
     """
 
     def __init__(self, name: str, retention: int, *, format: ValueFormat = "headers") -> None:
