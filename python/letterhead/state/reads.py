@@ -151,19 +151,19 @@ class SessionReads(Generic[K, V]):
         return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start))
 
     def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
-        """Return the sessions of a key with the given times, in reverse order."""
+        """Return the sessions of :meth:`find_sessions` in reverse order."""
         return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start, backward=True))
 
     def find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys with the given times; ``None`` is no bound."""
+        """Return the sessions between two keys with the times of :meth:`find_sessions`; ``None`` is no bound."""
         return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start))
 
     def backward_find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys with the given times, in reverse order."""
+        """Return the sessions of :meth:`find_sessions_range` in reverse order."""
         return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start, backward=True))
 
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, V]:

@@ -197,7 +197,7 @@ class Namespace:
         self._cache.size_bytes -= _size(key, self._entries.pop(key))
 
     def _in_order(self) -> list[bytes]:
-        # Sorted when a range is asked for and not at each put: most stores are read by key alone.
+        # Sorted when a range is requested and not at each put: most stores are only read by key.
         if self._new or len(self._sorted) > 2 * len(self._entries) + 16:
             self._sorted = sorted(self._entries)
             self._new.clear()
