@@ -39,7 +39,7 @@ def headers_of(line: list[dict[str, Any]]) -> lh.Headers:
     return lh.Headers([(header["key"], some_bytes(header["value"])) for header in line])
 
 
-def test_what_surrounds_a_value_is_taken_off_as_kafka_streams_does(vectors: Path) -> None:
+def test_the_payload_of_a_value_is_extracted_as_in_kafka_streams(vectors: Path) -> None:
     for line in read_lines(vectors, "value_timestamp_headers"):
         data = some_bytes(line["hex"])
         if data is None:
@@ -63,7 +63,7 @@ def test_nothing_is_taken_off_nothing() -> None:
     assert not raw.has_empty_headers(b"")
 
 
-def test_broken_values_are_refused_and_never_read_from_somewhere_else(vectors: Path) -> None:
+def test_malformed_values_are_rejected_and_never_misread(vectors: Path) -> None:
     refused: Counter[str] = Counter()
     for line in read_lines(vectors, "malformed"):
         data = bytes.fromhex(line["input"])

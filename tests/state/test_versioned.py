@@ -207,7 +207,7 @@ def test_a_version_is_put_between_a_lone_tombstone_and_the_latest(store: Version
     assert store.get_as_of(b"k", 42) is None
 
 
-def test_what_is_too_late_is_dropped(store: VersionedStore) -> None:
+def test_late_versions_are_dropped(store: VersionedStore) -> None:
     store.put(b"k", b"v", 10)
     store.put(b"k", b"w", 200)
     assert store.put(b"k", b"late", 99) == PUT_NOT_VALID
@@ -322,7 +322,7 @@ def test_a_store_without_headers_is_upgraded_row_by_row(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_without_headers_refuses_the_files_of_one_with_headers(tmp_path: Path) -> None:
+def test_a_store_without_headers_rejects_the_files_of_one_with_headers(tmp_path: Path) -> None:
     store = RocksDBVersionedStore("history", RETENTION, INTERVAL)
     store.open(tmp_path)
     store.close()
