@@ -111,7 +111,7 @@ def test_headers_that_are_piped_are_copied() -> None:
         assert running.create_output_topic("out").read_record().headers == Headers({**TRACE, "added": b""})
 
 
-def test_a_record_goes_to_all_children_or_to_one() -> None:
+def test_a_record_is_forwarded_to_all_children_or_to_one() -> None:
     def split(self: Any, record: Any) -> None:
         self.context.forward(record, "left" if record.value == "l" else None)
 
@@ -148,7 +148,7 @@ def test_a_sink_may_choose_the_topic() -> None:
         assert running.produced_topic_names() == ["out-a"]
 
 
-def test_the_context_says_where_the_record_comes_from() -> None:
+def test_the_context_has_the_origin_of_the_record() -> None:
     seen = []
 
     def look(self: Any, record: Any) -> None:
@@ -168,7 +168,7 @@ def test_the_context_says_where_the_record_comes_from() -> None:
     assert seen == [("in", 0, 0, 9, True), ("app", "0_0", 9), ("in", 0, 1, 5, True), ("app", "0_0", 9)]
 
 
-def test_what_is_forwarded_with_another_time_has_it_in_the_context_below() -> None:
+def test_a_record_forwarded_with_another_timestamp_changes_the_context() -> None:
     seen = []
     topology = Topology().add_source("source", "in")
     later = processor(lambda self, record: self.context.forward(record.with_timestamp(70).with_headers({"new": b""})))
@@ -286,7 +286,7 @@ def test_a_read_only_session_store_reads_what_the_store_reads_and_cannot_write()
 
 
 @pytest.mark.parametrize("accessor", GIVEN)
-def test_an_accessor_gives_none_for_a_store_of_another_type(accessor: str) -> None:
+def test_an_accessor_returns_none_for_a_store_of_another_type(accessor: str) -> None:
     with driver(through(processor(copy), *ALL.values())) as running:
         given = {name for name in ALL if getattr(running, accessor)(name) is not None}
         assert given == GIVEN[accessor]
@@ -303,7 +303,7 @@ def test_every_store_of_ours_has_an_accessor_of_its_own(name: str) -> None:
         assert name in GIVEN[f"get_{accessor}"]
 
 
-def test_what_is_written_through_an_accessor_is_logged_at_no_record() -> None:
+def test_writes_through_an_accessor_are_logged_without_a_record() -> None:
     with driver(through(processor(copy), *ALL.values()), application_id="app") as running:
         running.create_input_topic("in").pipe_input("k", "v", 99, TRACE)
         sessions = running.get_session_store_with_headers("session")
@@ -396,7 +396,7 @@ def test_punctuation_by_wall_clock_time_begins_after_an_interval() -> None:
         assert [of.key for of in running.create_output_topic("out").read_records()] == ["k", "p", "p", "p"]
 
 
-def test_a_cache_is_flushed_when_time_goes_on() -> None:
+def test_advancing_the_wall_clock_time_flushes_the_cache() -> None:
     def init(self: Any) -> None:
         store = self.context.get_state_store("kv")
         self.context.schedule(
@@ -409,7 +409,7 @@ def test_a_cache_is_flushed_when_time_goes_on() -> None:
 
 
 @pytest.mark.parametrize(("interval", "type"), [(0, "stream_time"), (10, "sometimes")])
-def test_a_schedule_that_makes_no_sense_is_refused(interval: int, type: str) -> None:
+def test_an_invalid_schedule_is_rejected(interval: int, type: str) -> None:
     made = processor(copy, lambda self: self.context.schedule(interval, type, print))
     with pytest.raises(ValueError, match="punctuation"):
         driver(through(made))
@@ -418,26 +418,26 @@ def test_a_schedule_that_makes_no_sense_is_refused(interval: int, type: str) -> 
 # Topologies.
 
 
-def test_a_topology_says_what_does_not_fit() -> None:
+def test_an_invalid_topology_is_rejected() -> None:
     topology = Topology().add_source("source", "in").add_sink("sink", "out", "source")
     for wrong, message in (
-        (lambda: topology.add_source("source", "other"), "there is a node 'source' already"),
-        (lambda: topology.add_source("other", "in"), "topic 'in' has a source already"),
-        (lambda: topology.add_source("other"), "reads no topic"),
+        (lambda: topology.add_source("source", "other"), "node 'source' already exists"),
+        (lambda: topology.add_source("other", "in"), "topic 'in' already has a source"),
+        (lambda: topology.add_source("other"), "has no topic"),
         (lambda: topology.add_processor("p", Processor, "nobody"), r"no parent 'nobody' \(nodes: source\)"),
         (lambda: topology.add_processor("p", Processor, "sink"), "no parent 'sink'"),
         (lambda: topology.add_processor("p", Processor), "has no parent"),
-        (lambda: topology.add_processor("p", Processor(), "source"), "give what makes the processor"),  # type: ignore[arg-type]
+        (lambda: topology.add_processor("p", Processor(), "source"), "pass its class"),  # type: ignore[arg-type]
         (lambda: topology.add_sink("other", "out"), "has no parent"),
         (lambda: topology.add_state_store(kv(), "nobody"), r"there is no processor 'nobody' \(processors: none\)"),
-        (lambda: topology.add_state_store(kv()), "there is a store 'kv' already"),
+        (lambda: topology.add_state_store(kv()), "store 'kv' already exists"),
         (lambda: driver(topology).create_input_topic("nothing"), r"topic 'nothing' has no source \(topics: in\)"),
     ):
         with pytest.raises(TopologyError, match=message):
             wrong()
 
 
-def test_a_processor_without_process_says_so() -> None:
+def test_a_processor_without_process_is_rejected() -> None:
     with driver(through(Processor)) as running, pytest.raises(NotImplementedError, match="define process"):
         running.create_input_topic("in").pipe_input("k", "v")
 
@@ -460,7 +460,7 @@ def test_processors_are_closed_and_one_builder_makes_many_stores() -> None:
     assert closed[0] is not closed[1]
 
 
-def test_a_processor_says_its_scope() -> None:
+def test_a_processor_has_a_scope() -> None:
     class Whole(Processor[Any, Any, Any, Any]):
         scope = "partition"
 

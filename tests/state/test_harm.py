@@ -77,7 +77,7 @@ print(json.dumps([done, said]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_is_an_error_and_loses_nothing_that_was_written(tmp_path: Path, kind: str) -> None:
+def test_a_full_disk_raises_and_loses_no_written_row(tmp_path: Path, kind: str) -> None:
     # A limit of the size of files stands in for the disk: what is beyond it is refused in the same way.
     task, here = tmp_path / "task", Path(__file__).parent
     command = [sys.executable, "-c", FILLING, kind, str(task)]
@@ -153,7 +153,7 @@ for store in stores:
 """
 
 
-def test_a_directory_that_may_only_be_read_is_refused_and_said_to_be() -> None:
+def test_a_read_only_directory_is_rejected_by_name() -> None:
     with tempfile.TemporaryDirectory() as directory:
         task = Path(directory)
         for store in (RocksDBKeyValueStore("k"), RocksDBWindowStore("w", 1000, 10)):
@@ -178,7 +178,7 @@ def test_a_directory_that_may_only_be_read_is_refused_and_said_to_be() -> None:
         assert stored(task) == before
 
 
-def test_what_stands_in_the_way_is_not_taken_for_a_lock(tmp_path: Path) -> None:
+def test_an_obstacle_is_not_reported_as_a_lock(tmp_path: Path) -> None:
     task = tmp_path / "clock"
     task.mkdir()
     for name in ("rocksdb", "w"):
@@ -248,7 +248,7 @@ def test_a_row_that_is_written_while_it_moves_is_not_overwritten(tmp_path: Path)
     store.close()
 
 
-def test_a_store_that_nobody_closes_is_written_to_files_in_order(tmp_path: Path) -> None:
+def test_a_store_that_is_not_closed_is_written_to_files_in_order(tmp_path: Path) -> None:
     older = RocksDBKeyValueStore("s", format="plain")
     older.open(tmp_path)
     older.put_all((b"%04d" % n, b"v") for n in range(500))
@@ -372,7 +372,7 @@ def test_a_damaged_row_is_named_and_does_not_end_a_scan(
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_damaged_row_ends_a_scan_where_that_is_asked_for(damaged: Any, name: str) -> None:
+def test_a_damaged_row_ends_a_scan_that_raises(damaged: Any, name: str) -> None:
     harmed = damaged(name, raising=True)
     harmed.break_value()
     with harmed.scan() as rows:
@@ -416,7 +416,7 @@ def test_a_short_key_in_a_versioned_store_does_not_keep_it_from_being_opened(
     store.open(tmp_path)
     assert [store.get_as_of(b"k", time).value for time in (15, 35, 55)] == [b"\x0010", b"\x0030", b"\x0050"]
     assert caplog.messages == [
-        f"store s: key {key}: a stored key of 1 bytes is too short: 8 of it say the segment (byte 1)"
+        f"store s: key {key}: a stored key of 1 bytes is too short: its segment takes 8 (byte 1)"
         for key in ("00", "ff")
     ]
     store.close()
@@ -511,10 +511,10 @@ def test_records_that_come_too_late_are_counted_and_warned_of_now_and_then(
     put(store, family, 1)
     assert store.metrics.expired_records == store.metrics.as_dict()["expired_records"] == 4
     what = "put" if family == "versioned" else "segment"
-    assert caplog.messages == [f"store s: Skipping record for expired {what} ({n} since it was made)" for n in (1, 4)]
+    assert caplog.messages == [f"store s: Skipping record for expired {what} ({n} so far)" for n in (1, 4)]
 
 
-def test_a_time_before_1970_is_refused_and_changes_nothing(timed: Any) -> None:
+def test_a_time_before_1970_is_rejected_and_changes_nothing(timed: Any) -> None:
     store, family = timed
     put(store, family, 5)
     with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -5"):

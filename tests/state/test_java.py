@@ -508,7 +508,7 @@ class TestOpening:
         database.close()
         assert "Unexpected column family 'newer'" in str(self.refusal(config_of("session")))
 
-    def test_what_is_no_segment_is_refused(self) -> None:
+    def test_a_directory_that_is_not_a_segment_is_rejected(self) -> None:
         make(self.java, self.task, config_of("window"))
         (self.task / "store" / "store.first").mkdir()
         expected = "Unable to parse segment id as long from segmentName: store.first"

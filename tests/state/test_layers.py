@@ -39,10 +39,9 @@ from letterhead.state import (
     WindowedKey,
 )
 from letterhead.state.context import ChangelogList, StoreContext
-from letterhead.state.layers.adapters import adapted
 from letterhead.state.layers.base import chain
 from letterhead.state.layers.cache import ENTRY_BYTES, RecordCache
-from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
+from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade, adapted
 from letterhead.state.memory import InMemoryKeyValueStore
 from letterhead.state.values import LazyHeaders
 from letterhead.storage.keys import session_key, window_key
@@ -255,7 +254,7 @@ def value(data: bytes = b"v", headers: Any = (), timestamp: int = 5) -> Any:
     return ValueTimestampHeaders.make(data, timestamp, Headers(headers))
 
 
-def test_null_keys_are_refused() -> None:
+def test_null_keys_are_rejected() -> None:
     store = kv().store
     for call in (
         lambda: store.put(None, value()),
@@ -274,12 +273,12 @@ def test_null_keys_are_refused() -> None:
         session.remove(SessionKey(None, 0, 1))  # type: ignore[arg-type]
 
 
-def test_a_value_of_another_type_is_refused() -> None:
+def test_a_value_of_another_type_is_rejected() -> None:
     with pytest.raises(TypeError, match="store s holds ValueTimestampHeaders, not bytes"):
         kv().store.put(b"k", b"v")
 
 
-def test_a_serde_of_another_type_says_what_is_wrong() -> None:
+def test_a_serde_of_another_type_is_named_in_the_error() -> None:
     builder = Stores.timestamped_key_value_store_with_headers_builder(
         Stores.in_memory_key_value_store("s"), StringSerde(), Int64Serde()
     )
@@ -370,7 +369,7 @@ def test_a_damaged_row_does_not_end_a_scan(caplog: pytest.LogCaptureFixture) -> 
     assert "key 62" in caplog.text
 
 
-def test_a_damaged_row_ends_a_scan_where_that_is_asked_for() -> None:
+def test_a_damaged_row_ends_a_scan_that_raises() -> None:
     store = damaged(damaged_rows="raise").store
     with store.all() as rows:
         assert next(rows)[0] == b"a"
@@ -421,7 +420,7 @@ def test_a_row_at_the_limits_is_read_and_one_over_them_is_damaged(family: Family
     store.close()
 
 
-def test_what_is_put_is_not_limited_and_goes_to_the_changelog_whole() -> None:
+def test_writes_are_not_limited_and_are_logged_whole() -> None:
     opened = Opened(KV.builder().with_limits(lh.Limits(headers=0, message_bytes=0)))
     KV.put(opened.store, Headers(ODD))
     assert [(record.value, record.headers) for record in opened.logged()] == [(b"v", ODD)]
@@ -437,7 +436,7 @@ def test_a_scan_leaves_out_a_row_over_a_limit() -> None:
         assert [(error.key, error.code) for error in rows.damaged] == [(b"b", "limit_exceeded")]
 
 
-def test_a_store_says_what_it_is_held_to() -> None:
+def test_a_store_has_its_limits() -> None:
     assert KV.builder().build().limits == lh.Limits().filled()
     assert KV.builder().with_limits(lh.Limits(headers=9)).build().limits == lh.Limits(headers=9).filled()
     with pytest.raises(TypeError, match=r"limits must be letterhead\.Limits, not int"):
@@ -495,7 +494,7 @@ def test_a_store_serializes_with_its_state_serdes() -> None:
 # Change-logging.
 
 
-def test_a_negative_timestamp_is_refused_before_the_store_is_changed() -> None:
+def test_a_negative_timestamp_is_rejected_before_the_store_changes() -> None:
     opened = kv()
     with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -1"):
         opened.store.put(b"k", value(timestamp=-1))
@@ -506,7 +505,7 @@ def test_a_negative_timestamp_is_refused_before_the_store_is_changed() -> None:
 
 
 @pytest.mark.parametrize("family", [KV, WINDOW], ids=str)
-def test_a_cache_refuses_a_negative_timestamp_and_commits_the_other_entries(family: Family) -> None:
+def test_a_cache_rejects_a_negative_timestamp_and_commits_the_other_entries(family: Family) -> None:
     opened = Opened(family.builder().with_caching_enabled())
     start = (10,) if family is WINDOW else ()
     with pytest.raises(InvalidTimestampError, match="Invalid timestamp: -1") as raised:
@@ -589,7 +588,7 @@ def test_a_write_leaves_the_cache_as_of_the_record_that_made_it() -> None:
     assert opened.context.record.timestamp == 9
 
 
-def test_the_cache_holds_so_many_bytes_and_gives_up_what_was_used_longest_ago() -> None:
+def test_a_full_cache_evicts_the_least_recently_used_entries() -> None:
     entry = ENTRY_BYTES + 1 + len(stored_value(b"1"))
     opened = cached(cache_bytes=3 * entry)
     cache = opened.store.inner.cache
@@ -644,7 +643,7 @@ def test_a_store_whose_namespace_is_taken_is_closed_again() -> None:
     assert not other.is_open
 
 
-def test_what_a_store_could_not_take_stays_in_the_cache() -> None:
+def test_entries_that_a_store_could_not_write_stay_in_the_cache() -> None:
     opened = cached()
     bottom = chain(opened.store)[-1]
     put = bottom.put
@@ -667,7 +666,7 @@ def test_what_a_store_could_not_take_stays_in_the_cache() -> None:
 
 
 @pytest.mark.parametrize("backward", [False, True])
-def test_what_is_held_back_is_seen_among_what_is_stored(backward: bool) -> None:
+def test_scans_merge_cached_and_stored_rows(backward: bool) -> None:
     opened = cached()
     for key in (b"a", b"c", b"e", b"g"):
         opened.store.put(key, value(b"stored"))
@@ -815,7 +814,7 @@ def test_a_flush_listener_hears_of_no_row_that_never_left_the_cache() -> None:
     assert (found, opened.logged()) == ([], [])
 
 
-def test_a_flush_listener_of_windows_and_sessions_is_given_the_window() -> None:
+def test_a_flush_listener_receives_the_window_or_session() -> None:
     windows = Opened(WINDOW.builder().with_caching_enabled())
     found = heard(windows)
     WINDOW.put(windows.store, ODD)
@@ -865,7 +864,7 @@ ADAPTED = {
 
 
 @pytest.mark.parametrize("kind", ADAPTED)
-def test_an_older_supplier_keeps_what_it_can_and_logs_it_all(kind: str, tmp_path: Path) -> None:
+def test_an_older_supplier_drops_headers_and_logs_them(kind: str, tmp_path: Path) -> None:
     supplier, below, timestamp = ADAPTED[kind]
     builder = Stores.timestamped_key_value_store_with_headers_builder(supplier("s"))
     opened = Opened(builder, directory=tmp_path / "a")
@@ -965,7 +964,7 @@ def test_a_newer_supplier_is_not_built_as_an_older_store() -> None:
     supplier = Stores.persistent_timestamped_key_value_store_with_headers("s")
     with pytest.raises(TopologyError, match="keeps headers"):
         Stores.timestamped_key_value_store_builder(supplier)
-    with pytest.raises(TopologyError, match="of the family 'kv' where 'window' is built"):
+    with pytest.raises(TopologyError, match="of the family 'kv', not 'window'"):
         Stores.timestamped_window_store_with_headers_builder(supplier)
     versions = Stores.persistent_versioned_key_value_store_with_headers("s", 1000)
     with pytest.raises(TopologyError, match="keeps headers"):
@@ -1011,7 +1010,7 @@ def test_facades_of_windows_and_sessions() -> None:
 # Versions.
 
 
-def test_versions_say_until_when_they_are_valid() -> None:
+def test_versions_have_the_end_of_their_validity() -> None:
     opened = Opened(VERSIONED.builder())
     store = opened.store
     assert store.put(b"k", b"1", 100, ODD) == -1
@@ -1083,12 +1082,14 @@ def bad_suppliers() -> Iterator[tuple[Callable[[], Any], type[Exception], str]]:
 
 
 @pytest.mark.parametrize(("make", "error", "message"), list(bad_suppliers()))
-def test_what_a_supplier_is_given_is_checked(make: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_invalid_arguments_of_suppliers_are_rejected(
+    make: Callable[[], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         make()
 
 
-def test_suppliers_say_what_their_metrics_are_filed_under() -> None:
+def test_suppliers_have_a_scope_of_metrics() -> None:
     suppliers = [
         Stores.persistent_timestamped_key_value_store_with_headers("s"),
         Stores.persistent_timestamped_window_store_with_headers("s", 10, 10),

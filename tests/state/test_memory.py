@@ -99,7 +99,7 @@ def test_rows_come_by_key(store: InMemoryKeyValueStore) -> None:
         store.prefix_scan(b"\xff")
 
 
-def test_put_if_absent_and_delete_give_what_was_there(store: InMemoryKeyValueStore) -> None:
+def test_put_if_absent_and_delete_return_the_existing_value(store: InMemoryKeyValueStore) -> None:
     assert store.put_if_absent(b"a", b"1") is None
     assert store.put_if_absent(b"a", b"2") == b"1"
     assert store.delete(b"a") == b"1"
@@ -131,7 +131,7 @@ def test_peeking_does_not_move_an_iterator(store: InMemoryKeyValueStore) -> None
         next(rows)
 
 
-def test_a_closed_iterator_is_refused(store: InMemoryKeyValueStore) -> None:
+def test_reading_a_closed_iterator_raises(store: InMemoryKeyValueStore) -> None:
     store.put(b"a", b"1")
     with store.all() as rows:
         assert rows.has_next()
@@ -141,7 +141,7 @@ def test_a_closed_iterator_is_refused(store: InMemoryKeyValueStore) -> None:
             use()
 
 
-def test_a_closed_store_is_refused_and_its_iterators_with_it(store: InMemoryKeyValueStore) -> None:
+def test_a_closed_store_and_its_iterators_raise(store: InMemoryKeyValueStore) -> None:
     store.put(b"a", b"1")
     rows = store.all()
     store.close()
@@ -161,7 +161,7 @@ def test_a_store_comes_back_from_its_changelog(store: InMemoryKeyValueStore) -> 
 
 
 def test_an_unknown_format_is_rejected() -> None:
-    with pytest.raises(ValueError, match="there are plain, timestamped and headers"):
+    with pytest.raises(ValueError, match="there are plain, timestamped, headers"):
         InMemoryKeyValueStore("latest", format="other")
 
 
@@ -249,7 +249,7 @@ def test_sessions_come_by_end_then_by_key_then_the_latest_start_first(sessions: 
     assert [row for row, _ in sessions.fetch_range(None, None)] == [(b"a", 1, 5), (b"a", 6, 9)]
 
 
-def test_a_range_of_sessions_that_ends_before_it_begins_is_refused(sessions: InMemorySessionStore) -> None:
+def test_a_reversed_range_of_sessions_is_rejected(sessions: InMemorySessionStore) -> None:
     assert list(sessions.fetch_range(b"b", b"a")) == []  # there is nothing to look through
     sessions.put(SessionKey(b"a", 1, 5), b"1")
     for fetch in (sessions.fetch_range, sessions.backward_fetch_range):

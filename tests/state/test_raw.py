@@ -39,7 +39,7 @@ def headers_of(line: list[dict[str, Any]]) -> lh.Headers:
     return lh.Headers([(header["key"], some_bytes(header["value"])) for header in line])
 
 
-def test_what_surrounds_a_value_is_taken_off_as_kafka_streams_does(vectors: Path) -> None:
+def test_the_payload_of_a_value_is_extracted_as_in_kafka_streams(vectors: Path) -> None:
     for line in read_lines(vectors, "value_timestamp_headers"):
         data = some_bytes(line["hex"])
         if data is None:
@@ -63,7 +63,7 @@ def test_nothing_is_taken_off_nothing() -> None:
     assert not raw.has_empty_headers(b"")
 
 
-def test_broken_values_are_refused_and_never_read_from_somewhere_else(vectors: Path) -> None:
+def test_malformed_values_are_rejected_and_never_misread(vectors: Path) -> None:
     refused: Counter[str] = Counter()
     for line in read_lines(vectors, "malformed"):
         data = bytes.fromhex(line["input"])
@@ -154,15 +154,15 @@ def test_older_values_and_records_are_converted_as_kafka_streams_does(vectors: P
             assert converted == record._replace(value=some_bytes(line[name]))
 
 
-def test_the_converter_of_a_store_is_chosen_by_what_its_values_have() -> None:
+def test_the_converter_of_a_store_depends_on_its_family_and_format() -> None:
     choose = converters.converter_for
-    assert choose() is converters.identity
-    assert choose(session=True) is converters.identity
-    assert choose(timestamped=True) is converters.raw_value_to_timestamped_value
-    assert choose(timestamped=True, versioned=True) is converters.identity
-    assert choose(headers=True, timestamped=True) is converters.raw_value_to_headers_value
-    assert choose(headers=True, session=True) is converters.raw_value_to_session_headers_value
-    assert choose(headers=True, versioned=True) is converters.raw_value_to_session_headers_value
+    assert choose("kv", "plain") is converters.identity
+    assert choose("session", "plain") is converters.identity
+    assert choose("window", "timestamped") is converters.raw_value_to_timestamped_value
+    assert choose("versioned", "timestamped") is converters.identity
+    assert choose("kv", "headers") is converters.raw_value_to_headers_value
+    assert choose("session", "headers") is converters.raw_value_to_session_headers_value
+    assert choose("versioned", "headers") is converters.raw_value_to_session_headers_value
 
 
 def test_the_marker_holds_for_stores_with_headers_and_for_subclasses() -> None:

@@ -227,7 +227,7 @@ def test_a_store_that_was_not_closed_is_dirty_when_it_is_opened(tmp_path: Path) 
     store.close()
 
 
-def test_with_the_log_what_was_written_is_kept_when_the_process_is_killed(tmp_path: Path) -> None:
+def test_a_write_ahead_log_keeps_writes_when_the_process_is_killed(tmp_path: Path) -> None:
     code = (
         "import pathlib, sys; from letterhead.state.rocksdb import *\n"
         "s = RocksDBKeyValueStore('latest', options=RocksDBOptions(write_ahead_log=True))\n"
@@ -329,7 +329,7 @@ def test_a_row_in_both_families_is_the_newer_one(tmp_path: Path) -> None:
     store.close()
 
 
-def test_random_work_during_an_upgrade_gives_what_a_dict_gives(tmp_path: Path) -> None:
+def test_random_operations_during_an_upgrade_agree_with_a_dict(tmp_path: Path) -> None:
     choose = random.Random(4)
     keys = [b"%02d" % n for n in range(40)]
     before = {key: NOW + key for key in choose.sample(keys, 25)}
@@ -444,7 +444,7 @@ def test_there_is_no_way_back(tmp_path: Path, newer: Any, older: Any, family: st
 
 
 @pytest.mark.parametrize("format", ["plain", "timestamped", "headers"])
-def test_a_family_of_another_kind_of_store_is_refused(tmp_path: Path, format: Any) -> None:
+def test_a_column_family_of_another_store_type_is_rejected(tmp_path: Path, format: Any) -> None:
     store = RocksDBVersionedStore("latest", 1000)
     store.open(tmp_path)
     store.close()
@@ -456,7 +456,7 @@ def test_a_family_of_another_kind_of_store_is_refused(tmp_path: Path, format: An
     )
 
 
-def test_a_store_that_is_in_use_is_refused(store: RocksDBKeyValueStore, tmp_path: Path) -> None:
+def test_a_store_that_is_in_use_is_rejected(store: RocksDBKeyValueStore, tmp_path: Path) -> None:
     store.put(b"a", b"1")
     path = tmp_path / "rocksdb" / "latest"
     with pytest.raises(StoreLockedError, match=f"Error opening store latest at location {path}: it is in use"):
@@ -476,7 +476,7 @@ def test_a_directory_that_holds_no_database_is_not_found(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_database_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_read_is_rejected(tmp_path: Path) -> None:
     opened(tmp_path).close()
     path = tmp_path / "rocksdb" / "latest"
     [manifest] = path.glob("MANIFEST-*")
@@ -530,7 +530,9 @@ def test_a_forked_process_cannot_use_a_store(store: RocksDBKeyValueStore) -> Non
     assert store.get(b"a") == b"1"
 
 
-def test_without_rocksdict_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_rocksdict_the_error_names_the_extra_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "rocksdict", None)
     for store in (
         RocksDBKeyValueStore("latest"),
@@ -568,8 +570,8 @@ def test_options_are_set_for_each_family_of_rows(tmp_path: Path) -> None:
     ("store", "message"),
     [
         (lambda: RocksDBSessionStore("s", 10, format="timestamped"), "a session store is plain or has headers"),
-        (lambda: RocksDBKeyValueStore("s", format="other"), "there are plain, timestamped and headers"),
-        (lambda: RocksDBTimeOrderedWindowStore("s", 10, 1, format="x"), "there are plain, timestamped and headers"),
+        (lambda: RocksDBKeyValueStore("s", format="other"), "there are plain, timestamped, headers"),
+        (lambda: RocksDBTimeOrderedWindowStore("s", 10, 1, format="x"), "there are plain, timestamped, headers"),
     ],
 )
 def test_a_format_that_a_store_does_not_have_is_rejected(store: Any, message: str) -> None:

@@ -153,7 +153,7 @@ def test_the_names_of_older_versions_give_way(tmp_path: Path, name: str, new: st
 
 
 @pytest.mark.parametrize("name", ["store.x", "store.", "rocksdict-config.json", "store"])
-def test_what_is_no_segment_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_directory_that_is_not_a_segment_is_rejected(tmp_path: Path, name: str) -> None:
     store = windows(tmp_path)
     store.put(b"a", b"1", 5)
     store.close()
@@ -192,7 +192,7 @@ def test_every_segment_knows_how_far_the_store_is(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_position_does_not_move_for_what_is_dropped_or_removed(tmp_path: Path) -> None:
+def test_dropped_and_removed_rows_do_not_move_the_position(tmp_path: Path) -> None:
     class Task:
         topic, partition, offset = "in", 0, 0
 
@@ -426,7 +426,7 @@ def test_sessions_of_a_plain_store_are_upgraded(tmp_path: Path, ordered: bool) -
 # --- time-ordered stores ---------------------------------------------------------------------------------------------
 
 
-def test_a_time_ordered_store_gives_all_rows_by_time(tmp_path: Path) -> None:
+def test_a_time_ordered_store_returns_rows_by_time(tmp_path: Path) -> None:
     store = windows(tmp_path, ordered=True)
     for key, start in ((b"a", 9), (b"b", 5), (b"a", 5), (b"c", INTERVAL)):
         store.put(key, key, start)
@@ -458,7 +458,7 @@ def test_a_row_and_its_entry_in_the_index_go_together(tmp_path: Path) -> None:
     assert families(tmp_path, 0)["windowKeyValueWithHeaders"] == []
 
 
-def test_an_entry_of_the_index_without_its_row_goes_when_it_is_met(tmp_path: Path) -> None:
+def test_reading_an_index_entry_without_its_row_deletes_it(tmp_path: Path) -> None:
     store = windows(tmp_path, ordered=True)
     store.put(b"a", b"1", 5)
     entry = b"\1" + keys.window_key(b"b", 5)

@@ -51,7 +51,7 @@ def lines(vectors: Path, name: str) -> list[dict[str, Any]]:
 # --- values ----------------------------------------------------------------------------------------------------------
 
 
-def test_make_gives_nothing_for_a_null_value() -> None:
+def test_make_returns_none_for_a_null_value() -> None:
     assert ValueTimestampHeaders.make(None, 5, NONE) is None
     assert AggregationWithHeaders.make(None, None) is None
     assert ValueAndTimestamp.make(None, 5) is None
@@ -59,7 +59,7 @@ def test_make_gives_nothing_for_a_null_value() -> None:
     assert AggregationWithHeaders.make_allow_nullable(None, NONE).aggregation is None
 
 
-def test_get_value_or_null_gives_nothing_for_nothing() -> None:
+def test_get_value_or_null_returns_none_for_none() -> None:
     assert ValueTimestampHeaders.get_value_or_null(None) is None
     assert ValueTimestampHeaders.get_value_or_null(ValueTimestampHeaders.make("v", 5)) == "v"
     assert AggregationWithHeaders.get_aggregation_or_null(None) is None
@@ -74,7 +74,7 @@ def test_headers_may_be_null_for_a_value_and_not_for_an_aggregation() -> None:
             make(3, None)
 
 
-def test_the_headers_are_the_very_object_that_was_given() -> None:
+def test_headers_are_not_copied() -> None:
     headers = lh.Headers({"a": b"1"})
     assert ValueTimestampHeaders.make("v", 5, headers).headers is headers
     assert AggregationWithHeaders.make("v", headers).headers is headers
@@ -158,7 +158,7 @@ def test_a_value_is_read_without_its_headers(monkeypatch: pytest.MonkeyPatch) ->
         lambda h: lh.encode(h, "kafka"),
     ],
 )
-def test_whatever_is_asked_of_lazy_headers_is_what_headers_say(ask: Any) -> None:
+def test_lazy_headers_behave_like_headers(ask: Any) -> None:
     waiting = lazy(("a", b"1"), ("b", None), ("a", b""))
     read = lh.Headers([("a", b"1"), ("b", None), ("a", b"")])
     assert not waiting.parsed
@@ -255,7 +255,7 @@ class Marking(Serde[bytes]):
 
 
 @pytest.mark.parametrize("kind", ["value", "aggregation"])
-def test_headers_that_a_serializer_adds_are_stored_and_given_to_the_deserializer(kind: str) -> None:
+def test_headers_that_a_serializer_adds_are_stored_and_passed_to_the_deserializer(kind: str) -> None:
     headers = lh.Headers({"tenant": b"acme"})
     if kind == "value":
         data = ValueTimestampHeadersSerde(Marking()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5, headers))
@@ -356,12 +356,12 @@ def test_state_serdes_without_headers_are_deprecated() -> None:
         (("t", BytesSerde(), None), "value serde"),
     ],
 )
-def test_state_serdes_are_whole(given: Any, what: str) -> None:
+def test_state_serdes_reject_null_arguments(given: Any, what: str) -> None:
     with pytest.raises(TypeError, match=f"{what} cannot be null"):
         StateSerdes(*given)
 
 
-def test_a_serializer_that_is_given_another_type_is_named() -> None:
+def test_a_serializer_of_another_type_is_named() -> None:
     state = StateSerdes("t", StringSerde(), Int64Serde())
     with pytest.raises(SerdeError) as raised:
         state.raw_key(5, NONE)
@@ -387,7 +387,7 @@ MANY = [
 
 
 @pytest.mark.parametrize("headers", MANY, ids=len)
-def test_values_are_joined_and_split_as_the_formats_say(headers: list[tuple[str, bytes | None]]) -> None:
+def test_values_are_joined_and_split_by_the_formats(headers: list[tuple[str, bytes | None]]) -> None:
     for timestamp, format in ((-(1 << 63), "streams-timestamped"), (5, "streams-timestamped"), (None, "streams")):
         given = {"headers": [(key, None, value) for key, value in headers], "timestamp": timestamp, "payload": b"v"}
         if timestamp is None:
@@ -401,7 +401,7 @@ def test_values_are_joined_and_split_as_the_formats_say(headers: list[tuple[str,
         assert end + (0 if timestamp is None else 8) + 1 == len(whole)
 
 
-def test_what_a_store_cannot_write_is_refused_with_its_place() -> None:
+def test_a_value_that_cannot_be_written_is_rejected_with_its_place() -> None:
     half = lh.Headers([("a", b"1"), ("\ud800", b"2")])
     with pytest.raises(lh.EncodeError) as refused:
         VALUES.serialize(TOPIC, NONE, ValueTimestampHeaders(b"v", 5, half))
@@ -418,5 +418,5 @@ class Text(serdes.Serde[bytes]):
 
 
 def test_a_serializer_that_does_not_give_bytes_is_named() -> None:
-    with pytest.raises(SerdeError, match=r"a serializer gives bytes, and .*\.Text gave str"):
+    with pytest.raises(SerdeError, match=r"a serializer must return bytes: .*\.Text returned str"):
         ValueTimestampHeadersSerde(Text()).serialize("t", NONE, ValueTimestampHeaders(b"v", 5))

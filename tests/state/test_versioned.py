@@ -207,7 +207,7 @@ def test_a_version_is_put_between_a_lone_tombstone_and_the_latest(store: Version
     assert store.get_as_of(b"k", 42) is None
 
 
-def test_what_is_too_late_is_dropped(store: VersionedStore) -> None:
+def test_late_versions_are_dropped(store: VersionedStore) -> None:
     store.put(b"k", b"v", 10)
     store.put(b"k", b"w", 200)
     assert store.put(b"k", b"late", 99) == PUT_NOT_VALID
@@ -258,7 +258,7 @@ def changelog() -> list[ChangelogRecord]:
 
 
 def test_versions_come_back_from_their_changelog_with_their_headers(store: VersionedStore) -> None:
-    store.restore(map(converters.converter_for(headers=store.headers, versioned=True), changelog()))
+    store.restore(map(converters.converter_for("versioned", store.format), changelog()))
     stored = (lambda record: encoded(record.headers, record.value)) if store.headers else (lambda r: r.value)
     one, three = stored(changelog()[0]), stored(changelog()[1])
     assert store.get_as_of(b"k", 15) == (one, 10, 20)
@@ -322,7 +322,7 @@ def test_a_store_without_headers_is_upgraded_row_by_row(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_store_without_headers_refuses_the_files_of_one_with_headers(tmp_path: Path) -> None:
+def test_a_store_without_headers_rejects_the_files_of_one_with_headers(tmp_path: Path) -> None:
     store = RocksDBVersionedStore("history", RETENTION, INTERVAL)
     store.open(tmp_path)
     store.close()
@@ -382,7 +382,7 @@ def test_versioned_traces_give_the_same_values_and_ends_with_headers_added(
             )
             store.open(tmp_path / trace)
         elif line["type"] == "restore":
-            convert = converters.converter_for(headers=headers, versioned=True)
+            convert = converters.converter_for("versioned", "headers" if headers else "plain")
             store.restore([convert(record) for record in logs[line["changelog_of"]]])
         elif line["type"] == "close":
             store.close()

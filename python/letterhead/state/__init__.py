@@ -1,6 +1,7 @@
-"""Stores that keep headers (KIP-1271), with the bytes of Kafka Streams, and processors that use them.
+"""State stores with headers (KIP-1271), byte-compatible with Kafka Streams, and processors that use them.
 
-Nothing here imports rocksdict before a persistent store is opened.
+:class:`Stores` creates stores, :class:`Topology` connects them to processors, and :class:`TopologyTestDriver` runs them.
+``rocksdict`` is imported only when a persistent store is opened.
 
 Examples
 --------
@@ -29,23 +30,23 @@ from letterhead.errors import (
 )
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.interfaces import PUT_NOT_VALID, VALID_TO_UNDEFINED, ChangelogRecord, StoreIterator
-from letterhead.state.layers.key_value import (
-    KeyValueStore,
-    TimestampedKeyValueStore,
-    TimestampedKeyValueStoreWithHeaders,
-)
 from letterhead.state.layers.metered import Change
-from letterhead.state.layers.session import (
+from letterhead.state.layers.typed import (
+    KeyValueStore,
     ReadOnlySessionStore,
     ReadOnlySessionStoreWithHeaders,
     SessionStore,
     SessionStoreWithHeaders,
+    TimestampedKeyValueStore,
+    TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    VersionedKeyValueStore,
+    VersionedKeyValueStoreWithHeaders,
+    WindowStore,
 )
-from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
-from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
-from letterhead.state.processor import Cancellable, Processor, ProcessorContext
+from letterhead.state.processor import Cancellable, Processor, ProcessorContext, Record, RecordContext
 from letterhead.state.reads import Scan
-from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BoolSerde,

@@ -1,11 +1,11 @@
-"""What all stores of bytes have in common: they are open or not, know how far they are, and close their iterators."""
+"""The base class of stores of bytes, and the marker of those that keep headers."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
 from time import monotonic
-from typing import ClassVar, Literal, TypeAlias, TypeVar, overload
+from typing import ClassVar, Literal, TypeAlias, TypeVar, get_args, overload
 from weakref import WeakSet
 
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, InvalidTimestampError
@@ -13,42 +13,31 @@ from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.storage.position import Position
 from letterhead.storage.raw import NO_TIMESTAMP
 
-__all__ = ["BytesStore", "HeadersBytesStore", "ValueFormat", "check_time"]
+__all__ = ["FORMATS", "BytesStore", "HeadersBytesStore", "ValueFormat", "check_time"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 ValueFormat: TypeAlias = Literal["plain", "timestamped", "headers"]
-"""What the values of a store have beside the payload."""
+"""The format of the values of a store; :mod:`letterhead.state.interfaces` shows the bytes."""
+
+FORMATS: tuple[ValueFormat, ...] = get_args(ValueFormat)
 
 WARN_EVERY = 60.0
-"""Seconds that a store is silent about records that come too late, after it has warned of one."""
+"""Minimum seconds between two warnings of a store about expired records."""
 
 _log = logging.getLogger("letterhead.state")
 
 
 class BytesStore:
-    """A store of bytes.
-
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    format : str
-        What values have beside the payload: ``plain``, ``timestamped`` or ``headers``.
-
-    Attributes
-    ----------
-    expired_records : int
-        How many records came too late for what the store keeps, and were dropped.
-    """
+    """A store of bytes; ``expired_records`` counts records dropped because they were older than the retention."""
 
     persistent: ClassVar[bool]
     _iterator_name: ClassVar[str] = "Iterator"
 
     def __init__(self, name: str, format: ValueFormat) -> None:
-        if format not in ("plain", "timestamped", "headers"):
-            raise ValueError(f"a store of {format!r}: there are plain, timestamped and headers")
+        if format not in FORMATS:
+            raise ValueError(f"store {name}: unknown format {format!r}: there are {', '.join(FORMATS)}")
         self.name = name
         self.format = format
         self.timestamped = format != "plain"
@@ -66,7 +55,7 @@ class BytesStore:
 
     @property
     def of_parent(self) -> bool:
-        """Whether it is open in files that a parent process has."""
+        """Whether the store was opened by a parent process."""
         return False
 
     def _opened(self, context: Context | None) -> None:
@@ -91,14 +80,12 @@ class BytesStore:
             self.position.update(record.topic, record.partition, record.offset)
 
     def _expired(self, what: str) -> None:
-        """Count a record that came too late. A store that is behind has many: not each is worth a line in the log."""
+        """Count an expired record, and log a warning at most once in :data:`WARN_EVERY` seconds."""
         self.expired_records += 1
         now = monotonic()
         if now >= self._silent_until:
             self._silent_until = now + WARN_EVERY
-            _log.warning(
-                "store %s: Skipping record for expired %s (%d since it was made)", self.name, what, self.expired_records
-            )
+            _log.warning("store %s: Skipping record for expired %s (%d so far)", self.name, what, self.expired_records)
 
     def _iterate(self, rows: Iterator[tuple[K, V] | DamagedRowError]) -> StoreIterator[K, V]:
         iterator = StoreIterator(rows, self.name, what=self._iterator_name)
@@ -107,28 +94,22 @@ class BytesStore:
 
 
 def check_time(time: int) -> None:
-    """Refuse a negative time: it would stand after all others, and among the rows of another segment.
-
-    Raises
-    ------
-    InvalidTimestampError
-        If it is negative.
-    """
+    """Raise an :class:`InvalidTimestampError` for a negative time, which would sort after all others."""
     if time < 0:
         raise InvalidTimestampError(time)
 
 
 class _Marker(type):
     def __instancecheck__(cls, store: object) -> bool:
-        # One class of ours makes stores of every format, so the format of the instance decides.
-        ours = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
-        return ours or super().__instancecheck__(store)
+        # The stores of this package have one class for all formats, so the format of the instance decides.
+        marked = cls is HeadersBytesStore and isinstance(store, BytesStore) and store.format == "headers"
+        return marked or super().__instancecheck__(store)
 
 
 class HeadersBytesStore(metaclass=_Marker):
     """Marker of the stores of bytes whose values have headers, with the conversions of older values.
 
-    ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package that were made for headers, and for
+    ``isinstance(store, HeadersBytesStore)`` is true for the stores of this package whose format is ``headers``, and for
     every store that subclasses the marker. A builder of a store with headers puts an adapter around any other store.
 
     Examples
@@ -152,18 +133,7 @@ class HeadersBytesStore(metaclass=_Marker):
     def convert_to_header_format(value: None) -> None: ...
     @staticmethod
     def convert_to_header_format(value: bytes | None) -> bytes | None:
-        """Put no headers before a value.
-
-        Parameters
-        ----------
-        value : bytes or None
-            A timestamp and a payload, or an aggregation.
-
-        Returns
-        -------
-        bytes or None
-            The value with headers, of which there are none.
-        """
+        """Put empty headers before a timestamp and payload, or before an aggregation."""
         return None if value is None else b"\0" + value
 
     @staticmethod
@@ -174,16 +144,5 @@ class HeadersBytesStore(metaclass=_Marker):
     def convert_from_plain_to_header_format(value: None) -> None: ...
     @staticmethod
     def convert_from_plain_to_header_format(value: bytes | None) -> bytes | None:
-        """Put no headers and no timestamp before a value.
-
-        Parameters
-        ----------
-        value : bytes or None
-            A payload.
-
-        Returns
-        -------
-        bytes or None
-            The value with headers, of which there are none, and with the timestamp -1.
-        """
+        """Put empty headers and the timestamp -1 before a payload."""
         return None if value is None else b"\0" + NO_TIMESTAMP + value

@@ -1,4 +1,4 @@
-"""What a store may ask of the task that it belongs to: the record at hand, the changelog, the cache."""
+"""The task that a store belongs to: the current record, the changelog, the cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from letterhead.headers import Headers
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
-from letterhead.state.record import RecordContext
+from letterhead.state.processor import RecordContext
 from letterhead.state.serdes import BytesSerde, Serde
 from letterhead.storage.position import Position
 
@@ -17,17 +17,17 @@ __all__ = ["Changelog", "ChangelogList", "StoreContext", "changelog_topic"]
 
 
 class Changelog(Protocol):
-    """Where changes of stores are written: a producer of a topic for each store."""
+    """Receives the changes of stores, in one topic for each store."""
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
-        """Write one record at the end of a partition."""
+        """Append one record to a partition."""
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """Give the offset of the last record written to each topic and partition."""
+        """Return the offset of the last record written to each topic and partition."""
 
 
 class ChangelogList:
-    """Topics that are kept in memory.
+    """Changelog topics in memory.
 
     Examples
     --------
@@ -45,45 +45,38 @@ class ChangelogList:
         self._offsets: defaultdict[str, defaultdict[int, int]] = defaultdict(partial(defaultdict, int))  # of the next
 
     def send(self, topic: str, partition: int, record: ChangelogRecord) -> None:
-        """Write one record at the end of a partition."""
+        """Append one record to a partition."""
         self._topics[topic].append(record)
         self._offsets[topic][partition] += 1
 
     def offsets(self) -> dict[tuple[str, int], int]:
-        """Give the offset of the last record written to each topic and partition."""
+        """Return the offset of the last record written to each topic and partition."""
         return {(topic, partition): next - 1 for topic, of in self._offsets.items() for partition, next in of.items()}
 
     def records(self, topic: str) -> deque[ChangelogRecord]:
-        """Give the records of a topic that were not taken yet: take them from the left."""
+        """Return the records of a topic that were not taken yet; take them from the left."""
         return self._topics[topic]
 
     def topics(self) -> list[str]:
-        """Give the topics that were written to."""
+        """Return the topics that were written to."""
         return list(self._offsets)
 
 
 class StoreContext:
-    """What a store knows of its task: the record at hand, the changelog, the cache.
+    """The task that stores belong to; ``record`` is the record that is being processed.
 
     Parameters
     ----------
-    application_id : str
-        Name of the application; changelog topics begin with it.
-    task_id : str
-        Name of the task, ``<subtopology>_<partition>``.
+    application_id, task_id : str
+        Name of the application, which changelog topics begin with, and of the task, ``<subtopology>_<partition>``.
     changelog : Changelog
-        Where changes are written.
+        Receives the changes.
     cache : RecordCache, optional
-        The cache of the thread; without it, caching layers pass everything on.
+        The cache of the thread; without it, caching layers write through.
     consistency_vectors : bool, default False
         Add the position of the store to every record of the changelog.
     key_serde, value_serde : Serde, optional
-        What stores use that were built without serdes; bytes as they are by default.
-
-    Attributes
-    ----------
-    record : RecordContext or None
-        The record at hand.
+        Default serdes of stores; :class:`BytesSerde` if not given.
     """
 
     def __init__(
@@ -108,7 +101,7 @@ class StoreContext:
         self.record: RecordContext | None = None
 
     def current(self) -> RecordContext:
-        """Give the record at hand, or an empty one where there is none."""
+        """Return the current record; an empty one if there is none."""
         if self.record is None:
             self.record = RecordContext()
         return self.record
@@ -119,28 +112,17 @@ CONSISTENCY_POSITION = "c"
 
 
 def changelog_topic(application_id: str, store: str) -> str:
-    """Give the name of a store's changelog topic, which is also the topic that its serdes are told."""
+    """Return the name of a store's changelog topic, which its serdes receive too."""
     return f"{application_id}-{store}-changelog"
 
 
 def with_position(headers: Headers, position: Position) -> Headers:
-    """Give a copy of a record's headers with the position of the store behind them."""
+    """Return a copy of a record's headers with the position of the store appended."""
     return Headers(headers).add(*CONSISTENCY_VERSION).add(CONSISTENCY_POSITION, position.serialize())
 
 
 def position_of(record: ChangelogRecord) -> tuple[ChangelogRecord, Position]:
-    """Take the position of the store out of a record's headers: it belongs to the changelog, not to the row.
-
-    Parameters
-    ----------
-    record : ChangelogRecord
-        A record that was written with ``consistency_vectors``, or was not.
-
-    Returns
-    -------
-    tuple of ChangelogRecord and Position
-        The record without the position, and the position, which is empty if there was none.
-    """
+    """Separate the position of the store from a record's headers; it is empty if the record has none."""
     headers = record.headers
     if len(headers) < 2 or tuple(headers[-2]) != CONSISTENCY_VERSION or headers[-1].key != CONSISTENCY_POSITION:
         return record, Position()

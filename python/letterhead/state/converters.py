@@ -1,7 +1,6 @@
-"""Records of a changelog as values of the store that is restored from it.
+"""Convert changelog records to values of a store, and values of a store to changelog records.
 
-A changelog holds the payload as the record's value, and timestamp and headers beside it. Each function gives the same
-record with another value; a value that is null, a tombstone, stays null.
+A changelog record has the payload as its value, with timestamp and headers beside it. A tombstone stays a tombstone.
 """
 
 from __future__ import annotations
@@ -10,23 +9,53 @@ import struct
 from collections.abc import Callable
 from typing import TypeAlias
 
-from letterhead._native import join_value
+from letterhead._native import join_value, split_value
+from letterhead.headers import Headers
 from letterhead.state.interfaces import ChangelogRecord
+from letterhead.state.processor import RecordContext
+from letterhead.state.values import LazyHeaders
 
 __all__ = [
+    "Parts",
     "RecordConverter",
+    "Split",
     "converter_for",
     "identity",
     "raw_value_to_headers_value",
     "raw_value_to_session_headers_value",
     "raw_value_to_timestamped_value",
+    "split_for",
 ]
 
 RecordConverter: TypeAlias = Callable[[ChangelogRecord], ChangelogRecord]
 
+Parts: TypeAlias = tuple[bytes | None, int, Headers]
+"""The value, timestamp and headers of a changelog record."""
+
+Split: TypeAlias = Callable[[bytes, RecordContext], Parts]
+"""Splits a stored value into the parts of its changelog record."""
+
+
+def converter_for(family: str, format: str) -> RecordConverter:
+    """Return the function that converts changelog records for a store of a family and format."""
+    if format == "headers":
+        return raw_value_to_session_headers_value if family in _WITHOUT_TIMESTAMP else raw_value_to_headers_value
+    return raw_value_to_timestamped_value if format == "timestamped" and family != "versioned" else identity
+
+
+def split_for(family: str, format: str) -> Split:
+    """Return the function that splits the values of a store of a family and format."""
+    if format == "headers":
+        return _split_aggregation if family in _WITHOUT_TIMESTAMP else _split_headers
+    return _split_timestamped if format == "timestamped" else _split_plain
+
+
+_WITHOUT_TIMESTAMP = ("session", "versioned")
+"""Families whose values with headers have no timestamp."""
+
 
 def identity(record: ChangelogRecord) -> ChangelogRecord:
-    """Leave a record as it is: for stores of plain values."""
+    """Return the record unchanged, for stores of plain values."""
     return record
 
 
@@ -38,7 +67,7 @@ def raw_value_to_timestamped_value(record: ChangelogRecord) -> ChangelogRecord:
 
 
 def raw_value_to_headers_value(record: ChangelogRecord) -> ChangelogRecord:
-    """Put the record's headers and timestamp before its value: for key-value and window stores.
+    """Put the record's headers and timestamp before its value, for key-value and window stores.
 
     Examples
     --------
@@ -52,31 +81,30 @@ def raw_value_to_headers_value(record: ChangelogRecord) -> ChangelogRecord:
 
 
 def raw_value_to_session_headers_value(record: ChangelogRecord) -> ChangelogRecord:
-    """Put the record's headers before its value: for session stores, and for versioned ones."""
+    """Put the record's headers before its value, for session and versioned stores."""
     if record.value is None:
         return record
     return record._replace(value=join_value(record.headers._list(), None, record.value))
 
 
-def converter_for(
-    *, headers: bool = False, timestamped: bool = False, session: bool = False, versioned: bool = False
-) -> RecordConverter:
-    """Choose the converter for a store.
+def _split_plain(value: bytes, context: RecordContext) -> Parts:
+    return value, context.timestamp, Headers()
 
-    Parameters
-    ----------
-    headers : bool, default False
-        Whether the store's values have headers.
-    timestamped : bool, default False
-        Whether they have a timestamp.
-    session, versioned : bool, default False
-        Whether the store is of sessions, or of versions.
 
-    Returns
-    -------
-    callable
-        One of the four functions above.
-    """
-    if headers:
-        return raw_value_to_session_headers_value if session or versioned else raw_value_to_headers_value
-    return raw_value_to_timestamped_value if timestamped and not versioned else identity
+def _split_timestamped(value: bytes, context: RecordContext) -> Parts:
+    return value[8:], int.from_bytes(value[:8], "big", signed=True), Headers()
+
+
+def _split_headers(value: bytes, context: RecordContext) -> Parts:
+    payload, timestamp, start, end = split_value(value, True)
+    headers = _new(LazyHeaders)  # without the call of __init__: this runs at every write
+    headers._block = value, start, end, None, None
+    return payload, timestamp, headers
+
+
+def _split_aggregation(value: bytes, context: RecordContext) -> Parts:
+    payload, _, start, end = split_value(value, False)
+    return payload, context.timestamp, LazyHeaders(value, start, end)
+
+
+_new = object.__new__

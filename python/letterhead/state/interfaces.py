@@ -1,6 +1,6 @@
 """Rows, records and iterators of stores of bytes.
 
-Keys and values are bytes, times are milliseconds. What a value holds depends on the store::
+Keys and values are bytes, times are milliseconds since 1970. The bytes of a value depend on the format of the store::
 
     plain         payload
     timestamped   int64 timestamp ‖ payload
@@ -11,14 +11,12 @@ Keys and values are bytes, times are milliseconds. What a value holds depends on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from letterhead._context_managers import Closing
 from letterhead.errors import DamagedRowError, InvalidStateStoreError, NoSuchElementError
 from letterhead.headers import Headers
-
-if TYPE_CHECKING:
-    pass
+from letterhead.state.processor import RecordContext
 
 __all__ = ["PUT_NOT_VALID", "VALID_TO_UNDEFINED", "ChangelogRecord", "Context", "StoreIterator", "VersionedBytes"]
 
@@ -26,23 +24,16 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 VALID_TO_UNDEFINED = -1
-"""What putting a version gives when it is the latest: nothing says yet until when it is valid."""
+"""Result of putting the latest version, whose validity has no end yet."""
 
 PUT_NOT_VALID = -(1 << 63)
-"""What putting a version gives when it is too old for the store, and was dropped."""
+"""Result of putting a version that is older than the history retention, and was dropped."""
 
 
 class VersionedBytes(NamedTuple):
     """One version of a row in a versioned store.
 
-    Attributes
-    ----------
-    value : bytes
-        The value as it is stored.
-    timestamp : int
-        When the version begins to be valid.
-    valid_to : int or None
-        When it ends; ``None`` for the latest version.
+    It is valid from ``timestamp`` to ``valid_to``, which is ``None`` for the latest version.
     """
 
     value: bytes
@@ -51,18 +42,9 @@ class VersionedBytes(NamedTuple):
 
 
 class ChangelogRecord(NamedTuple):
-    """A record of a changelog topic, as a restore reads it.
+    """A record of a changelog topic.
 
-    Attributes
-    ----------
-    key : bytes
-        The key.
-    value : bytes or None
-        The value; ``None`` is a tombstone.
-    timestamp : int
-        Milliseconds since 1970.
-    headers : Headers
-        The headers.
+    Its timestamp is in milliseconds since 1970; a value of ``None`` is a tombstone.
     """
 
     key: bytes
@@ -71,37 +53,26 @@ class ChangelogRecord(NamedTuple):
     headers: Headers
 
 
-class _Place(Protocol):
-    @property
-    def topic(self) -> str | None: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def offset(self) -> int: ...
-
-
 class Context(Protocol):
-    """What a store asks of the task that it belongs to."""
+    """The task that a store of bytes belongs to."""
 
     @property
-    def record(self) -> _Place | None:
-        """Where the record that is being processed comes from."""
+    def record(self) -> RecordContext | None:
+        """The record that is being processed."""
 
 
 class StoreIterator(Closing, Generic[K, V]):
-    """Rows of a store, in order. Close it, or use it in ``with``; it is closed with its store.
+    """Rows of a store, in order. Close it, or use it in ``with``; closing the store closes it too.
 
-    For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call goes on with
-    the row after it.
+    For a row that cannot be read, :class:`~letterhead.errors.DamagedRowError` is raised; the next call continues with
+    the row after it. After closing, every method raises :class:`~letterhead.errors.InvalidStateStoreError`.
 
     Parameters
     ----------
     rows : iterator of (key, value) or DamagedRowError
         The rows, and the error in the place of a row that cannot be read.
-    store : str
-        Name of the store.
-    what : str, default "Iterator"
-        What the error for a closed iterator calls it.
+    store, what : str
+        Names of the store and of the iterator, for the error after closing.
     on_close : callable, optional
         Called once when the iterator is closed.
 
@@ -148,13 +119,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return row  # type: ignore[return-value]
 
     def has_next(self) -> bool:
-        """Say whether there is another row, be it one that cannot be read.
-
-        Raises
-        ------
-        InvalidStateStoreError
-            If the iterator or its store has been closed.
-        """
+        """Return whether there is another row, readable or not."""
         if self._rows is None:
             raise self._closed()
         if self._peeked is None:
@@ -162,16 +127,14 @@ class StoreIterator(Closing, Generic[K, V]):
         return self._peeked is not None
 
     def peek_next_key(self) -> K:
-        """Give the key of the next row, which stays the next one.
+        """Return the key of the next row without moving to it.
 
         Raises
         ------
         NoSuchElementError
             If there is no other row.
-        InvalidStateStoreError
-            If the iterator or its store has been closed.
         DamagedRowError
-            If the next row cannot be read; it is behind the iterator then.
+            If the next row cannot be read; the iterator has moved past it.
         """
         if not self.has_next():
             raise NoSuchElementError(f"store {self._store}: there is no next row")
@@ -188,7 +151,7 @@ class StoreIterator(Closing, Generic[K, V]):
         return self._rows is None
 
     def close(self) -> None:
-        """Let go of what the iterator holds. Closing twice is fine."""
+        """Release all resources. Closing twice has no effect."""
         if self._rows is None:
             return
         rows, self._rows, self._peeked = self._rows, None, None

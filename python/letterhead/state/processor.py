@@ -1,14 +1,18 @@
-"""What an application writes: processors, and what they may ask of where they run."""
+"""Processors, which an application writes, the records that they receive, and the context in which they run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from letterhead.state.record import Record, RecordContext
+from letterhead.errors import InvalidTimestampError
+from letterhead.headers import Headers
 
-__all__ = ["Cancellable", "Processor", "ProcessorContext", "PunctuationType", "Punctuator"]
+__all__ = ["Cancellable", "Processor", "ProcessorContext", "PunctuationType", "Punctuator", "Record", "RecordContext"]
 
+K = TypeVar("K")
+V = TypeVar("V")
 KIn = TypeVar("KIn")
 VIn = TypeVar("VIn")
 KOut = TypeVar("KOut")
@@ -18,15 +22,98 @@ PunctuationType: TypeAlias = Literal["stream_time", "wall_clock_time"]
 Punctuator: TypeAlias = Callable[[int], None]
 
 
+@dataclass(slots=True)
+class Record(Generic[K, V]):
+    """A record that a processor receives or forwards.
+
+    Parameters
+    ----------
+    key : object
+        The key; ``None`` is null.
+    value : object
+        The value; ``None`` is null.
+    timestamp : int, default 0
+        Milliseconds since 1970.
+    headers : Headers, optional
+        The headers, or anything that :class:`~letterhead.Headers` accepts.
+
+    Raises
+    ------
+    InvalidTimestampError
+        If the timestamp is negative.
+
+    Examples
+    --------
+    >>> from letterhead.state import Record
+    >>> record = Record(b"k", b"v", 5, {"tenant": b"acme"})
+    >>> record.with_value(b"w").value, record.with_value(b"w").headers["tenant"]
+    (b'w', b'acme')
+    """
+
+    key: K
+    value: V
+    timestamp: int = 0
+    headers: Headers = field(default_factory=Headers)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.headers, Headers):
+            self.headers = Headers(self.headers)
+        if self.timestamp < 0:
+            raise InvalidTimestampError(self.timestamp)
+
+    def with_key(self, key: Any) -> Record[Any, V]:
+        """Return a copy with another key; the headers are the same object."""
+        return Record(key, self.value, self.timestamp, self.headers)
+
+    def with_value(self, value: Any) -> Record[K, Any]:
+        """Return a copy with another value; the headers are the same object."""
+        return Record(self.key, value, self.timestamp, self.headers)
+
+    def with_timestamp(self, timestamp: int) -> Record[K, V]:
+        """Return a copy with another timestamp; the headers are the same object."""
+        return Record(self.key, self.value, timestamp, self.headers)
+
+    def with_headers(self, headers: Any) -> Record[K, V]:
+        """Return a copy with a copy of other headers."""
+        return Record(self.key, self.value, self.timestamp, Headers(headers))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext:
+    """The origin, timestamp and headers of the record that is being processed.
+
+    Parameters
+    ----------
+    topic : str or None
+        The topic; ``None`` without a record, as in a punctuation.
+    partition, offset : int
+        Partition and offset in the topic; -1 without a record.
+    timestamp : int
+        Milliseconds since 1970.
+    headers : Headers
+        The headers of the record: the object that serializers add to, not a copy.
+    """
+
+    topic: str | None = None
+    partition: int = -1
+    offset: int = -1
+    timestamp: int = 0
+    headers: Headers = field(default_factory=Headers)
+
+    def with_headers(self, headers: Headers) -> RecordContext:
+        """Return a copy with other headers."""
+        return RecordContext(self.topic, self.partition, self.offset, self.timestamp, headers)
+
+
 class Cancellable(Protocol):
-    """What :meth:`ProcessorContext.schedule` gives."""
+    """A scheduled punctuation, as :meth:`ProcessorContext.schedule` returns it."""
 
     def cancel(self) -> None:
-        """Let the punctuation not come again."""
+        """Stop the punctuation."""
 
 
 class ProcessorContext(Protocol):
-    """What a processor may ask of where it runs."""
+    """The context in which a processor runs."""
 
     @property
     def application_id(self) -> str:
@@ -37,25 +124,25 @@ class ProcessorContext(Protocol):
         """Name of the task, ``<subtopology>_<partition>``."""
 
     def forward(self, record: Record[Any, Any], child: str | None = None) -> None:
-        """Hand a record to the children of this processor, or to one of them by name."""
+        """Pass a record to the children of this processor, or to one of them by name."""
 
     def get_state_store(self, name: str) -> Any:
-        """Give a store that is connected to this processor."""
+        """Return a store that is connected to this processor."""
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Punctuator) -> Cancellable:
-        """Call a function again and again, as time goes on; it is given the time."""
+        """Call a function periodically with the current time, in milliseconds since 1970."""
 
     def record_context(self) -> RecordContext | None:
-        """Give the place of the record at hand; ``None`` in :meth:`Processor.init`."""
+        """Return the origin of the current record; ``None`` in :meth:`Processor.init`."""
 
     def commit(self) -> None:
-        """Ask for a commit after this record."""
+        """Request a commit after this record."""
 
     def current_stream_time_ms(self) -> int:
-        """Give the greatest timestamp seen so far; -1 before the first record."""
+        """Return the greatest timestamp seen so far; -1 before the first record."""
 
     def current_system_time_ms(self) -> int:
-        """Give the time of day, in milliseconds since 1970."""
+        """Return the wall-clock time, in milliseconds since 1970."""
 
 
 class Processor(Generic[KIn, VIn, KOut, VOut]):
@@ -64,10 +151,10 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     Attributes
     ----------
     scope : {"key", "partition"}, default "key"
-        What of a store the processor sees where it is run in parallel: the rows of the record's key, or those of the
-        whole partition. An engine that has the whole partition at hand anyway, as the test driver has, shows it all.
+        The rows of a store that the processor sees in an engine that runs keys in parallel: those of the record's key, or
+        those of the whole partition. An engine that runs whole partitions, such as the test driver, shows all rows.
     context : ProcessorContext
-        Where the processor runs; set by :meth:`init`.
+        The context of the processor; set by :meth:`init`.
 
     Examples
     --------
@@ -81,12 +168,12 @@ class Processor(Generic[KIn, VIn, KOut, VOut]):
     context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> None:
-        """Get ready; a subclass that overrides this gets its stores here."""
+        """Prepare the processor; override it to get stores from the context."""
         self.context = context
 
     def process(self, record: Record[KIn, VIn]) -> None:
-        """Handle one record."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what to do with a record: define process")
+        """Process one record."""
+        raise NotImplementedError(f"{type(self).__name__} does not process records: define process")
 
     def close(self) -> None:
-        """Let go of what :meth:`init` took; stores are closed by who opened them."""
+        """Release what :meth:`init` acquired; the engine closes the stores."""

@@ -1,4 +1,4 @@
-"""The reads of many rows: each is one :class:`Scan`, so that a store or a layer implements one method for all of them."""
+"""Reads of many rows. Each is one :class:`Scan`, so that a store or layer implements one method for all of them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,7 @@ V = TypeVar("V")
 
 
 class Scan(NamedTuple):
-    """Which rows to read, and in which order.
-
-    Attributes
-    ----------
-    operation : str
-        Name under which a store counts and times the read.
-    key_from, key_to : object, optional
-        First and last key, both included; ``None`` is no bound.
-    time_from, time_to : int
-        Bounds in milliseconds, both included: of the start of a window; of the earliest end and the latest start of a
-        session, or of its end if the scan is by time.
-    backward : bool, default False
-        Whether the last row comes first.
-    by_time : bool, default False
-        Whether the rows of all keys are wanted, in order of time where the store has such an order.
-    prefix : object, optional
-        What keys begin with, in place of bounds; key-value stores only.
+    """The rows to read, and their order.
 
     Examples
     --------
@@ -39,34 +23,42 @@ class Scan(NamedTuple):
     """
 
     operation: str
+    """Name of the operation in the metrics of a store."""
     key_from: Any = None
+    """First key, included; ``None`` is no bound."""
     key_to: Any = None
+    """Last key, included; ``None`` is no bound."""
     time_from: int = 0
+    """Earliest start of a window, or earliest end of a session, in milliseconds, included."""
     time_to: int = MAX_TIME
+    """Latest start of a window or session (latest end of a session, if ``by_time``), in milliseconds, included."""
     backward: bool = False
+    """Whether the order is reversed."""
     by_time: bool = False
+    """Whether to read the rows of all keys, in order of time if the store has such an order."""
     prefix: Any = None
+    """Prefix of the keys, instead of bounds; key-value stores only."""
 
     @classmethod
     def of(cls, operation: str, key: Any, time_from: int = 0, time_to: int = MAX_TIME, backward: bool = False) -> Scan:
-        """Make the scan of one key, which must not be null."""
+        """Return the scan of one key, which must not be null."""
         return cls(operation, not_null(key), key, time_from, time_to, backward)
 
     @property
     def one_key(self) -> bool:
-        """Whether only rows of one key are wanted."""
+        """Whether the scan reads the rows of one key only."""
         return self.key_from is not None and bool(self.key_from == self.key_to)
 
     @property
     def is_reversed(self) -> bool:
-        """Whether the first key is larger than the last."""
+        """Whether the first key is greater than the last."""
         return self.key_from is not None and self.key_to is not None and bool(self.key_from > self.key_to)
 
 
 class KeyValueReads(Generic[K, V]):
-    """Reads of rows by key, in order of the bytes of their keys."""
+    """Reads of key-value stores, in order of the bytes of the keys."""
 
-    def scan(self, asked: Scan) -> StoreIterator[K, V]:
+    def scan(self, query: Scan) -> StoreIterator[K, V]:
         """Return the rows of a scan."""
         raise NotImplementedError
 
@@ -75,7 +67,7 @@ class KeyValueReads(Generic[K, V]):
         return self.scan(Scan("range", low, high))
 
     def reverse_range(self, low: K | None, high: K | None) -> StoreIterator[K, V]:
-        """Return the rows from one key to another, the last first."""
+        """Return the rows from one key to another, in reverse order."""
         return self.scan(Scan("range", low, high, backward=True))
 
     def all(self) -> StoreIterator[K, V]:
@@ -83,7 +75,7 @@ class KeyValueReads(Generic[K, V]):
         return self.scan(Scan("all"))
 
     def reverse_all(self) -> StoreIterator[K, V]:
-        """Return all rows, the last first."""
+        """Return all rows, in reverse order."""
         return self.scan(Scan("all", backward=True))
 
     def prefix_scan(self, prefix: K) -> StoreIterator[K, V]:
@@ -98,13 +90,13 @@ class KeyValueReads(Generic[K, V]):
 
 
 class WindowReads(Generic[K, V]):
-    """Reads of rows by key and window.
+    """Reads of window stores.
 
-    Times are milliseconds; a window is named by its start. Rows come by segment and then by key, in order of bytes; from
-    a store in memory by start and then by key.
+    Times are milliseconds; a window is identified by its start. Rows are ordered by segment and then by the bytes of the
+    key; in memory, by start and then by key.
     """
 
-    def scan(self, asked: Scan) -> StoreIterator[WindowedKey, V]:
+    def scan(self, query: Scan) -> StoreIterator[WindowedKey, V]:
         """Return the rows of a scan."""
         raise NotImplementedError
 
@@ -113,7 +105,7 @@ class WindowReads(Generic[K, V]):
         return self.scan(Scan.of("fetch", key, first, last))
 
     def backward_fetch_key(self, key: K, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows of a key that start between two times, the last first."""
+        """Return the windows of a key that start between two times, in reverse order."""
         return self.scan(Scan.of("fetch", key, first, last, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None, first: int, last: int) -> StoreIterator[WindowedKey, V]:
@@ -123,7 +115,7 @@ class WindowReads(Generic[K, V]):
     def backward_fetch_range(
         self, low: K | None, high: K | None, first: int, last: int
     ) -> StoreIterator[WindowedKey, V]:
-        """Return the windows between two keys that start between two times, the last first."""
+        """Return the windows between two keys that start between two times, in reverse order."""
         return self.scan(Scan("fetch", low, high, first, last, backward=True))
 
     def fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
@@ -131,7 +123,7 @@ class WindowReads(Generic[K, V]):
         return self.scan(Scan("fetch", time_from=first, time_to=last, by_time=True))
 
     def backward_fetch_all(self, first: int, last: int) -> StoreIterator[WindowedKey, V]:
-        """Return the windows of all keys that start between two times, the last first."""
+        """Return the windows of all keys that start between two times, in reverse order."""
         return self.scan(Scan("fetch", time_from=first, time_to=last, backward=True, by_time=True))
 
     def all(self) -> StoreIterator[WindowedKey, V]:
@@ -139,39 +131,39 @@ class WindowReads(Generic[K, V]):
         return self.scan(Scan("all", by_time=True))
 
     def backward_all(self) -> StoreIterator[WindowedKey, V]:
-        """Return all windows, the last first."""
+        """Return all windows, in reverse order."""
         return self.scan(Scan("all", backward=True, by_time=True))
 
 
 class SessionReads(Generic[K, V]):
-    """Reads of rows by key and session.
+    """Reads of session stores.
 
-    Times are milliseconds; a session is named by its key, its start and its end. Rows come by segment and then by key,
-    in order of bytes; from a store in memory by end, then by key, and then by start from last to first.
+    Times are milliseconds; a session is identified by its key, its start and its end. Rows are ordered by segment and then
+    by the bytes of the key; in memory, by end, then by key, and then by descending start.
     """
 
-    def scan(self, asked: Scan) -> StoreIterator[SessionKey, V]:
+    def scan(self, query: Scan) -> StoreIterator[SessionKey, V]:
         """Return the rows of a scan."""
         raise NotImplementedError
 
     def find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
-        """Return the sessions of a key that end no earlier, and start no later, than two times."""
+        """Return the sessions of a key that end at or after one time and start at or before another."""
         return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start))
 
     def backward_find_sessions(self, key: K, earliest_end: int, latest_start: int) -> StoreIterator[SessionKey, V]:
-        """Return the sessions of a key that end no earlier, and start no later, the last first."""
+        """Return the sessions of :meth:`find_sessions` in reverse order."""
         return self.scan(Scan.of("find_sessions", key, earliest_end, latest_start, backward=True))
 
     def find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys that end no earlier, and start no later; ``None`` is no bound."""
+        """Return the sessions between two keys with the times of :meth:`find_sessions`; ``None`` is no bound."""
         return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start))
 
     def backward_find_sessions_range(
         self, low: K | None, high: K | None, earliest_end: int, latest_start: int
     ) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys that end no earlier, and start no later, the last first."""
+        """Return the sessions of :meth:`find_sessions_range` in reverse order."""
         return self.scan(Scan("find_sessions", low, high, earliest_end, latest_start, backward=True))
 
     def find_sessions_time(self, earliest_end: int, latest_end: int) -> StoreIterator[SessionKey, V]:
@@ -180,7 +172,7 @@ class SessionReads(Generic[K, V]):
         Raises
         ------
         UnsupportedOperationError
-            If the store is neither in memory nor ordered by time.
+            If the store is neither in memory nor time-ordered.
         """
         return self.scan(Scan("find_sessions", time_from=earliest_end, time_to=latest_end, by_time=True))
 
@@ -189,7 +181,7 @@ class SessionReads(Generic[K, V]):
         return self.scan(Scan.of("fetch", key))
 
     def backward_fetch(self, key: K) -> StoreIterator[SessionKey, V]:
-        """Return the sessions of a key, the last first."""
+        """Return the sessions of a key, in reverse order."""
         return self.scan(Scan.of("fetch", key, backward=True))
 
     def fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
@@ -197,18 +189,12 @@ class SessionReads(Generic[K, V]):
         return self.scan(Scan("fetch", low, high))
 
     def backward_fetch_range(self, low: K | None, high: K | None) -> StoreIterator[SessionKey, V]:
-        """Return the sessions between two keys, the last first."""
+        """Return the sessions between two keys, in reverse order."""
         return self.scan(Scan("fetch", low, high, backward=True))
 
 
 def not_null(key: K | None) -> K:
-    """Return a key, and refuse null.
-
-    Raises
-    ------
-    TypeError
-        If the key is ``None``.
-    """
+    """Return a key; raise a ``TypeError`` if it is ``None``."""
     if key is None:
         raise TypeError("key cannot be null")
     return key

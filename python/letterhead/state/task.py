@@ -1,8 +1,9 @@
-"""Runs a topology over the records of one partition: what the test driver does, and any other engine would."""
+"""Run a topology over the records of one partition, for the test driver and for other engines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +12,7 @@ from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import chain
-from letterhead.state.processor import Processor, PunctuationType, Punctuator
-from letterhead.state.record import Record, RecordContext
+from letterhead.state.processor import Processor, PunctuationType, Punctuator, Record, RecordContext
 from letterhead.state.serdes import serialize
 from letterhead.state.topology import ProcessorNode, SinkNode, SourceNode, StoreBuilder, Topology
 
@@ -20,47 +20,34 @@ __all__ = ["Progress", "Task"]
 
 
 class Progress(NamedTuple):
-    """How far a task has got: what an engine keeps that runs it for a while, and again later.
-
-    Attributes
-    ----------
-    stream_time : int
-        The greatest timestamp seen so far; -1 before the first record.
-    punctuations : tuple of int
-        When each punctuation is due that the processors scheduled as they got ready; -1 for one that was cancelled.
-    """
+    """The progress of a task, which an engine stores to resume the task later."""
 
     stream_time: int
+    """The greatest timestamp seen so far; -1 before the first record."""
     punctuations: tuple[int, ...]
+    """The next time of each punctuation that was scheduled in ``init``; -1 if it was cancelled."""
 
 
 class Task:
-    """One instance of a topology, with its stores.
+    """One instance of a topology, with its ``stores`` by name.
 
     Parameters
     ----------
     topology : Topology
-        What to run.
+        The topology.
     context : StoreContext
-        What the stores ask for; it also names the application and the task.
+        The context of the stores, with the names of the application and the task.
     directory : Path or None
-        The directory of the task, below which the stores have theirs; ``None`` if none of them is persistent.
+        The directory of the task, for persistent stores; ``None`` if there are none.
     emit : callable
-        Takes what a sink writes: the topic and a record of bytes.
+        Called with the topic and the record of bytes that a sink writes.
     now : callable
-        Gives the time of day in milliseconds since 1970.
+        Returns the wall-clock time in milliseconds since 1970.
     build : callable, optional
-        Makes the store of a builder, not yet open; by default the builder does.
+        Creates the store of a builder, not yet open; :meth:`StoreBuilder.build` by default.
     resumed : bool, default False
-        Whether the engine runs the task for a while, and again later from the :class:`Progress` that it kept. Then only
-        what comes back when processors get ready can be scheduled, and nothing by the time of day.
-
-    Attributes
-    ----------
-    stores : dict of str to store
-        The stores, by name.
-    stream_time : int
-        The greatest timestamp seen so far; -1 before the first record.
+        Whether the engine stops the task and resumes it later from its :class:`Progress`. Punctuations must then be
+        scheduled in ``init``, by stream time.
     """
 
     def __init__(
@@ -92,7 +79,7 @@ class Task:
         self._nodes: dict[str, _Context] = {}
 
     def open(self) -> None:
-        """Open the stores, and let the processors get ready."""
+        """Open the stores and initialize the processors."""
         try:
             for name, builder in self.topology.stores.items():
                 store = self._build(builder)
@@ -112,22 +99,22 @@ class Task:
         self._beginning = self.progress()
 
     def progress(self) -> Progress:
-        """Say how far the task has got."""
+        """Return the progress of the task."""
         return Progress(self.stream_time, tuple(-1 if one.cancelled else one.next for one in self._first))
 
     def resume(self, progress: Progress | None) -> None:
-        """Go on from where the task was; ``None`` is the beginning.
+        """Resume the task from its progress; ``None`` is the beginning.
 
         Raises
         ------
         TopologyError
-            If the processors do not schedule as many punctuations as they did then.
+            If the processors schedule another number of punctuations than in the progress.
         """
         progress = progress or self._beginning
         if len(progress.punctuations) != len(self._first):
             raise TopologyError(
-                f"the processors schedule {len(self._first)} punctuations where {len(progress.punctuations)} are kept: "
-                "the topology has changed, and needs a new beginning"
+                f"the processors schedule {len(self._first)} punctuations, and the progress has "
+                f"{len(progress.punctuations)}: the topology has changed, and must start from the beginning"
             )
         self.stream_time = progress.stream_time
         self._schedules = list(self._first)
@@ -135,16 +122,7 @@ class Task:
             schedule.next, schedule.cancelled = time, time < 0
 
     def process(self, topic: str, partition: int, offset: int, record: ChangelogRecord) -> None:
-        """Run one record through the topology.
-
-        Parameters
-        ----------
-        topic : str
-            Where it comes from.
-        partition, offset : int
-            Its place there.
-        record : ChangelogRecord
-            The record, as bytes.
+        """Process one record of bytes at its partition and offset of a topic.
 
         Raises
         ------
@@ -154,13 +132,9 @@ class Task:
         source = self.topology.source_of(topic)
         if source is None:
             raise TopologyError(f"topic {topic!r} has no source (topics: {', '.join(self.topology.source_topics())})")
-        key_serde, value_serde = (
-            source.key_serde or self.context.key_serde,
-            source.value_serde or self.context.value_serde,
-        )
         headers = record.headers
-        key = key_serde.deserialize(topic, headers, record.key)
-        value = value_serde.deserialize(topic, headers, record.value)
+        key = (source.key_serde or self.context.key_serde).deserialize(topic, headers, record.key)
+        value = (source.value_serde or self.context.value_serde).deserialize(topic, headers, record.value)
         self.stream_time = max(self.stream_time, record.timestamp)
         self.context.record = RecordContext(topic, partition, offset, record.timestamp, headers)
         try:
@@ -170,11 +144,11 @@ class Task:
             self.context.record = None
 
     def punctuate_wall_clock(self) -> None:
-        """Call what is scheduled by the time of day and is due."""
+        """Call the due punctuations by wall-clock time."""
         self._punctuate("wall_clock_time", self._now())
 
     def commit(self) -> None:
-        """Write what the caches hold, and note how far the changelogs are."""
+        """Flush the caches and store the offsets of the changelogs."""
         self.commit_requested = False
         for store in self.stores.values():
             store.flush()
@@ -183,14 +157,14 @@ class Task:
             store.commit(self._offsets(name, store, written))
 
     def restore(self, name: str, records: Iterable[ChangelogRecord]) -> None:
-        """Give a store what its changelog has, from the beginning."""
+        """Restore a store from its changelog, from the beginning."""
         records = list(records)
         self.stores[name].restore(records)
         if records:
             self._restored[name] = len(records) - 1
 
     def close(self) -> None:
-        """Let the processors let go, commit, and close the stores."""
+        """Close the processors, commit, and close the stores."""
         try:
             for made in self._nodes.values():
                 made.processor.close()
@@ -211,7 +185,7 @@ class Task:
             raise failed
 
     def _offsets(self, name: str, store: Any, written: dict[tuple[str, int], int]) -> dict[tuple[str, int], Any]:
-        """Give the offset of the last record in a store's changelog; none at all if it has no changelog."""
+        """Return the offset of the last record in a store's changelog; empty without a changelog."""
         if not getattr(self.topology.stores[name], "logged", True):
             return {}
         place = changelog_topic(self.context.application_id, name), self.context.partition
@@ -269,27 +243,27 @@ class Task:
             self._schedules = [schedule for schedule in self._schedules if not schedule.cancelled]
 
 
+@dataclass(eq=False)
 class _Schedule:
-    """Something that is called again and again."""
+    """A punctuation."""
 
-    def __init__(self, type: PunctuationType, first: int, interval: int, call: Punctuator) -> None:
-        self.type = type
-        self.next = first
-        self.interval = interval
-        self.call = call
-        self.cancelled = False
+    type: PunctuationType
+    next: int
+    interval: int
+    call: Punctuator
+    cancelled: bool = False
 
     def cancel(self) -> None:
-        """Let the punctuation not come again."""
+        """Stop the punctuation."""
         self.cancelled = True
 
     def after(self, now: int) -> None:
-        """Find the next time; times that were missed are not made up for."""
+        """Set the next time; missed times are skipped."""
         self.next += self.interval * ((now - self.next) // self.interval + 1)
 
 
 class _Context:
-    """What a processor may ask of the task."""
+    """The :class:`ProcessorContext` of a node."""
 
     def __init__(self, task: Task, node: ProcessorNode) -> None:
         self.task = task
@@ -315,12 +289,12 @@ class _Context:
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Punctuator) -> _Schedule:
         if interval_ms < 1:
-            raise ValueError(f"the interval of a punctuation is at least 1 ms, not {interval_ms}")
+            raise ValueError(f"the interval of a punctuation must be at least 1 ms, not {interval_ms}")
         if type not in ("stream_time", "wall_clock_time"):
-            raise ValueError(f"a punctuation is by 'stream_time' or by 'wall_clock_time', not {type!r}")
+            raise ValueError(f"the type of a punctuation must be 'stream_time' or 'wall_clock_time', not {type!r}")
         if self.task._resumed:
-            self._check_comes_back(type)
-        # By the time of records, the first is due with the first record: such times are multiples of the interval.
+            self._check_resumable(type)
+        # By stream time, the first punctuation is due at the first record, and times are multiples of the interval.
         first = 0 if type == "stream_time" else self.task._now() + interval_ms
         made = _Schedule(type, first, interval_ms, punctuator)
         self.task._schedules.append(made)
@@ -329,15 +303,15 @@ class _Context:
     def record_context(self) -> RecordContext | None:
         return self.task.context.record
 
-    def _check_comes_back(self, type: PunctuationType) -> None:
+    def _check_resumable(self, type: PunctuationType) -> None:
         if type == "wall_clock_time":
             raise TopologyError(
-                f"processor {self.node.name!r} schedules a punctuation by wall_clock_time, and here processors run only "
-                "when records come: schedule it by stream_time"
+                f"processor {self.node.name!r} schedules a punctuation by wall_clock_time, but this engine runs processors "
+                "only when records arrive: schedule it by stream_time"
             )
         if self.task._ready:
             raise TopologyError(
-                f"processor {self.node.name!r} schedules a punctuation after init, and here it could not come back with "
+                f"processor {self.node.name!r} schedules a punctuation after init, but this engine cannot resume it with "
                 "the next records: schedule it in init"
             )
 

@@ -1,4 +1,4 @@
-"""Runs a topology in a test: records in, records out, stores at hand, time under control."""
+"""Run a topology in a test: pipe records in, read records out, inspect stores, and control time."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from letterhead.headers import Headers
 from letterhead.state.context import ChangelogList, StoreContext, changelog_topic
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.cache import RecordCache
-from letterhead.state.layers.facades import KeyValueFacade, SessionFacade, WindowFacade
-from letterhead.state.layers.key_value import (
+from letterhead.state.layers.conversion import KeyValueFacade, SessionFacade, WindowFacade
+from letterhead.state.layers.typed import (
     KeyValueStore,
+    ReadOnlySessionStoreWithHeaders,
+    SessionStore,
+    SessionStoreWithHeaders,
     TimestampedKeyValueStore,
     TimestampedKeyValueStoreWithHeaders,
+    TimestampedWindowStore,
+    TimestampedWindowStoreWithHeaders,
+    VersionedKeyValueStore,
+    VersionedKeyValueStoreWithHeaders,
+    WindowStore,
 )
-from letterhead.state.layers.session import ReadOnlySessionStoreWithHeaders, SessionStore, SessionStoreWithHeaders
-from letterhead.state.layers.versioned import VersionedKeyValueStore, VersionedKeyValueStoreWithHeaders
-from letterhead.state.layers.window import TimestampedWindowStore, TimestampedWindowStoreWithHeaders, WindowStore
-from letterhead.state.record import Record, RecordContext
+from letterhead.state.processor import Record, RecordContext
 from letterhead.state.serdes import Serde, serialize
 from letterhead.state.task import Task
 from letterhead.state.topology import Topology
@@ -40,25 +45,29 @@ S = TypeVar("S")
 class TopologyTestDriver(Closing):
     """Runs a topology on one partition, without a cluster.
 
-    Each record runs through the topology to the end, and is followed by a commit. Changelogs can be read as output topics
-    named ``<application>-<store>-changelog``.
+    Each record runs through the whole topology, followed by a commit. Changelogs can be read as output topics named
+    ``<application>-<store>-changelog``.
+
+    The methods ``get_..._store`` return a store by name, and ``None`` if it is of another type. They raise
+    :class:`TopologyError` if there is no store of the name. Writes to a returned store are logged with the timestamp 0, and
+    without topic and headers of a record.
 
     Parameters
     ----------
     topology : Topology
-        What to run.
+        The topology.
     application_id : str, default "test"
         Name of the application.
     state_directory : path, optional
-        Where stores keep their files: in ``<state_directory>/<application>/0_0``. A temporary one by default.
+        Stores keep their files in ``<state_directory>/<application>/0_0``; in a temporary directory by default.
     wall_clock_time : int, optional
-        The time of day to begin with, in milliseconds since 1970; now by default. It goes on only when told.
+        The initial wall-clock time, in milliseconds since 1970; now by default. It only advances on request.
     cache_max_bytes : int, default 10 MiB
-        How much the cache may hold.
+        Maximum size of the cache.
     consistency_vectors : bool, default False
         Add the position of the store to every record of a changelog.
     key_serde, value_serde : Serde, optional
-        What is used where no serde was given; bytes as they are by default.
+        Default serdes; :class:`BytesSerde` if not given.
 
     Examples
     --------
@@ -140,61 +149,37 @@ class TopologyTestDriver(Closing):
         start_timestamp: int | None = None,
         auto_advance_ms: int = 0,
     ) -> TestInputTopic[Any, Any]:
-        """Give what pipes records into a topic.
+        """Return an object that pipes records into a topic.
 
         Parameters
         ----------
         topic : str
             The topic, which must have a source.
         key_serde, value_serde : Serde, optional
-            How keys and values become bytes.
+            Serdes of keys and values; those of the driver by default.
         start_timestamp : int, optional
-            The timestamp of a record that is given none; the time of day of the driver by default.
+            The first timestamp of records that are piped without one; the driver's wall-clock time by default.
         auto_advance_ms : int, default 0
-            By how much that timestamp goes on with each record.
+            Milliseconds by which that timestamp advances with each record.
         """
         if self.topology.source_of(topic) is None:
             known = ", ".join(self.topology.source_topics()) or "none"
             raise TopologyError(f"topic {topic!r} has no source (topics: {known})")
-        return TestInputTopic(
-            self,
-            topic,
-            key_serde or self._context.key_serde,
-            value_serde or self._context.value_serde,
-            self._time if start_timestamp is None else start_timestamp,
-            auto_advance_ms,
-        )
+        start = self._time if start_timestamp is None else start_timestamp
+        return TestInputTopic(self, topic, self._serdes(key_serde, value_serde), start, auto_advance_ms)
 
     def create_output_topic(
         self, topic: str, key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None
     ) -> TestOutputTopic[Any, Any]:
-        """Give what reads the records that were written to a topic, a changelog among them.
-
-        Parameters
-        ----------
-        topic : str
-            The topic.
-        key_serde, value_serde : Serde, optional
-            How keys and values come from bytes.
-        """
-        return TestOutputTopic(
-            self, topic, key_serde or self._context.key_serde, value_serde or self._context.value_serde
-        )
+        """Return an object that reads the records written to a topic or changelog; serdes as for input topics."""
+        return TestOutputTopic(self, topic, self._serdes(key_serde, value_serde))
 
     def produced_topic_names(self) -> list[str]:
-        """Give the topics that were written to, changelogs among them."""
+        """Return the topics that were written to, including changelogs."""
         return self.produced.topics()
 
     def pipe(self, topic: str, record: ChangelogRecord) -> None:
-        """Run a record of bytes through the topology, and commit.
-
-        Parameters
-        ----------
-        topic : str
-            Where it comes from.
-        record : ChangelogRecord
-            The record.
-        """
+        """Run a record of bytes from a topic through the topology, and commit."""
         self._waiting.append((topic, record))
         while self._waiting:
             topic, record = self._waiting.popleft()
@@ -203,26 +188,12 @@ class TopologyTestDriver(Closing):
             self._task.commit()
 
     def restore(self, store: str, records: Iterable[ChangelogRecord]) -> None:
-        """Give a store what its changelog has, as at a start on another machine.
-
-        Parameters
-        ----------
-        store : str
-            Name of the store.
-        records : iterable of ChangelogRecord
-            The changelog from its beginning.
-        """
+        """Restore a store by name from its changelog, from the beginning, as after a move to another machine."""
         self._store(store)
         self._task.restore(store, records)
 
     def take_changelog(self, store: str) -> list[ChangelogRecord]:
-        """Give what a store logged since the last call.
-
-        Parameters
-        ----------
-        store : str
-            Name of the store.
-        """
+        """Return the changelog records of a store since the last call."""
         records = self.produced.records(changelog_topic(self.application_id, store))
         taken = list(records)
         records.clear()
@@ -232,17 +203,11 @@ class TopologyTestDriver(Closing):
 
     @property
     def wall_clock_time(self) -> int:
-        """The time of day, in milliseconds since 1970."""
+        """The wall-clock time, in milliseconds since 1970."""
         return self._time
 
     def advance_wall_clock_time(self, ms: int) -> None:
-        """Let the time of day go on, call what is due, and commit.
-
-        Parameters
-        ----------
-        ms : int
-            By how many milliseconds.
-        """
+        """Advance the wall-clock time by milliseconds, call the due punctuations, and commit."""
         self._time += ms
         self._task.punctuate_wall_clock()
         self._task.commit()
@@ -254,131 +219,83 @@ class TopologyTestDriver(Closing):
     def get_timestamped_key_value_store_with_headers(
         self, name: str
     ) -> TimestampedKeyValueStoreWithHeaders[Any, Any] | None:
-        """Give a key-value store that keeps headers.
-
-        What is written through it is logged at the timestamp 0, from no topic, with no headers of a record.
-
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-
-        Returns
-        -------
-        TimestampedKeyValueStoreWithHeaders or None
-            The store; ``None`` if it is of another type.
-
-        Raises
-        ------
-        TopologyError
-            If there is no such store.
-        """
+        """Return a key-value store with headers."""
         return self._typed(name, TimestampedKeyValueStoreWithHeaders)
 
     def get_versioned_key_value_store_with_headers(
         self, name: str
     ) -> VersionedKeyValueStoreWithHeaders[Any, Any] | None:
-        """Give a versioned store that keeps headers; ``None`` if it is of another type."""
+        """Return a versioned store with headers."""
         return self._typed(name, VersionedKeyValueStoreWithHeaders)
 
     def get_timestamped_window_store_with_headers(
         self, name: str
     ) -> TimestampedWindowStoreWithHeaders[Any, Any] | None:
-        """Give a window store that keeps headers; ``None`` if it is of another type."""
+        """Return a window store with headers."""
         return self._typed(name, TimestampedWindowStoreWithHeaders)
 
     def get_session_store_with_headers(self, name: str) -> SessionStoreWithHeaders[Any, Any] | None:
-        """Give a session store that keeps headers; ``None`` if it is of another type."""
+        """Return a session store with headers."""
         return self._typed(name, SessionStoreWithHeaders)
 
     def get_read_only_session_store_with_headers(self, name: str) -> ReadOnlySessionStoreWithHeaders[Any, Any] | None:
-        """Return the reads of a session store that keeps headers.
-
-        Use it to look at a store in a test without a chance to change it.
-
-        Parameters
-        ----------
-        name : str
-            Name of the store.
-
-        Returns
-        -------
-        ReadOnlySessionStoreWithHeaders or None
-            The reads; ``None`` if the store is of another type.
-
-        Raises
-        ------
-        TopologyError
-            If there is no such store.
-        """
+        """Return the reads of a session store with headers, for a test that must not change it."""
         store = self.get_session_store_with_headers(name)
         return None if store is None else ReadOnlySessionStoreWithHeaders(store)
 
     def get_key_value_store(self, name: str) -> KeyValueStore[Any, Any] | KeyValueFacade | None:
-        """Give a key-value store of any kind, with plain values; ``None`` if it is of another type."""
-        store = self._store(name)
-        if isinstance(store, TimestampedKeyValueStore | TimestampedKeyValueStoreWithHeaders):
-            return KeyValueFacade(store, timestamps=False)
-        return store if isinstance(store, KeyValueStore) else None
+        """Return a key-value store of any format, with plain values."""
+        store = self._typed(name, KeyValueStore)
+        return store if store is None or store.value_type is None else KeyValueFacade(store, timestamps=False)
 
     def get_timestamped_key_value_store(self, name: str) -> TimestampedKeyValueStore[Any, Any] | KeyValueFacade | None:
-        """Give a key-value store with timestamps, whether it has headers or not; ``None`` if it is of another type."""
+        """Return a key-value store with timestamps and with or without headers."""
         store = self._store(name)
         if isinstance(store, TimestampedKeyValueStoreWithHeaders):
             return KeyValueFacade(store, timestamps=True)
         return store if isinstance(store, TimestampedKeyValueStore) else None
 
     def get_versioned_key_value_store(self, name: str) -> VersionedKeyValueStore[Any, Any] | None:
-        """Give a versioned store without headers; ``None`` if it is of another type."""
+        """Return a versioned store without headers."""
         return self._typed(name, VersionedKeyValueStore)
 
     def get_window_store(self, name: str) -> WindowStore[Any, Any] | WindowFacade | None:
-        """Give a window store of any kind, with plain values; ``None`` if it is of another type."""
-        store = self._store(name)
-        if isinstance(store, TimestampedWindowStore | TimestampedWindowStoreWithHeaders):
-            return WindowFacade(store, timestamps=False)
-        return store if isinstance(store, WindowStore) else None
+        """Return a window store of any format, with plain values."""
+        store = self._typed(name, WindowStore)
+        return store if store is None or store.value_type is None else WindowFacade(store, timestamps=False)
 
     def get_timestamped_window_store(self, name: str) -> TimestampedWindowStore[Any, Any] | WindowFacade | None:
-        """Give a window store with timestamps, whether it has headers or not; ``None`` if it is of another type."""
+        """Return a window store with timestamps and with or without headers."""
         store = self._store(name)
         if isinstance(store, TimestampedWindowStoreWithHeaders):
             return WindowFacade(store, timestamps=True)
         return store if isinstance(store, TimestampedWindowStore) else None
 
     def get_session_store(self, name: str) -> SessionStore[Any, Any] | SessionFacade | None:
-        """Give a session store, with plain aggregations; ``None`` if it is of another type."""
-        store = self._store(name)
-        if isinstance(store, SessionStoreWithHeaders):
-            return SessionFacade(store)
-        return store if isinstance(store, SessionStore) else None
+        """Return a session store of any format, with plain aggregations."""
+        store = self._typed(name, SessionStore)
+        return SessionFacade(store) if isinstance(store, SessionStoreWithHeaders) else store
 
     def get_state_store(self, name: str) -> Any:
-        """Give a store of a kind of the application's own.
+        """Return a store of the application's own class.
 
         Raises
         ------
         ValueError
-            If the store is one of ours: the text says how to get it.
+            If the store is of a class of this package; the message contains the method to use.
         """
         store = self._store(name)
-        for kind, what, accessor in _ACCESSORS:
-            if isinstance(store, kind):
-                raise ValueError(f"Store {name} is a {what} and should be accessed via `{accessor}()`")
+        for store_class, description, accessor in _ACCESSORS:
+            if isinstance(store, store_class):
+                raise ValueError(f"Store {name} is a {description} and should be accessed via `{accessor}()`")
         return store
 
     def get_all_state_stores(self) -> dict[str, Any]:
-        """Give all stores by name."""
+        """Return all stores by name."""
         return dict(self._task.stores)
 
     def close(self, *, keep_state: bool = False) -> None:
-        """Commit and close everything, and remove the files. Closing twice is fine.
-
-        Parameters
-        ----------
-        keep_state : bool, default False
-            Leave the files, for another driver to open.
-        """
+        """Commit, close everything, and delete the files, unless ``keep_state``. Closing twice has no effect."""
         if not self._open:
             return
         self._open = False
@@ -396,6 +313,9 @@ class TopologyTestDriver(Closing):
         self._context.record = RecordContext()
         return store
 
+    def _serdes(self, key: Serde[Any] | None, value: Serde[Any] | None) -> tuple[Serde[Any], Serde[Any]]:
+        return key or self._context.key_serde, value or self._context.value_serde
+
     def _typed(self, name: str, type: type[S]) -> S | None:
         store = self._store(name)
         return store if isinstance(store, type) else None
@@ -411,7 +331,7 @@ class TopologyTestDriver(Closing):
 
 
 class TestInputTopic(Generic[K, V]):
-    """Pipes records into a topic; the driver makes these."""
+    """Pipes records into a topic; :meth:`TopologyTestDriver.create_input_topic` returns one."""
 
     __test__ = False
 
@@ -419,28 +339,20 @@ class TestInputTopic(Generic[K, V]):
         self,
         driver: TopologyTestDriver,
         topic: str,
-        key_serde: Serde[K],
-        value_serde: Serde[V],
+        serdes: tuple[Serde[K], Serde[V]],
         start_timestamp: int,
         auto_advance_ms: int,
     ) -> None:
         self.topic = topic
         self._driver = driver
-        self._serdes = key_serde, value_serde
+        self._serdes = serdes
         self._timestamp = start_timestamp
         self._advance = auto_advance_ms
 
     def pipe_input(self, key: K | None, value: V | None, timestamp: int | None = None, headers: Any = ()) -> None:
-        """Run a record through the topology.
+        """Run a record through the topology; the headers are copied.
 
-        Parameters
-        ----------
-        key, value : object
-            Key and value; ``None`` is null.
-        timestamp : int, optional
-            Milliseconds since 1970; the topic's own time by default.
-        headers : Headers, optional
-            The headers, of which a copy is piped.
+        Without a timestamp, in milliseconds since 1970, the next one of this object is used.
         """
         if timestamp is None:
             timestamp = self._timestamp
@@ -455,35 +367,29 @@ class TestInputTopic(Generic[K, V]):
         self.pipe_input(record.key, record.value, record.timestamp, record.headers)
 
     def advance_time(self, ms: int) -> None:
-        """Let the timestamp of records that are given none go on."""
+        """Advance the timestamp of records that are piped without one, by milliseconds."""
         self._timestamp += ms
 
 
 class TestOutputTopic(Generic[K, V]):
-    """Reads what was written to a topic; the driver makes these."""
+    """Reads the records of a topic; :meth:`TopologyTestDriver.create_output_topic` returns one."""
 
     __test__ = False
 
-    def __init__(self, driver: TopologyTestDriver, topic: str, key_serde: Serde[K], value_serde: Serde[V]) -> None:
+    def __init__(self, driver: TopologyTestDriver, topic: str, serdes: tuple[Serde[K], Serde[V]]) -> None:
         self.topic = topic
         self._records = driver.produced.records(topic)
-        self._serdes = key_serde, value_serde
+        self._serdes = serdes
 
     def is_empty(self) -> bool:
-        """Say whether everything has been read."""
+        """Return whether all records have been read."""
         return not self._records
 
     def __len__(self) -> int:
         return len(self._records)
 
     def read_record(self) -> Record[K | None, V | None]:
-        """Take the next record.
-
-        Raises
-        ------
-        LookupError
-            If there is none.
-        """
+        """Take the next record; raise a ``LookupError`` if there is none."""
         if not self._records:
             raise LookupError(f"topic {self.topic!r} has no other record")
         record = self._records.popleft()
@@ -492,7 +398,7 @@ class TestOutputTopic(Generic[K, V]):
         return Record(key, value, record.timestamp, record.headers)
 
     def read_value(self) -> V | None:
-        """Take the next record, and give its value."""
+        """Take the next record, and return its value."""
         return self.read_record().value
 
     def read_records(self) -> list[Record[K | None, V | None]]:
@@ -500,11 +406,11 @@ class TestOutputTopic(Generic[K, V]):
         return [self.read_record() for _ in range(len(self._records))]
 
     def read_values(self) -> list[V | None]:
-        """Take all records, and give their values."""
+        """Take all records, and return their values."""
         return [record.value for record in self.read_records()]
 
     def read_key_values(self) -> dict[K | None, V | None]:
-        """Take all records, and give the last value of each key."""
+        """Take all records, and return the last value of each key."""
         return {record.key: record.value for record in self.read_records()}
 
 

@@ -1,4 +1,4 @@
-"""Sources, processors, stores and sinks, and which is connected to which."""
+"""Topologies: sources, processors, stores and sinks, and the connections between them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ __all__ = ["ProcessorNode", "SinkNode", "SourceNode", "StoreBuilder", "Topology"
 
 
 class StoreBuilder:
-    """Makes a store, once for each task; :class:`~letterhead.state.Stores` makes builders."""
+    """Creates a store for each task; :class:`~letterhead.state.Stores` returns builders."""
 
     name: str
     logged: bool = True
 
     def build(self) -> Any:
-        """Make the store, not yet open."""
+        """Create the store, not yet open."""
         raise NotImplementedError
 
 
 @dataclass
 class SourceNode:
-    """Where records come in."""
+    """A node that reads topics."""
 
     name: str
     topics: tuple[str, ...]
@@ -37,7 +37,7 @@ class SourceNode:
 
 @dataclass
 class ProcessorNode:
-    """Where records are handled."""
+    """A node that processes records."""
 
     name: str
     make: Callable[[], Processor[Any, Any, Any, Any]]
@@ -47,7 +47,7 @@ class ProcessorNode:
 
 @dataclass
 class SinkNode:
-    """Where records go out."""
+    """A node that writes a topic."""
 
     name: str
     topic: str | Callable[[Any], str]
@@ -56,9 +56,11 @@ class SinkNode:
 
 
 class Topology:
-    """What an application does, before it runs anywhere.
+    """The nodes and stores of an application, and the connections between them.
 
-    Every method gives this object, so that calls can be chained. Parents must be added before their children.
+    The ``add_`` methods change the topology and return it, so that calls can be chained. Parents must be added before
+    their children. A name that already exists, or one that is referred to and does not exist, raises
+    :class:`TopologyError`.
 
     Examples
     --------
@@ -85,44 +87,34 @@ class Topology:
         name : str
             Name of the node.
         *topics : str
-            What it reads; a topic can have one source only.
+            At least one topic; a topic can have one source only.
         key_serde, value_serde : Serde, optional
-            How keys and values are read; bytes as they are by default.
-
-        Raises
-        ------
-        TopologyError
-            If the name is taken, there is no topic, or a topic has a source already.
+            Serdes of keys and values; those of the task by default.
         """
         if not topics:
-            raise TopologyError(f"source {name!r} reads no topic: name at least one")
+            raise TopologyError(f"source {name!r} has no topic: pass at least one")
         for topic in topics:
             if topic in self.source_topics():
-                raise TopologyError(f"topic {topic!r} has a source already")
+                raise TopologyError(f"topic {topic!r} already has a source")
         self._add(name, SourceNode(name, topics, key_serde, value_serde), ())
         return self
 
     def add_processor(self, name: str, make: Callable[[], Processor[Any, Any, Any, Any]], *parents: str) -> Self:
-        """Add a node that handles records.
+        """Add a node that processes records.
 
         Parameters
         ----------
         name : str
             Name of the node.
         make : callable
-            Makes the processor, a new one for each task; mostly its class.
+            Creates the processor for each task; usually its class.
         *parents : str
-            Nodes whose records it handles.
-
-        Raises
-        ------
-        TopologyError
-            If the name is taken, there is no parent, or one is not there.
+            The nodes whose records it processes, at least one.
         """
         if isinstance(make, Processor):
-            raise TopologyError(f"processor {name!r}: give what makes the processor, such as its class, not one of it")
+            raise TopologyError(f"processor {name!r}: pass its class, or a function that creates it, not an instance")
         if not parents:
-            raise TopologyError(f"processor {name!r} has no parent: name at least one")
+            raise TopologyError(f"processor {name!r} has no parent: pass at least one")
         self._add(name, ProcessorNode(name, make), parents)
         return self
 
@@ -134,66 +126,26 @@ class Topology:
         key_serde: Serde[Any] | None = None,
         value_serde: Serde[Any] | None = None,
     ) -> Self:
-        """Add a node that writes a topic.
+        """Add a node that writes a topic, or the topic that a function returns for a record.
 
-        Parameters
-        ----------
-        name : str
-            Name of the node.
-        topic : str or callable
-            The topic, or a function from a record to it.
-        *parents : str
-            Nodes whose records it writes.
-        key_serde, value_serde : Serde, optional
-            How keys and values are written; bytes as they are by default.
-
-        Raises
-        ------
-        TopologyError
-            If the name is taken, there is no parent, or one is not there.
+        The other parameters are those of :meth:`add_processor` and :meth:`add_source`.
         """
         if not parents:
-            raise TopologyError(f"sink {name!r} has no parent: name at least one")
+            raise TopologyError(f"sink {name!r} has no parent: pass at least one")
         self._add(name, SinkNode(name, topic, key_serde, value_serde), parents)
         return self
 
     def add_state_store(self, builder: StoreBuilder, *processors: str) -> Self:
-        """Add a store, and connect it to processors.
-
-        Parameters
-        ----------
-        builder : StoreBuilder
-            Makes the store.
-        *processors : str
-            Nodes that may use it.
-
-        Raises
-        ------
-        TopologyError
-            If another store has the name, or a processor is not there.
-        """
+        """Add a store, and connect it to processors by name."""
         if self.stores.get(builder.name, builder) is not builder:
-            raise TopologyError(f"there is a store {builder.name!r} already")
+            raise TopologyError(f"store {builder.name!r} already exists")
         self.stores[builder.name] = builder
         for processor in processors:
             self.connect_processor_and_state_stores(processor, builder.name)
         return self
 
     def connect_processor_and_state_stores(self, processor: str, *stores: str) -> Self:
-        """Let a processor use stores.
-
-        Parameters
-        ----------
-        processor : str
-            Name of the node.
-        *stores : str
-            Names of the stores.
-
-        Raises
-        ------
-        TopologyError
-            If one of them is not there.
-        """
+        """Connect a processor to stores, all by name."""
         node = self.nodes.get(processor)
         if not isinstance(node, ProcessorNode):
             raise TopologyError(f"there is no processor {processor!r} (processors: {_names(self.processors())})")
@@ -205,20 +157,20 @@ class Topology:
         return self
 
     def source_topics(self) -> list[str]:
-        """Give the topics that are read."""
+        """Return the topics that are read."""
         return [topic for node in self.nodes.values() if isinstance(node, SourceNode) for topic in node.topics]
 
     def sink_topics(self) -> list[str]:
-        """Give the topics that are written, as far as they are fixed."""
+        """Return the topics that are written, except those chosen by a function."""
         sinks = (node for node in self.nodes.values() if isinstance(node, SinkNode))
         return [sink.topic for sink in sinks if isinstance(sink.topic, str)]
 
     def processors(self) -> list[str]:
-        """Give the names of the processors, parents first."""
+        """Return the names of the processors, parents first."""
         return [name for name, node in self.nodes.items() if isinstance(node, ProcessorNode)]
 
     def source_of(self, topic: str) -> SourceNode | None:
-        """Give the source of a topic; ``None`` if there is none."""
+        """Return the source of a topic; ``None`` if there is none."""
         for node in self.nodes.values():
             if isinstance(node, SourceNode) and topic in node.topics:
                 return node
@@ -226,13 +178,13 @@ class Topology:
 
     def _add(self, name: str, node: SourceNode | ProcessorNode | SinkNode, parents: Iterable[str]) -> None:
         if name in self.nodes:
-            raise TopologyError(f"there is a node {name!r} already")
+            raise TopologyError(f"node {name!r} already exists")
         found = []
         for parent in parents:
             above = self.nodes.get(parent)
             if above is None or isinstance(above, SinkNode):
-                can = [known for known, node in self.nodes.items() if not isinstance(node, SinkNode)]
-                raise TopologyError(f"{name!r} has no parent {parent!r} (nodes: {_names(can)})")
+                possible = [known for known, node in self.nodes.items() if not isinstance(node, SinkNode)]
+                raise TopologyError(f"node {name!r}: there is no parent {parent!r} (nodes: {_names(possible)})")
             found.append(above)
         self.nodes[name] = node
         for above in found:

@@ -1,9 +1,9 @@
-"""What stores hold: a value beside its timestamp, its headers, or the time for which it is valid."""
+"""The values of stores: a value with its timestamp, its headers, or the time of its validity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Header, Headers
@@ -27,31 +27,17 @@ __all__ = [
 V = TypeVar("V")
 
 Origin: TypeAlias = tuple[str, RowKey]
-"""Where a value comes from: the name of the store and the key of the row."""
+"""The name of the store and the key of the row that a value comes from."""
 
 Block: TypeAlias = tuple[bytes, int, int, Origin | None, Limits | None]
-"""A stored value, where its block of headers starts and ends, where it comes from, and the most to read of it."""
+"""A stored value, the start and end of its headers, its origin, and limits for reading it."""
 
 
 class LazyHeaders(Headers):
-    """Headers of a stored value, read when they are first asked for anything.
+    """Headers of a stored value that are parsed at the first access.
 
-    Parameters
-    ----------
-    value : bytes
-        The stored value.
-    start, end : int
-        Where its block of headers is.
-    origin : tuple of str and bytes, WindowedKey or SessionKey, optional
-        Name of the store and key of the row, for the error if the block is damaged.
-    limits : Limits, optional
-        The most to read; what is not said is as the process has it, see :class:`letterhead.Limits`.
-
-    Raises
-    ------
-    DamagedRowError
-        When they are first asked for anything, if the block is not what it should be and the origin is known;
-        :class:`~letterhead.errors.DecodeError` where it is not.
+    They are the bytes from ``start`` to ``end`` of a stored ``value``. If they are damaged, the first access raises
+    :class:`DamagedRowError`, or :class:`~letterhead.errors.DecodeError` without an ``origin``.
 
     Examples
     --------
@@ -67,11 +53,11 @@ class LazyHeaders(Headers):
     def __init__(
         self, value: bytes, start: int, end: int, origin: Origin | None = None, limits: Limits | None = None
     ) -> None:
-        self._block = (value, start, end, origin, limits)  # one attribute: this runs for every row of a scan
+        self._block = (value, start, end, origin, limits)  # one attribute, as this runs for every row of a scan
 
     @property
     def parsed(self) -> bool:
-        """Whether the headers have been read."""
+        """Whether the headers have been parsed."""
         try:
             object.__getattribute__(self, "_items")
         except AttributeError:
@@ -79,15 +65,15 @@ class LazyHeaders(Headers):
         return True
 
     def unread(self) -> bytes | None:
-        """Give the block while it has not been read; ``None`` afterwards, when the headers may be others."""
+        """Return the encoded headers until they are parsed; ``None`` afterwards, as they may have been changed."""
         if self.parsed:
             return None
         value, start, end, _, _ = self._block
         return value[start:end]
 
     def __getattr__(self, name: str) -> Any:
-        # What holds the headers is the one attribute that is not there from the beginning. Once it is, this method is
-        # not called again, so that what comes after the first access costs what it costs with any other headers.
+        # `_items`, which all methods of Headers use, is unset until the first access. Once it is set, this method is not
+        # called again, and accesses cost the same as for any other headers.
         if name != "_items":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         items = self._items = self._read()
@@ -116,35 +102,39 @@ class LazyHeaders(Headers):
 
     @classmethod
     def _with(cls, items: list[Header] | Packed) -> Any:
-        # A part of these headers is read already.
+        # A selection of these headers is parsed already.
         return Headers._with(items)
 
 
 class _WithHeaders:
-    """What is stored with headers, which may wait."""
+    """The base class of values with headers, which are parsed lazily; ``_fields`` are compared and shown."""
 
     __slots__ = ("_headers",)
+    _fields: ClassVar[tuple[str, ...]]
     _headers: Headers | Block
 
     @property
     def headers(self) -> Headers:
-        """The headers; read from a store's bytes when they are first asked for anything."""
+        """The headers; those of a stored row are parsed at the first access."""
         headers = self._headers
-        if isinstance(headers, tuple):  # of a row whose headers nobody has asked for
+        if isinstance(headers, tuple):
             headers = self._headers = LazyHeaders(*headers)
         return headers
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(bool(getattr(self, name) == getattr(other, name)) for name in self._fields)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._fields)})"
 
 
 @dataclass(frozen=True, slots=True)
 class ValueAndTimestamp(Generic[V]):
-    """A value and its timestamp.
-
-    Parameters
-    ----------
-    value : object
-        The value.
-    timestamp : int
-        Milliseconds since 1970.
+    """A value and its timestamp in milliseconds since 1970.
 
     Examples
     --------
@@ -159,7 +149,7 @@ class ValueAndTimestamp(Generic[V]):
 
     @classmethod
     def make(cls, value: V | None, timestamp: int) -> ValueAndTimestamp[V] | None:
-        """Return a value with its timestamp, or ``None`` for a value that is null."""
+        """Return a value with its timestamp; ``None`` for a null value."""
         return None if value is None else cls(value, timestamp)
 
     @staticmethod
@@ -169,10 +159,10 @@ class ValueAndTimestamp(Generic[V]):
 
 
 class ValueTimestampHeaders(_WithHeaders, Generic[V]):
-    """A value, its timestamp and its headers: what key-value and window stores hold.
+    """A value, its timestamp and its headers, as key-value and window stores hold them.
 
-    Made by :meth:`make`, or by :meth:`make_allow_nullable` where the value may be null. It cannot be changed, but its
-    headers can: a serializer adds to them.
+    Create it with :meth:`make`, or with :meth:`make_allow_nullable` if the value may be null. It is immutable, except that
+    serializers may add to its headers.
 
     Parameters
     ----------
@@ -181,7 +171,7 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
     timestamp : int
         Milliseconds since 1970.
     headers : Headers, optional
-        The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
+        The headers. A :class:`~letterhead.Headers` is not copied; anything else that it accepts is converted.
 
     Examples
     --------
@@ -194,6 +184,7 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
     """
 
     __slots__ = ("_timestamp", "_value")
+    _fields = ("value", "timestamp", "headers")
 
     def __init__(self, value: V, timestamp: int, headers: Any = None) -> None:
         self._value = value
@@ -202,19 +193,19 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
 
     @classmethod
     def make(cls, value: V | None, timestamp: int, headers: Any = None) -> ValueTimestampHeaders[V] | None:
-        """Return the value with what belongs to it, or ``None`` for a value that is null."""
+        """Return the value with its timestamp and headers, or ``None`` for a value that is null."""
         return None if value is None else cls(value, timestamp, headers)
 
     @classmethod
     def make_allow_nullable(
         cls, value: V | None, timestamp: int, headers: Any = None
     ) -> ValueTimestampHeaders[V | None]:
-        """Return the value with what belongs to it, also if it is null."""
+        """Return the value with its timestamp and headers, even if it is null."""
         return ValueTimestampHeaders(value, timestamp, headers)
 
     @staticmethod
     def get_value_or_null(of: ValueTimestampHeaders[V] | None) -> V | None:
-        """Give the value, or ``None`` for ``None``."""
+        """Return the value, or ``None`` for ``None``."""
         return None if of is None else of._value
 
     @property
@@ -227,35 +218,18 @@ class ValueTimestampHeaders(_WithHeaders, Generic[V]):
         """Milliseconds since 1970."""
         return self._timestamp
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ValueTimestampHeaders):
-            return NotImplemented
-        return (
-            self._timestamp == other._timestamp and bool(self._value == other._value) and self.headers == other.headers
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"ValueTimestampHeaders(value={self._value!r}, timestamp={self._timestamp}, headers={self.headers!r})"
-
 
 class AggregationWithHeaders(_WithHeaders, Generic[V]):
-    """An aggregation and its headers: what session stores hold.
+    """An aggregation and its headers, as session stores hold them.
 
-    Made by :meth:`make`, or by :meth:`make_allow_nullable` where the aggregation may be null. The headers may not.
+    Create it with :meth:`make`, or with :meth:`make_allow_nullable` if the aggregation may be null. The headers may not.
 
     Parameters
     ----------
     aggregation : object
         The aggregation.
     headers : Headers
-        The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
-
-    Raises
-    ------
-    TypeError
-        If the headers are ``None``.
+        The headers, as of :class:`ValueTimestampHeaders`, but not ``None``.
 
     Examples
     --------
@@ -268,6 +242,7 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
     """
 
     __slots__ = ("_aggregation",)
+    _fields = ("aggregation", "headers")
 
     def __init__(self, aggregation: V, headers: Any) -> None:
         if headers is None:
@@ -277,17 +252,17 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
 
     @classmethod
     def make(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V] | None:
-        """Return the aggregation with what belongs to it, or ``None`` for an aggregation that is null."""
+        """Return the aggregation with its headers, or ``None`` for an aggregation that is null."""
         return None if aggregation is None else cls(aggregation, headers)
 
     @classmethod
     def make_allow_nullable(cls, aggregation: V | None, headers: Any) -> AggregationWithHeaders[V | None]:
-        """Return the aggregation with what belongs to it, also if it is null."""
+        """Return the aggregation with its headers, even if it is null."""
         return AggregationWithHeaders(aggregation, headers)
 
     @staticmethod
     def get_aggregation_or_null(of: AggregationWithHeaders[V] | None) -> V | None:
-        """Give the aggregation, or ``None`` for ``None``."""
+        """Return the aggregation, or ``None`` for ``None``."""
         return None if of is None else of._aggregation
 
     @property
@@ -295,35 +270,20 @@ class AggregationWithHeaders(_WithHeaders, Generic[V]):
         """The aggregation."""
         return self._aggregation
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, AggregationWithHeaders):
-            return NotImplemented
-        return bool(self._aggregation == other._aggregation) and self.headers == other.headers
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"AggregationWithHeaders(aggregation={self._aggregation!r}, headers={self.headers!r})"
-
 
 @dataclass(frozen=True, slots=True)
 class VersionedRecord(Generic[V]):
-    """A value and the time for which it is valid.
+    """A value and the time of its validity, as versioned stores return them.
 
     Parameters
     ----------
     value : object
         The value, which is not null.
     timestamp : int
-        When it begins to be valid.
+        Start of the validity, in milliseconds since 1970.
     valid_to : int, optional
-        When it ends to be valid; not given for the latest version, nor for a version returned by ``get`` or ``delete`` of
-        a store without headers.
-
-    Raises
-    ------
-    TypeError
-        If the value is ``None``.
+        End of the validity; unset for the latest version, and for versions returned by ``get`` and ``delete`` of a store
+        without headers.
     """
 
     value: V
@@ -337,23 +297,14 @@ class VersionedRecord(Generic[V]):
 
 @dataclass(frozen=True, slots=True, init=False)
 class VersionedRecordWithHeaders(VersionedRecord[V]):
-    """A value, its headers and the time for which both are valid, as versioned stores return them.
+    """A value, its headers and the time of their validity, as versioned stores with headers return them.
 
     Parameters
     ----------
-    value : object
-        The value, which is not null.
-    timestamp : int
-        When it begins to be valid.
+    value, timestamp, valid_to
+        As of :class:`VersionedRecord`.
     headers : Headers, optional
-        The headers, kept as the very object; anything else that :class:`~letterhead.Headers` takes becomes one.
-    valid_to : int, optional
-        When both end to be valid; not given for the latest version.
-
-    Raises
-    ------
-    TypeError
-        If the value is ``None``.
+        The headers, as of :class:`ValueTimestampHeaders`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Every version of every key for a time: what the stores in memory and in RocksDB do alike.
+"""Versioned stores, over rows in memory or in RocksDB.
 
-The latest version of a key is a row of its own. The others are in segments, by when they *end* to be valid: all that
-end in one segment of time are one row of it. Keys begin with the number of the segment, -1 for the latest versions.
+The latest version of a key is a row of its own. The others are in segments, by the *end* of their validity: all versions
+that end in one segment of time are one row of it. Keys begin with the number of the segment, -1 for the latest versions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import struct
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.state.base import BytesStore, check_time
@@ -25,21 +26,13 @@ from letterhead.storage.versioned_rows import LATEST, Latest, SegmentRow, bounds
 
 __all__ = ["VersionedStore", "default_segment_interval"]
 
+R = TypeVar("R")
+
 _log = logging.getLogger("letterhead.state")
 
 
 def default_segment_interval(history_retention: int) -> int:
-    """Give the length of a segment, for stores that do not say another.
-
-    Parameters
-    ----------
-    history_retention : int
-        How many milliseconds versions are kept.
-
-    Returns
-    -------
-    int
-        The length in milliseconds.
+    """Return the default length of a segment in milliseconds, from the history retention in milliseconds.
 
     Examples
     --------
@@ -63,12 +56,20 @@ class VersionedStore(BytesStore):
     name : str
         Name of the store.
     history_retention : int
-        How many milliseconds versions are kept after they ended to be valid, and how late a version may come.
+        Milliseconds that a version is kept after the end of its validity, and how late one may arrive.
     segment_interval : int, optional
-        Length of a segment in milliseconds.
+        Length of a segment in milliseconds; derived from the retention by default.
     headers : bool, default True
         Whether values have headers.
     """
+
+    _read: Callable[[bytes], bytes | None]
+    _write: Callable[[list[tuple[bytes, bytes | None]]], None]
+    """Write some rows, atomically."""
+    _drop: Callable[[bytes, bytes], None]
+    """Delete the rows from one key up to another, which is excluded."""
+    _key_from: Callable[[bytes], bytes | None]
+    """Return the first key that is not smaller."""
 
     def __init__(
         self, name: str, history_retention: int, segment_interval: int | None = None, *, headers: bool = True
@@ -85,18 +86,16 @@ class VersionedStore(BytesStore):
 
         Parameters
         ----------
-        key : bytes
-            The key.
-        value : bytes or None
-            The value as it is stored; ``None`` says that from then on there is no value.
+        key, value : bytes
+            Key and value; a value of ``None`` deletes the key from the timestamp on.
         timestamp : int
-            When the version begins to be valid.
+            Start of the version's validity.
 
         Returns
         -------
         int
-            When it ends to be, ``VALID_TO_UNDEFINED`` if it is the latest, ``PUT_NOT_VALID`` if it came too late and was
-            dropped.
+            End of its validity; ``VALID_TO_UNDEFINED`` for the latest version, ``PUT_NOT_VALID`` if it was too late and
+            was dropped.
 
         Raises
         ------
@@ -109,39 +108,16 @@ class VersionedStore(BytesStore):
             self._expired("put")
             return PUT_NOT_VALID
         self._observed = max(self._observed, timestamp)
-        valid_to = self._put(key, value, timestamp, self._observed)
+        valid_to = self._put(key, value, timestamp)
         self._update_position()
         return valid_to
 
     def delete(self, key: bytes, timestamp: int) -> VersionedBytes | None:
-        """Say that there is no value from a time on.
-
-        Parameters
-        ----------
-        key : bytes
-            The key.
-        timestamp : int
-            The time.
-
-        Returns
-        -------
-        VersionedBytes or None
-            The version that was valid then.
-
-        Raises
-        ------
-        InvalidTimestampError
-            If the timestamp is negative.
-        """
+        """Delete a key from a time on, and return the version that was valid then; see :meth:`put`."""
         self._check_open()
         check_time(timestamp)
-        if self._is_late(timestamp):
-            self._expired("put")
-            return None
-        existing = self.get_as_of(key, timestamp)
-        self._observed = max(self._observed, timestamp)
-        self._put(key, None, timestamp, self._observed)
-        self._update_position()
+        existing = None if self._is_late(timestamp) else self.get_as_of(key, timestamp)
+        self.put(key, None, timestamp)
         return existing
 
     def get(self, key: bytes) -> VersionedBytes | None:
@@ -153,58 +129,28 @@ class VersionedStore(BytesStore):
     def get_as_of(self, key: bytes, timestamp: int) -> VersionedBytes | None:
         """Read the version that was valid at a time.
 
-        Parameters
-        ----------
-        key : bytes
-            The key.
-        timestamp : int
-            The time. For one that is past the retention there is an answer only if it is the latest version.
-
-        Returns
-        -------
-        VersionedBytes or None
-            The version; ``None`` if there was no value.
+        For a time past the retention, only the latest version can be found.
         """
         self._check_open()
         latest = self._latest(key)
         if latest is not None and latest.timestamp <= timestamp:
             return VersionedBytes(latest.value, latest.timestamp)
-        if timestamp < self._observed - self.history_retention:
+        if self._is_late(timestamp):
             return None
-        for segment in self._from(timestamp):
-            data = self._read(_row_key(segment, key))
-            if data is None:
-                continue
-            next, min = self._bounds(segment, key, data)
-            if next <= timestamp:
-                return None
-            if min <= timestamp:
-                row = self._row(segment, key, data)
-                index = row.find(timestamp)
-                value = row.versions[index].value
-                if value is None:
-                    return None
-                return VersionedBytes(value, row.versions[index].valid_from, row.valid_to(index))
-        return None
+        found, _ = self._search(key, timestamp)
+        if found is None:
+            return None
+        row = found[1]
+        index = row.find(timestamp)
+        version = row.versions[index]
+        return None if version.value is None else VersionedBytes(version.value, version.valid_from, row.valid_to(index))
 
     def versions(
         self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
     ) -> StoreIterator[bytes, VersionedBytes]:
-        """Read the versions that were valid at some time between two, both included.
+        """Read the versions with values that were valid at any time between two, both included, the newest first by default.
 
-        Parameters
-        ----------
-        key : bytes
-            The key.
-        time_from, time_to : int, optional
-            The times; without them, no bound. What is past the retention is left out.
-        ascending : bool, default False
-            Give the oldest version first, not the newest.
-
-        Returns
-        -------
-        StoreIterator
-            The key with each version that has a value. A row of versions that is damaged raises, and can be passed over.
+        Versions past the retention are skipped. A damaged row raises; the next call continues after it.
         """
         self._check_open()
         first = max(0 if time_from is None else time_from, self._observed - self.history_retention)
@@ -214,44 +160,27 @@ class VersionedStore(BytesStore):
         return self._iterate(of if isinstance(of, DamagedRowError) else (key, of) for of in found)
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Put back what a changelog holds: every version again, at the timestamp of its record.
+        """Write the records of a changelog: each is a version with the timestamp of its record.
 
-        Time goes on as it did. (Kafka Streams begins with the time of the last record, at which a tombstone can be too
-        old to be kept that an earlier version, logged after it, ends with: that would be valid again.)
+        The observed time advances with each record. (Kafka Streams starts with the time of the last one. A tombstone can
+        then be too old to be kept, and an earlier version that was logged after it would be valid again.)
         """
         self._check_open()
         for record in records:
             if not self._is_late(record.timestamp):
                 self._observed = max(self._observed, record.timestamp)
-                self._put(record.key, record.value, record.timestamp, self._observed)
-
-    # What a subclass has to say.
-
-    def _read(self, key: bytes) -> bytes | None:
-        raise NotImplementedError
-
-    def _write(self, rows: list[tuple[bytes, bytes | None]]) -> None:
-        """Write some rows, all of them or none."""
-        raise NotImplementedError
-
-    def _drop(self, first: bytes, end: bytes) -> None:
-        """Remove all rows from one key up to, and without, another."""
-        raise NotImplementedError
-
-    def _key_from(self, key: bytes) -> bytes | None:
-        """Give the first key that is not smaller."""
-        raise NotImplementedError
+                self._put(record.key, record.value, record.timestamp)
 
     # Segments.
 
     def _find_segments(self) -> None:
-        """Find the segments that are there, going from the first key of one to the first key after it."""
+        """Find the existing segments: after the first key of each, continue with the first key behind it."""
         self._observed = -1
         self._segments = []
         key = self._key_from(b"")
         while key is not None:
             if len(key) < 8:
-                reason = f"a stored key of {len(key)} bytes is too short: 8 of it say the segment"
+                reason = f"a stored key of {len(key)} bytes is too short: its segment takes 8"
                 error = DecodeError(reason, format=None, code="truncated", byte_offset=len(key))
                 _log.warning("%s", DamagedRowError(self.name, key, error))
                 key = self._key_from(key + b"\0")
@@ -266,65 +195,57 @@ class VersionedStore(BytesStore):
         return time // self.segment_interval if time >= 0 else -(-time // self.segment_interval)
 
     def _from(self, time: int) -> list[int]:
-        """Give the segments from that of a time on, newest first."""
+        """Return the segments from that of a time on, newest first."""
         return self._segments[bisect_left(self._segments, self._segment_of(time)) :][::-1]
 
-    def _live_segment(self, time: int, observed: int) -> int | None:
-        """Give the segment of a time, or nothing if it is past the retention."""
+    def _live_segment(self, time: int) -> int | None:
+        """Return the segment of a time; ``None`` if it is past the retention."""
         segment = self._segment_of(time)
-        if segment < self._segment_of(observed - self.history_retention):
+        if segment < self._segment_of(self._observed - self.history_retention):
             return None
         at = bisect_left(self._segments, segment)
         if at == len(self._segments) or self._segments[at] != segment:
             insort(self._segments, segment)
         return segment
 
-    def _expire(self, observed: int) -> None:
-        oldest = self._segment_of(observed - self.history_retention)
+    def _expire(self) -> None:
+        oldest = self._segment_of(self._observed - self.history_retention)
         while self._segments and self._segments[0] < oldest:
             expired = self._segments.pop(0)
             self._drop(_INT64.pack(expired), _INT64.pack(expired + 1))
 
-    # Writing one version. All rows that it changes are written together.
+    # Writing a version. All rows that it changes are written together.
 
-    def _put(self, key: bytes, value: bytes | None, timestamp: int, observed: int) -> int:
-        self._expire(observed)
+    def _put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
+        self._expire()
         found = VALID_TO_UNDEFINED
         latest = self._latest(key)
         if latest is not None:
             if timestamp >= latest.timestamp:
-                self._put_latest(key, value, timestamp, latest, observed)
+                self._put_latest(key, value, timestamp, latest)
                 return VALID_TO_UNDEFINED
             found = latest.timestamp
-        for segment in self._from(timestamp):
-            data = self._read(_row_key(segment, key))
-            if data is None:
-                continue
-            next, min = self._bounds(segment, key, data)
-            if next <= timestamp:
-                break
-            if min <= timestamp:
-                return self._put_between(key, value, timestamp, segment, self._row(segment, key, data), observed)
-            found = min
+        row, later = self._search(key, timestamp)
+        if row is not None:
+            return self._put_between(key, value, timestamp, *row)
+        found = found if later is None else later
         if found == VALID_TO_UNDEFINED:
-            self._put_first(key, value, timestamp, observed)
+            self._put_first(key, value, timestamp)
         else:
-            self._put_before(key, value, timestamp, found, observed)
+            self._put_before(key, value, timestamp, found)
         return found
 
-    def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest, observed: int) -> None:
-        """Put a version after the latest one, which goes to the segment in which it ends, or in its place."""
+    def _put_latest(self, key: bytes, value: bytes | None, timestamp: int, latest: Latest) -> None:
+        """Put a version after the latest one, which moves to the segment in which it ends; or replace the latest one."""
         rows: list[tuple[bytes, bytes | None]] = []
         if timestamp > latest.timestamp:
-            segment = self._live_segment(timestamp, observed)
+            segment = self._live_segment(timestamp)
             if segment is not None:
                 rows.append(self._appended(segment, key, latest.timestamp, timestamp, latest.value))
         rows.append((LATEST + key, None if value is None else Latest(timestamp, value).write()))
         self._write(rows)
 
-    def _put_between(
-        self, key: bytes, value: bytes | None, timestamp: int, segment: int, row: SegmentRow, observed: int
-    ) -> int:
+    def _put_between(self, key: bytes, value: bytes | None, timestamp: int, segment: int, row: SegmentRow) -> int:
         """Put a version among those of a segment."""
         index = row.find(timestamp)
         found, valid_to = row.versions[index], row.valid_to(index)
@@ -333,7 +254,7 @@ class VersionedStore(BytesStore):
             row.update(index, timestamp, value)
         elif self._segment_of(timestamp) < segment:
             # The version that was valid until now ends in an older segment with this.
-            older = self._live_segment(timestamp, observed)
+            older = self._live_segment(timestamp)
             if older is not None:
                 rows.append(self._appended(older, key, found.valid_from, timestamp, found.value))
             row.update(index, timestamp, value)
@@ -343,41 +264,39 @@ class VersionedStore(BytesStore):
         self._write(rows)
         return valid_to
 
-    def _put_first(self, key: bytes, value: bytes | None, timestamp: int, observed: int) -> None:
-        """Put a version after which there is no other, where there is no latest one."""
+    def _put_first(self, key: bytes, value: bytes | None, timestamp: int) -> None:
+        """Put a version after all others, when there is no latest one."""
         if value is not None:
             self._write([(LATEST + key, Latest(timestamp, value).write())])
             return
-        # There is no latest row for a tombstone: that the key was deleted is said in the segment of that time.
-        segment = self._live_segment(timestamp, observed)
+        # A tombstone has no latest row: the segment of its time records that the key was deleted.
+        segment = self._live_segment(timestamp)
         if segment is not None:
             self._write([self._appended(segment, key, timestamp, timestamp, None)])
 
-    def _put_before(self, key: bytes, value: bytes | None, timestamp: int, found: int, observed: int) -> None:
-        """Put a version before the next one, to the segment in which that begins."""
-        segment = self._live_segment(found, observed)
+    def _put_before(self, key: bytes, value: bytes | None, timestamp: int, found: int) -> None:
+        """Put a version before the next one, into the segment in which that one begins."""
+        segment = self._live_segment(found)
         if segment is None:
             return
-        data = self._read(_row_key(segment, key))
-        if data is None:
+        row = self._row(segment, key)
+        if row is None:
             row = SegmentRow.of(timestamp, found, value)
+        elif row.next <= timestamp:
+            # The versions of the row ended before: the key was deleted in this segment, and has had no value since.
+            row.insert_as_latest(timestamp, found, value)
         else:
-            row = self._row(segment, key, data)
-            if row.next <= timestamp:
-                # What the row holds ended before: the key was deleted in this segment, and nothing was there since.
-                row.insert_as_latest(timestamp, found, value)
-            else:
-                row.insert_as_earliest(timestamp, value)
+            row.insert_as_earliest(timestamp, value)
         self._write([(_row_key(segment, key), row.write())])
 
     def _appended(
         self, segment: int, key: bytes, valid_from: int, valid_to: int, value: bytes | None
     ) -> tuple[bytes, bytes]:
-        data = self._read(_row_key(segment, key))
-        if data is None:
-            return _row_key(segment, key), SegmentRow.of(valid_from, valid_to, value).write()
-        row = self._row(segment, key, data)
-        row.insert_as_latest(valid_from, valid_to, value)
+        row = self._row(segment, key)
+        if row is None:
+            row = SegmentRow.of(valid_from, valid_to, value)
+        else:
+            row.insert_as_latest(valid_from, valid_to, value)
         return _row_key(segment, key), row.write()
 
     # Reading.
@@ -386,25 +305,35 @@ class VersionedStore(BytesStore):
         return timestamp < self._observed - self.history_retention
 
     def _latest(self, key: bytes) -> Latest | None:
-        data = self._read(LATEST + key)
-        if data is None:
-            return None
-        try:
-            return Latest.read(data)
-        except DecodeError as error:
-            raise DamagedRowError(self.name, LATEST + key, error) from error
+        return self._parsed(LATEST + key, Latest.read)
 
-    def _bounds(self, segment: int, key: bytes, data: bytes) -> tuple[int, int]:
-        try:
-            return bounds(data)
-        except DecodeError as error:
-            raise DamagedRowError(self.name, _row_key(segment, key), error) from error
+    def _row(self, segment: int, key: bytes) -> SegmentRow | None:
+        return self._parsed(_row_key(segment, key), SegmentRow.read)
 
-    def _row(self, segment: int, key: bytes, data: bytes) -> SegmentRow:
+    def _search(self, key: bytes, timestamp: int) -> tuple[tuple[int, SegmentRow] | None, int | None]:
+        """Find the segment and row that contain a time, and the start of the first version after the time."""
+        later = None
+        for segment in self._from(timestamp):
+            data = self._read(_row_key(segment, key))
+            if data is None:
+                continue
+            next, first = self._parse(_row_key(segment, key), bounds, data)
+            if next <= timestamp:
+                break
+            if first <= timestamp:
+                return (segment, self._parse(_row_key(segment, key), SegmentRow.read, data)), later
+            later = first
+        return None, later
+
+    def _parsed(self, key: bytes, parse: Callable[[bytes], R]) -> R | None:
+        data = self._read(key)
+        return None if data is None else self._parse(key, parse, data)
+
+    def _parse(self, key: bytes, parse: Callable[[bytes], R], data: bytes) -> R:
         try:
-            return SegmentRow.read(data)
+            return parse(data)
         except DecodeError as error:
-            raise DamagedRowError(self.name, _row_key(segment, key), error) from error
+            raise DamagedRowError(self.name, key, error) from error
 
     def _newest_first(self, key: bytes, first: int, last: int) -> Iterator[VersionedBytes | DamagedRowError]:
         try:
@@ -418,12 +347,11 @@ class VersionedStore(BytesStore):
             return
         for segment in self._from(first):
             try:
-                data = self._read(_row_key(segment, key))
-                if data is None:
-                    continue
-                row = self._row(segment, key, data)
+                row = self._row(segment, key)
             except DamagedRowError as error:
                 yield error
+                continue
+            if row is None:
                 continue
             for index, version in enumerate(row.versions):
                 if version.value is not None and version.valid_from <= last and row.valid_to(index) > first:

@@ -15,11 +15,14 @@ from letterhead.state.base import BytesStore, ValueFormat
 from letterhead.state.interfaces import Context, StoreIterator
 from letterhead.state.layers.base import Layer
 from letterhead.state.reads import Scan
-from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
-from letterhead.state.rocksdb.session import RocksDBSessionStore
-from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
-from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
-from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.state.rocksdb import (
+    RocksDBKeyValueStore,
+    RocksDBSessionStore,
+    RocksDBTimeOrderedSessionStore,
+    RocksDBTimeOrderedWindowStore,
+    RocksDBVersionedStore,
+    RocksDBWindowStore,
+)
 from letterhead.state.stores import Supplier
 from letterhead.storage.keys import SessionKey
 from letterhead.storage.segments import Segments
@@ -190,12 +193,12 @@ class OneKey(Layer):
             self._check(key)
         self.inner.put_all(rows)
 
-    def scan(self, asked: Scan) -> StoreIterator[Any, bytes]:
-        """Return the rows of a scan, which must be of the key."""
-        if not asked.one_key:
-            raise self._refusal(asked.operation)
-        self._check(asked.key_from)
-        return self.inner.scan(asked)  # type: ignore[no-any-return]
+    def scan(self, query: Scan) -> StoreIterator[Any, bytes]:
+        """Return the rows of a scan, which must be of the key alone."""
+        if not query.one_key:
+            raise self._refusal(query.operation)
+        self._check(query.key_from)
+        return self.inner.scan(query)  # type: ignore[no-any-return]
 
     def approximate_num_entries(self) -> int:
         """Raise ``UnsupportedOperationError``: rows of other keys cannot be counted."""

@@ -1,1 +1,1 @@
-"""The layers that stand around a store of bytes; :class:`~letterhead.state.Stores` puts them together."""
+"""The layers around a store of bytes; :class:`~letterhead.state.Stores` combines them."""

@@ -1,4 +1,4 @@
-"""What all layers have in common: each wraps the one below it, and passes on what it has nothing to say about."""
+"""The base class of the layers around a store of bytes."""
 
 from __future__ import annotations
 
@@ -9,27 +9,14 @@ from typing import Any, ClassVar
 from letterhead.state.base import HeadersBytesStore
 from letterhead.state.context import StoreContext
 
-__all__ = ["Layer", "chain", "flush", "restores_as"]
+__all__ = ["Layer", "chain", "restores_as"]
 
 
 class Layer:
-    """A store around a store.
-
-    Parameters
-    ----------
-    inner : store
-        The store below.
-
-    Attributes
-    ----------
-    inner : store
-        As given.
-    context : StoreContext
-        What the store knows of its task; set by :meth:`open`.
-    """
+    """A store around another store, ``inner``; it delegates what it does not change."""
 
     passes: ClassVar[tuple[str, ...]] = ()
-    """Methods that are those of the layer below: looked up once, so that a read does not pay for the layers it skips."""
+    """Methods taken from the layer below, if it has them: a read does not pay for layers that only forward it."""
 
     def __init__(self, inner: Any) -> None:
         self.inner = inner
@@ -43,43 +30,44 @@ class Layer:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store below is open."""
+        """Whether the store is open."""
         return bool(self.inner.is_open)
 
     @property
     def position(self) -> Any:
-        """How far the store below has read."""
+        """The offsets of the input records that the store contains."""
         return self.inner.position
 
     @property
     def restores_as(self) -> str:
-        """What values a changelog is turned into for the store at the bottom: ``plain``, ``timestamped`` or ``headers``."""
-        return restores_as(self.inner)
+        """The format of the values below all layers: ``plain``, ``timestamped`` or ``headers``."""
+        return restores_as(self)
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
-        """Open the store below."""
+        """Open the store."""
         self.context = context
         self.inner.open(directory, context)
 
     def flush(self) -> None:
-        """Write what is held back to the store at the bottom and to the changelog."""
-        flush(self.inner)
+        """Write cached changes to the store of bytes and to the changelog."""
+        if isinstance(self.inner, Layer):
+            self.inner.flush()
 
     def commit(self, offsets: dict[tuple[str, int], int]) -> None:
-        """Note how far the changelog is."""
+        """Store the offsets of the changelog."""
         self.inner.commit(offsets)
 
     def restore(self, records: Iterable[Any]) -> None:
-        """Give the store at the bottom what its changelog has; nothing is logged again."""
+        """Write changelog records to the store of bytes without logging them again."""
         self.inner.restore(records)
 
     def close(self) -> None:
-        """Close the store below."""
+        """Close the store."""
         self.inner.close()
 
 
 def chain(store: Any) -> list[Any]:
-    """Give a store and all stores below it, outermost first."""
+    """Return a store and all stores below it, outermost first."""
     found = [store]
     while isinstance(found[-1], Layer):
         found.append(found[-1].inner)
@@ -87,15 +75,8 @@ def chain(store: Any) -> list[Any]:
 
 
 def restores_as(store: Any) -> str:
-    """Give what values a changelog is turned into for a store."""
-    if isinstance(store, Layer):
-        return store.restores_as
-    if isinstance(store, HeadersBytesStore):
+    """Return the format of the values that a changelog is converted to for a store."""
+    bottom = chain(store)[-1]
+    if isinstance(bottom, HeadersBytesStore):
         return "headers"
-    return "timestamped" if store.timestamped else "plain"
-
-
-def flush(store: Any) -> None:
-    """Write what the layers of a store hold back."""
-    if isinstance(store, Layer):
-        store.flush()
+    return "timestamped" if bottom.timestamped else "plain"

@@ -1,53 +1,38 @@
-"""The record cache of a thread: least recently used by bytes, in namespaces, with what is dirty in order of last write."""
+"""The record cache of a thread: least recently used entries, limited by bytes, in one namespace for each store."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice, takewhile
 
-from letterhead.state.record import RecordContext
+from letterhead.state.processor import RecordContext
 
 __all__ = ["CacheEntry", "Namespace", "RecordCache"]
 
 ENTRY_BYTES = 128
-"""What an entry is counted to need beside its key and its value."""
+"""Bytes that an entry counts beside its key and value."""
 
 
+@dataclass(slots=True)
 class CacheEntry:
-    """What the cache knows of a key.
+    """A cached row."""
 
-    Attributes
-    ----------
-    value : bytes or None
-        The value in the store's format; ``None`` hides the key.
-    context : RecordContext or None
-        The record that wrote it; ``None`` if it was read from the store.
-    dirty : bool
-        Whether the store does not have it yet.
-    """
-
-    __slots__ = ("context", "dirty", "value")
-
-    def __init__(self, value: bytes | None, context: RecordContext | None, dirty: bool) -> None:
-        self.value = value
-        self.context = context
-        self.dirty = dirty
+    value: bytes | None
+    """The value in the store's format; ``None`` hides the key."""
+    context: RecordContext | None
+    """The record that wrote it; ``None`` if it was read from the store."""
+    dirty: bool
+    """Whether the store does not have it yet."""
 
 
 class RecordCache:
-    """The cache that the stores of a thread share.
+    """The cache that the stores of a thread share; it has ``size_bytes`` at present and at most ``max_bytes``.
 
-    Parameters
-    ----------
-    max_bytes : int
-        How much it may hold. Beyond that, the namespace that is written to gives up what it used longest ago; a
-        dirty entry that must go takes all dirty ones of its namespace to the store with it.
-
-    Attributes
-    ----------
-    size_bytes : int
-        How much it holds.
+    Beyond the maximum, the namespace that is written to evicts its least recently used entries. Before a dirty entry is
+    evicted, all dirty entries of its namespace are written to the store.
 
     Examples
     --------
@@ -67,28 +52,20 @@ class RecordCache:
 
     def __init__(self, max_bytes: int) -> None:
         if max_bytes < 0:
-            raise ValueError(f"max_bytes must not be negative, not {max_bytes}")
+            raise ValueError(f"max_bytes is {max_bytes}: it must not be negative")
         self.max_bytes = max_bytes
         self.size_bytes = 0
         self._namespaces: dict[str, Namespace] = {}
 
     def namespace(self, name: str, write: Callable[[bytes, CacheEntry], None]) -> Namespace:
-        """Open a namespace, ``<task>-<store>``.
-
-        Parameters
-        ----------
-        name : str
-            Its name; one that is open is an error.
-        write : callable
-            Takes a key and an entry to the store, when the cache is flushed.
-        """
+        """Open the namespace ``<task>-<store>``; ``write`` writes an entry to the store when the cache is flushed."""
         if name in self._namespaces:
             raise ValueError(f"the cache has a namespace {name!r} already")
         made = self._namespaces[name] = Namespace(self, name, write)
         return made
 
     def close(self, name: str) -> None:
-        """Forget a namespace and everything in it."""
+        """Discard a namespace with all its entries."""
         gone = self._namespaces.pop(name, None)
         if gone is not None:
             gone.clear()
@@ -98,20 +75,14 @@ class RecordCache:
 
 
 class Namespace:
-    """The entries of one store.
-
-    Attributes
-    ----------
-    hits, misses, evictions, flushes : int
-        How often a key was found and was not, how many entries were given up, how often dirty ones were written.
-    """
+    """The entries of one store, with counts of hits, misses, evictions and flushes."""
 
     def __init__(self, cache: RecordCache, name: str, write: Callable[[bytes, CacheEntry], None]) -> None:
         self.name = name
         self.hits = self.misses = self.evictions = self.flushes = 0
         self._cache = cache
         self._write = write
-        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # the one used longest ago is first
+        self._entries: OrderedDict[bytes, CacheEntry] = OrderedDict()  # least recently used first
         self._dirty: dict[bytes, None] = {}  # in order of last write
         self._sorted: list[bytes] = []  # every key of `_entries` that is not in `_new`, and some that left
         self._new: list[bytes] = []
@@ -122,12 +93,12 @@ class Namespace:
 
     @property
     def hit_ratio(self) -> float:
-        """How many of the keys asked for were found; 0.0 if none was asked for."""
-        asked = self.hits + self.misses
-        return self.hits / asked if asked else 0.0
+        """The share of lookups that found their key; 0.0 before the first lookup."""
+        lookups = self.hits + self.misses
+        return self.hits / lookups if lookups else 0.0
 
     def get(self, key: bytes) -> CacheEntry | None:
-        """Give the entry of a key, and call it used."""
+        """Return the entry of a key, and mark it as used."""
         entry = self._entries.get(key)
         if entry is None:
             self.misses += 1
@@ -137,17 +108,17 @@ class Namespace:
         return entry
 
     def put(self, key: bytes, value: bytes | None, context: RecordContext | None) -> None:
-        """Keep what was written; the store gets it when the cache is flushed."""
+        """Add a written value, which a flush writes to the store."""
         self._dirty.pop(key, None)
         self._dirty[key] = None
         self._keep(key, CacheEntry(value, context, True))
 
     def fill(self, key: bytes, value: bytes) -> None:
-        """Keep what was read."""
+        """Add a value that was read from the store."""
         self._keep(key, CacheEntry(value, None, False))
 
     def range(self, low: bytes | None, high: bytes | None) -> list[tuple[bytes, CacheEntry]]:
-        """Give the entries between two keys, both included, in order of key; ``None`` is open."""
+        """Return the entries between two keys, both included, in order of key; ``None`` is no bound."""
         keys = self._in_order()
         first = 0 if low is None else bisect_left(keys, low)
         last = len(keys) if high is None else bisect_right(keys, high)
@@ -155,31 +126,22 @@ class Namespace:
         return [(key, entries[key]) for key in keys[first:last] if key in entries]
 
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, CacheEntry]]:
-        """Give the entries whose keys begin with some bytes, in order of key."""
+        """Return the entries whose keys begin with a prefix, in order of key."""
         keys, entries = self._in_order(), self._entries
-        found = []
-        for place in range(bisect_left(keys, prefix), len(keys)):
-            key = keys[place]
-            if not key.startswith(prefix):
-                break
-            if key in entries:
-                found.append((key, entries[key]))
-        return found
+        found = takewhile(lambda key: key.startswith(prefix), islice(keys, bisect_left(keys, prefix), None))
+        return [(key, entries[key]) for key in found if key in entries]
 
     def first_at_least(self, low: bytes) -> bytes | None:
-        """Give the first key that is not below a bound."""
+        """Return the first key that is not below a bound."""
         keys = self._in_order()
-        for place in range(bisect_left(keys, low), len(keys)):
-            if keys[place] in self._entries:
-                return keys[place]
-        return None
+        return next((key for key in islice(keys, bisect_left(keys, low), None) if key in self._entries), None)
 
     def flush(self) -> None:
-        """Write what is dirty to the store, in order of each key's last write.
+        """Write the dirty entries to the store, in order of each key's last write.
 
         An entry stays dirty until it is written: if the store fails, the rest is not lost.
         """
-        if self._flushing:  # what a flush listener forwards may write to this very store
+        if self._flushing:  # a record forwarded by a flush listener may write to this store
             return
         self._flushing = True
         self.flushes += 1
@@ -198,7 +160,7 @@ class Namespace:
             self._flushing = False
 
     def clear(self) -> None:
-        """Forget everything, dirty or not."""
+        """Discard all entries, also dirty ones."""
         for key, entry in self._entries.items():
             self._cache.size_bytes -= _size(key, entry)
         self._entries.clear()
@@ -225,7 +187,7 @@ class Namespace:
             eldest = next(iter(self._entries))
             if self._entries[eldest].dirty:
                 if self._flushing:
-                    return  # the flush goes on, and what comes next can evict
+                    return  # the flush continues, and the next write can evict
                 self.flush()
             if eldest in self._entries:
                 self._remove(eldest)
@@ -235,7 +197,7 @@ class Namespace:
         self._cache.size_bytes -= _size(key, self._entries.pop(key))
 
     def _in_order(self) -> list[bytes]:
-        # Sorted when a range is asked for and not at each put: most stores are read by key alone.
+        # Sorted when a range is requested and not at each put: most stores are only read by key.
         if self._new or len(self._sorted) > 2 * len(self._entries) + 16:
             self._sorted = sorted(self._entries)
             self._new.clear()

@@ -1,6 +1,6 @@
-"""The layer that holds writes back: the last one of a key is what the store and its changelog get at the next commit.
+"""The layer that caches writes: at the next commit, the store and its changelog get the last write of each key.
 
-Reads see what is held back among what is stored. Entries are not subject to a store's retention while they are cached.
+Reads merge cached and stored rows. The retention of a store does not apply to entries while they are cached.
 """
 
 from __future__ import annotations
@@ -12,31 +12,35 @@ from typing import Any, Literal, TypeAlias
 
 from letterhead.state.context import StoreContext
 from letterhead.state.interfaces import StoreIterator
-from letterhead.state.layers.base import Layer, chain, flush
+from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.cache import CacheEntry, Namespace, RecordCache
 from letterhead.state.layers.change_logging import ChangeLogging
 from letterhead.state.layers.rows import merged
+from letterhead.state.processor import RecordContext
 from letterhead.state.reads import Scan
-from letterhead.state.record import RecordContext
 from letterhead.storage import keys
 from letterhead.storage.keys import MAX_TIME, SessionKey, WindowedKey, windowed
 
 __all__ = ["CachingKeyValueStore", "CachingSessionStore", "CachingWindowStore", "FlushListener", "Order"]
 
 FlushListener: TypeAlias = Callable[[Any, bytes | None, bytes | None, RecordContext], None]
-"""Is told of a change when it leaves the cache: the key, the new value, the old one if that was asked for, and the record."""
+"""Called for each change written to the store: the key, the new value, the old one if requested, and the record."""
 
 Order: TypeAlias = Literal["segments", "memory", "time", "time-only"]
-"""How the store below gives its rows: by segment and key; as one in memory does; by segment and time unless it is asked for
-keys; or always by segment and time."""
+"""Order of the rows of the store below: by segment and key; as a store in memory; by segment and time, except in scans by
+key; or always by segment and time."""
 
 _CachedRows: TypeAlias = list[tuple[Any, Any, bytes | None]]
 
 
 class _Caching(Layer):
-    """What is common to all three."""
+    """The base class of the three families, which define how rows below are found by their keys in the cache."""
 
-    _cache: Namespace
+    _key: Callable[[bytes], Any]
+    _stored: Callable[[bytes], bytes | None]
+    _put: Callable[[bytes, bytes | None], None]
+    cache: Namespace
+    """The entries of this store, with counts of hits and misses."""
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -44,52 +48,34 @@ class _Caching(Layer):
         self._send_old_values = False
         self._check = inner.check if isinstance(inner, ChangeLogging) else None
 
-    @property
-    def cache(self) -> Namespace:
-        """The entries of this store, with how often they were found."""
-        return self._cache
-
     def set_flush_listener(self, listener: FlushListener | None, *, send_old_values: bool = False) -> bool:
-        """Let a function be told of each change that leaves the cache.
-
-        Parameters
-        ----------
-        listener : callable or None
-            The function.
-        send_old_values : bool, default False
-            Also read what the store had before.
-
-        Returns
-        -------
-        bool
-            That there is a cache.
-        """
+        """Set the function that is called for each change; return True, as there is a cache."""
         self._listener = listener
         self._send_old_values = send_old_values
         return True
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
-        """Open the store below, and a namespace of the cache."""
+        """Open the store and a namespace of the cache."""
         super().open(directory, context)
         self._bottom = chain(self)[-1]
         if context.cache is None:
             context.cache = RecordCache(0)
         try:
-            self._cache = context.cache.namespace(self._namespace(), self._write)
+            self.cache = context.cache.namespace(self._namespace(), self._write)
         except ValueError:
             self.inner.close()
             raise
 
     def flush(self) -> None:
-        """Write what is held back."""
-        self._cache.flush()
-        flush(self.inner)
+        """Write cached changes to the store below."""
+        self.cache.flush()
+        super().flush()
 
     def close(self) -> None:
-        """Write what is held back, and close the store below."""
+        """Write cached changes and close the store."""
         try:
             if self.inner.is_open and not self._bottom.of_parent:
-                self._cache.flush()
+                self.cache.flush()
         finally:
             if self.context.cache is not None:
                 self.context.cache.close(self._namespace())
@@ -102,17 +88,17 @@ class _Caching(Layer):
         if self._bottom.of_parent:
             self._bottom._check_open()
         if value is not None and self._check is not None:
-            self._check(value)  # an entry that a flush refuses would also block those after it
-        self._cache.put(key, value, self.context.current())
+            self._check(value)  # an entry that a flush rejects would also block those after it
+        self.cache.put(key, value, self.context.current())
 
     def _write(self, cache_key: bytes, entry: CacheEntry) -> None:
-        """Take one entry to the store below, as the record that wrote it."""
+        """Write one entry to the store below, in the context of the record that wrote it."""
         new, listener = entry.value, self._listener
         old = None
         if listener is not None and (new is None or self._send_old_values):
             old = self._stored(cache_key)
             if new is None and old is None:
-                return  # neither the store nor the listener has ever seen it
+                return  # neither the store nor the listener has seen this key
         before = self.context.record
         self.context.record = entry.context
         try:
@@ -122,15 +108,6 @@ class _Caching(Layer):
         finally:
             self.context.record = before
 
-    def _key(self, cache_key: bytes) -> Any:
-        raise NotImplementedError
-
-    def _stored(self, cache_key: bytes) -> bytes | None:
-        raise NotImplementedError
-
-    def _put(self, cache_key: bytes, value: bytes | None) -> None:
-        raise NotImplementedError
-
     def _rows(
         self, cached: _CachedRows, stored: Any, order: Callable[[Any], Any], reverse: bool
     ) -> StoreIterator[Any, bytes]:
@@ -138,7 +115,7 @@ class _Caching(Layer):
 
 
 class CachingKeyValueStore(_Caching):
-    """Holds back the writes of a key-value store, and keeps what was read."""
+    """Caches the writes and the reads of a key-value store."""
 
     passes = ("approximate_num_entries",)
 
@@ -165,48 +142,46 @@ class CachingKeyValueStore(_Caching):
         return before
 
     def get(self, key: bytes) -> bytes | None:
-        """Give the value of a key, and keep it if it had to be read."""
-        entry = self._cache.get(key)
+        """Return the value of a key, and cache it if it was read from the store."""
+        entry = self.cache.get(key)
         if entry is not None:
             return entry.value
         value: bytes | None = self.inner.get(key)
         if value is not None:
-            self._cache.fill(key, value)
+            self.cache.fill(key, value)
         return value
 
-    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+    def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
-        if asked.prefix is not None:
-            keys.increment(asked.prefix)  # refuses what the stores in memory refuse
-            entries = self._cache.beginning_with(asked.prefix)
+        if query.prefix is not None:
+            keys.increment(query.prefix)  # rejects the prefixes that stores in memory reject
+            entries = self.cache.beginning_with(query.prefix)
         else:
-            entries = [] if asked.is_reversed else self._cache.range(asked.key_from, asked.key_to)
+            entries = [] if query.is_reversed else self.cache.range(query.key_from, query.key_to)
         cached: _CachedRows = [(key, key, entry.value) for key, entry in entries]
-        return self._rows(cached[::-1] if asked.backward else cached, self.inner.scan(asked), _itself, asked.backward)
+        return self._rows(cached[::-1] if query.backward else cached, self.inner.scan(query), _itself, query.backward)
 
     def _key(self, cache_key: bytes) -> bytes:
         return cache_key
 
-    def _stored(self, cache_key: bytes) -> bytes | None:
-        value: bytes | None = self.inner.get(cache_key)
-        return value
+    def _stored(self, cache_key: bytes) -> Any:
+        return self.inner.get(cache_key)
 
     def _put(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(cache_key, value)
 
 
 class _CachingSegments(_Caching):
-    """What windows and sessions have in common: cache keys are ``int64 segment ‖ key of the store``.
+    """The base class for windows and sessions. Cache keys are ``int64 segment ‖ key of the store``."""
 
-    Parameters
-    ----------
-    inner : store
-        The store below.
-    segment_interval : int
-        Milliseconds of a segment; 1 for a store in memory.
-    order : {"segments", "memory", "time", "time-only"}
-        How the store below gives its rows.
-    """
+    _last_time: Callable[[Scan], int]
+    """Return the last time whose segment can contain a row of a scan."""
+    _is_wanted: Callable[[Any, Scan], bool]
+    """Return whether the times of a row are within a scan."""
+    # Sort keys of a row, by the order of the store below.
+    _by_segment: Callable[[Any], Any]
+    _by_memory: Callable[[Any], Any]
+    _by_base: Callable[[Any], Any]
 
     def __init__(self, inner: Any, *, segment_interval: int, order: Order) -> None:
         super().__init__(inner)
@@ -214,55 +189,38 @@ class _CachingSegments(_Caching):
         by_key = {"memory": self._by_memory, "time-only": self._by_base}.get(order, self._by_segment)
         self._by_key, self._by_time = by_key, self._by_base if order == "time" else by_key
 
-    def _last_time(self, asked: Scan) -> int:
-        """Return the last time whose segment can hold a row that a scan wants."""
-        raise NotImplementedError
-
-    def _is_wanted(self, row: Any, asked: Scan) -> bool:
-        """Return whether a row is of the times of a scan."""
-        raise NotImplementedError
-
-    def _by_segment(self, row: Any) -> Any:
-        raise NotImplementedError
-
-    def _by_memory(self, row: Any) -> Any:
-        raise NotImplementedError
-
-    def _by_base(self, row: Any) -> Any:
-        raise NotImplementedError
-
     def _cache_key(self, key: bytes, time: int) -> bytes:
         return _SEGMENT.pack(max(time, 0) // self._interval) + key
 
-    def scan(self, asked: Scan) -> StoreIterator[Any, bytes]:
+    def scan(self, query: Scan) -> StoreIterator[Any, bytes]:
         """Return the rows of a scan."""
-        order = self._by_time if asked.by_time else self._by_key
-        return self._rows(self._cached(asked, order), self.inner.scan(asked), order, asked.backward)
+        order = self._by_time if query.by_time else self._by_key
+        return self._rows(self._cached(query, order), self.inner.scan(query), order, query.backward)
 
-    def _cached(self, asked: Scan, order: Callable[[Any], Any]) -> _CachedRows:
-        """Return the entries that a scan wants, in order."""
-        first_time, last_time = asked.time_from, self._last_time(asked)
+    def _cached(self, query: Scan, order: Callable[[Any], Any]) -> _CachedRows:
+        """Return the cached rows of a scan, in order."""
+        first_time, last_time = query.time_from, self._last_time(query)
         if last_time < max(first_time, 0):
             return []
         first, last = max(first_time, 0) // self._interval, last_time // self._interval
-        if asked.one_key:
-            entries = self._entries_of(asked.key_from, first, last)
+        if query.one_key:
+            entries = self._entries_of(query.key_from, first, last)
         else:
-            entries = self._cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
+            entries = self.cache.range(_SEGMENT.pack(first), (last + 1).to_bytes(8, "big"))
         found: _CachedRows = []
         for cache_key, entry in entries:
             row = self._key(cache_key)
-            if self._is_wanted(row, asked) and _within(row.key, asked.key_from, asked.key_to):
+            if self._is_wanted(row, query) and _within(row.key, query.key_from, query.key_to):
                 found.append((order(row), row, entry.value))
-        found.sort(key=_first, reverse=asked.backward)
+        found.sort(key=_first, reverse=query.backward)
         return found
 
     def _entries_of(self, key: bytes, first: int, last: int) -> list[tuple[bytes, CacheEntry]]:
-        """Give the entries that begin with a key, from segment to segment, without looking at those between."""
+        """Return the entries whose keys begin with a key, segment by segment, without visiting the keys between."""
         found: list[tuple[bytes, CacheEntry]] = []
         segment = first
         while segment <= last:
-            at = self._cache.first_at_least(_SEGMENT.pack(segment) + key)
+            at = self.cache.first_at_least(_SEGMENT.pack(segment) + key)
             if at is None:
                 break
             here = _SEGMENT.unpack_from(at)[0]
@@ -270,25 +228,13 @@ class _CachingSegments(_Caching):
                 segment = here
                 if here > last:
                     break
-            found += self._cache.beginning_with(_SEGMENT.pack(segment) + key)
+            found += self.cache.beginning_with(_SEGMENT.pack(segment) + key)
             segment += 1
         return found
 
 
 class CachingWindowStore(_CachingSegments):
-    """Holds back the writes of a window store.
-
-    Parameters
-    ----------
-    inner : store
-        The store below.
-    segment_interval : int
-        Milliseconds of a segment; 1 for a store in memory.
-    order : {"segments", "memory", "time", "time-only"}
-        How the store below gives its rows.
-    window_size : int
-        Milliseconds of a window.
-    """
+    """Caches the writes of a window store; windows are ``window_size`` milliseconds long."""
 
     def __init__(self, inner: Any, *, segment_interval: int, order: Order, window_size: int) -> None:
         super().__init__(inner, segment_interval=segment_interval, order=order)
@@ -299,18 +245,15 @@ class CachingWindowStore(_CachingSegments):
         self._hold(self._cache_key(keys.window_key(key, start, 0), start), value)
 
     def fetch(self, key: bytes, start: int) -> bytes | None:
-        """Give the value of a window."""
-        entry = self._cache.get(self._cache_key(keys.window_key(key, start, 0), start))
-        if entry is not None:
-            return entry.value
-        value: bytes | None = self.inner.fetch(key, start)
-        return value
+        """Return the value of a window."""
+        entry = self.cache.get(self._cache_key(keys.window_key(key, start, 0), start))
+        return self.inner.fetch(key, start) if entry is None else entry.value
 
-    def _last_time(self, asked: Scan) -> int:
-        return asked.time_to
+    def _last_time(self, query: Scan) -> int:
+        return query.time_to
 
-    def _is_wanted(self, row: WindowedKey, asked: Scan) -> bool:
-        return asked.time_from <= row.start <= asked.time_to
+    def _is_wanted(self, row: WindowedKey, query: Scan) -> bool:
+        return query.time_from <= row.start <= query.time_to
 
     def _by_segment(self, row: WindowedKey) -> Any:
         return max(row.start, 0) // self._interval, keys.window_key(row.key, row.start, 0)
@@ -325,10 +268,9 @@ class CachingWindowStore(_CachingSegments):
         (start,) = _SEGMENT.unpack_from(cache_key, len(cache_key) - 12)
         return windowed(cache_key[8:-12], start, self._size)
 
-    def _stored(self, cache_key: bytes) -> bytes | None:
+    def _stored(self, cache_key: bytes) -> Any:
         row = self._key(cache_key)
-        value: bytes | None = self.inner.fetch(row.key, row.start)
-        return value
+        return self.inner.fetch(row.key, row.start)
 
     def _put(self, cache_key: bytes, value: bytes | None) -> None:
         row = self._key(cache_key)
@@ -336,35 +278,32 @@ class CachingWindowStore(_CachingSegments):
 
 
 class CachingSessionStore(_CachingSegments):
-    """Holds back the writes of a session store."""
+    """Caches the writes of a session store."""
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
-        self._hold(self._cache_key_of(session.key, session.start, session.end), value)
+        self._hold(self._cache_key_of(*session), value)
 
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
         self.put(session, None)
 
     def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
-        """Give the aggregation of a session."""
-        entry = self._cache.get(self._cache_key_of(key, start, end))
-        if entry is not None:
-            return entry.value
-        value: bytes | None = self.inner.fetch_session(key, start, end)
-        return value
+        """Return the aggregation of a session."""
+        entry = self.cache.get(self._cache_key_of(key, start, end))
+        return self.inner.fetch_session(key, start, end) if entry is None else entry.value
 
-    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
+    def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
         """Return the rows of a scan; as in Kafka Streams, ``fetch`` is ``find_sessions`` at all times."""
-        return super().scan(asked._replace(operation="find_sessions"))
+        return super().scan(query._replace(operation="find_sessions"))
 
-    def _last_time(self, asked: Scan) -> int:
-        return asked.time_to if asked.by_time else MAX_TIME
+    def _last_time(self, query: Scan) -> int:
+        return query.time_to if query.by_time else MAX_TIME
 
-    def _is_wanted(self, row: SessionKey, asked: Scan) -> bool:
-        if asked.by_time:
-            return asked.time_from <= row.end <= asked.time_to
-        return row.end >= asked.time_from and row.start <= asked.time_to
+    def _is_wanted(self, row: SessionKey, query: Scan) -> bool:
+        if query.by_time:
+            return query.time_from <= row.end <= query.time_to
+        return row.end >= query.time_from and row.start <= query.time_to
 
     def _by_segment(self, row: SessionKey) -> Any:
         return max(row.end, 0) // self._interval, keys.session_key(row.key, row.start, row.end)
@@ -382,10 +321,8 @@ class CachingSessionStore(_CachingSegments):
         end, start = _TWO.unpack_from(cache_key, len(cache_key) - 16)
         return SessionKey(cache_key[8:-16], start, end)
 
-    def _stored(self, cache_key: bytes) -> bytes | None:
-        row = self._key(cache_key)
-        value: bytes | None = self.inner.fetch_session(row.key, row.start, row.end)
-        return value
+    def _stored(self, cache_key: bytes) -> Any:
+        return self.inner.fetch_session(*self._key(cache_key))
 
     def _put(self, cache_key: bytes, value: bytes | None) -> None:
         self.inner.put(self._key(cache_key), value)

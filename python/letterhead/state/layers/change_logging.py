@@ -1,20 +1,21 @@
-"""The layer that writes every change to the store's changelog, as the older stores do, and with the headers of the row.
+"""The layer that writes every change of a store to its changelog topic.
 
-A change goes to the store first and to the changelog then; what the changelog could not take is refused before either.
+A change is written to the store first and to the changelog second. A change that the changelog cannot hold is rejected
+before both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from letterhead.errors import InvalidTimestampError
 from letterhead.headers import Headers
 from letterhead.state.context import StoreContext, changelog_topic, with_position
+from letterhead.state.converters import Parts, Split
 from letterhead.state.interfaces import ChangelogRecord
 from letterhead.state.layers.base import Layer
-from letterhead.state.record import RecordContext
 from letterhead.storage import keys
 from letterhead.storage.keys import SessionKey
 
@@ -24,34 +25,23 @@ __all__ = [
     "ChangeLoggingSessionStore",
     "ChangeLoggingVersionedStore",
     "ChangeLoggingWindowStore",
-    "Split",
 ]
-
-Parts: TypeAlias = tuple[bytes | None, int, Headers]
-Split: TypeAlias = Callable[[bytes, RecordContext], Parts]
-"""Takes a stored value apart: the plain value, the timestamp and the headers that its record has in the changelog."""
 
 
 class ChangeLogging(Layer):
-    """What is common to all four.
+    """The base class of the four families.
 
-    Parameters
-    ----------
-    inner : store
-        The store below.
-    split : callable
-        Takes a stored value apart.
-    headers : bool
-        Whether the store keeps headers. Tombstones of those that do not have none in the changelog.
+    ``headers`` is whether the store keeps headers; without them, tombstones in the changelog have none.
     """
 
-    def __init__(self, inner: Any, split: Split, *, headers: bool) -> None:
+    def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool = False) -> None:
         super().__init__(inner)
+        self.retain_duplicates = retain_duplicates
         self._split = split
         self._headers = headers
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
-        """Open the store below."""
+        """Open the store."""
         super().open(directory, context)
         self._topic = changelog_topic(context.application_id, self.name)
 
@@ -62,18 +52,18 @@ class ChangeLogging(Layer):
         else:
             parts = None, record.timestamp, Headers(record.headers) if self._headers else Headers()
         if parts[1] < 0:
-            raise _refused(parts[1])
+            raise _negative(parts[1])
         return parts
 
     def check(self, value: bytes) -> None:
-        """Refuse a value that cannot be logged, so that a cache need not hold it.
-
-        Raises
-        ------
-        InvalidTimestampError
-            If its timestamp is negative.
-        """
+        """Raise an :class:`InvalidTimestampError` for a value that cannot be logged, before a cache holds it."""
         self._parts(value)
+
+    def _change(self, key: bytes, parts: Parts, write: Callable[..., Any], *arguments: Any) -> Any:
+        """Write to the store, log the change, and return the result of the write."""
+        result = write(*arguments)
+        self._log(key, parts)
+        return result
 
     def _log(self, key: bytes, parts: Parts) -> None:
         context = self.context
@@ -84,7 +74,7 @@ class ChangeLogging(Layer):
         context.changelog.send(self._topic, context.partition, record)
 
 
-_new_record = tuple.__new__  # what the class of a named tuple does, without a call of its own
+_new_record = tuple.__new__  # what the class of a named tuple calls, without one more Python call per write
 
 
 class ChangeLoggingKeyValueStore(ChangeLogging):
@@ -93,14 +83,11 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
     passes = ("scan", "get", "approximate_num_entries")
 
     def put(self, key: bytes, value: bytes | None, parts: Parts | None = None) -> None:
-        """Put a value, or delete the key.
-
-        A layer that has just put the value together can say what it is made of: it need not be taken apart again.
-        """
+        """Put a value, or delete the key; a caller that has the parts of the value can pass them."""
         if parts is None:
             parts = self._parts(value)
         elif parts[1] < 0:
-            raise _refused(parts[1])
+            raise _negative(parts[1])
         self.inner.put(key, value)
         self._log(key, parts)
 
@@ -115,41 +102,35 @@ class ChangeLoggingKeyValueStore(ChangeLogging):
     def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Put many values; each is logged."""
         entries = list(entries)
-        parts = [(key, self._parts(value)) for key, value in entries]
+        changes = [(key, self._parts(value)) for key, value in entries]
         self.inner.put_all(entries)
-        for key, of in parts:
-            self._log(key, of)
+        for key, parts in changes:
+            self._log(key, parts)
 
     def delete(self, key: bytes) -> bytes | None:
         """Delete a key; logged even if it had no value."""
-        parts = self._parts(None)
-        before: bytes | None = self.inner.delete(key)
-        self._log(key, parts)
+        before: bytes | None = self._change(key, self._parts(None), self.inner.delete, key)
         return before
 
 
 class ChangeLoggingWindowStore(ChangeLogging):
     """Logs the changes of a window store.
 
-    Where a store keeps duplicates, its keys are numbered, and those in the changelog have the same numbers: a null,
-    which such a store ignores, is not logged and does not count.
+    A store that keeps duplicates numbers its keys, and those in the changelog have the same numbers. A null value, which
+    such a store ignores, is neither logged nor counted.
     """
 
     passes = ("scan", "fetch")
-
-    def __init__(self, inner: Any, split: Split, *, headers: bool, retain_duplicates: bool) -> None:
-        super().__init__(inner, split, headers=headers)
-        self._retain_duplicates = retain_duplicates
-        self._sequence = 0
+    _sequence = 0
 
     def put(self, key: bytes, value: bytes | None, start: int) -> None:
         """Put the value of a window, or delete it."""
         parts = self._parts(value)
         self.inner.put(key, value, start)
-        if self._retain_duplicates:
+        if self.retain_duplicates:
             if value is None:
                 return
-            self._sequence = (self._sequence + 1) & 0x7FFFFFFF
+            self._sequence = (self._sequence + 1) & keys.MAX_SEQUENCE
         self._log(keys.window_key(key, start, self._sequence), parts)
 
 
@@ -160,15 +141,11 @@ class ChangeLoggingSessionStore(ChangeLogging):
 
     def put(self, session: SessionKey, value: bytes | None) -> None:
         """Put the aggregation of a session, or delete it."""
-        parts = self._parts(value)
-        self.inner.put(session, value)
-        self._log(keys.session_key(session.key, session.start, session.end), parts)
+        self._change(keys.session_key(*session), self._parts(value), self.inner.put, session, value)
 
     def remove(self, session: SessionKey) -> None:
         """Delete a session."""
-        parts = self._parts(None)
-        self.inner.remove(session)
-        self._log(keys.session_key(session.key, session.start, session.end), parts)
+        self._change(keys.session_key(*session), self._parts(None), self.inner.remove, session)
 
 
 class ChangeLoggingVersionedStore(ChangeLogging):
@@ -176,32 +153,26 @@ class ChangeLoggingVersionedStore(ChangeLogging):
 
     passes = ("get", "get_as_of", "versions")
 
-    def put(self, key: bytes, value: bytes | None, timestamp: int) -> int:
-        """Put a version, or a tombstone; gives until when it is valid."""
-        parts = self._at(value, timestamp)
-        valid_to: int = self.inner.put(key, value, timestamp)
-        self._log(key, parts)
-        return valid_to
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> Any:
+        """Put a version, or a tombstone; return the end of its validity."""
+        return self._change(key, self._parts_at(value, timestamp), self.inner.put, key, value, timestamp)
 
     def delete(self, key: bytes, timestamp: int) -> Any:
-        """Put a tombstone; gives the version that was valid before."""
-        parts = self._at(None, timestamp)
-        before = self.inner.delete(key, timestamp)
-        self._log(key, parts)
-        return before
+        """Put a tombstone; return the version that was valid before."""
+        return self._change(key, self._parts_at(None, timestamp), self.inner.delete, key, timestamp)
 
-    def _at(self, value: bytes | None, timestamp: int) -> Parts:
+    def _parts_at(self, value: bytes | None, timestamp: int) -> Parts:
         if timestamp < 0:
             raise InvalidTimestampError(timestamp)
         plain, _, headers = self._parts(value)
         return plain, timestamp, headers
 
 
-def _refused(timestamp: int) -> InvalidTimestampError:
+def _negative(timestamp: int) -> InvalidTimestampError:
     error = InvalidTimestampError(timestamp)
     if timestamp == -1:
         error.add_note(
             "rows of an upgraded store that had no timestamps are read with the timestamp -1: "
-            "put such a value with a timestamp of its own, for example that of the record being processed"
+            "put such a value with a timestamp of its own, for example that of the current record"
         )
     return error

@@ -1,17 +1,17 @@
-"""The outermost layer: keys and values as objects, with counters and latencies. What an application holds.
+"""The outermost layer: serialize keys and values, and count and time operations.
 
-A key is written with the headers of the value that it is put with, and otherwise with those of the record at hand; it is
-read with the headers of its row. A value is written with its own headers. What a serializer adds to them is stored.
+A key is serialized with the headers of its value, or with those of the current record if the value has none. It is
+deserialized with the headers of its row. Headers that a serializer adds are stored.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from letterhead.errors import DamagedRowError, DecodeError
 from letterhead.headers import Headers
@@ -21,8 +21,8 @@ from letterhead.state.converters import converter_for
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
 from letterhead.state.layers.base import Layer, chain
 from letterhead.state.layers.metrics import StoreMetrics
+from letterhead.state.processor import Record, RecordContext
 from letterhead.state.reads import Scan, not_null
-from letterhead.state.record import Record, RecordContext
 from letterhead.state.serdes import (
     AggregationWithHeadersSerde,
     BytesSerde,
@@ -33,34 +33,45 @@ from letterhead.state.serdes import (
 from letterhead.state.values import Origin
 from letterhead.storage.keys import RowKey, stored_key
 
-__all__ = ["Change", "DamagedRows", "Metered", "MeteredIterator"]
+__all__ = ["Change", "DamagedRows", "Metered", "MeteredIterator", "timed"]
 
 K = TypeVar("K")
 V = TypeVar("V")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 DamagedRows: TypeAlias = Literal["report", "raise"]
-"""What a scan does about a row that cannot be read."""
+"""How a scan handles a row that cannot be read."""
 
 _log = logging.getLogger("letterhead.state")
 
 
-class Change(NamedTuple):
-    """What a flush listener is told of a row.
+def timed(operation: str) -> Callable[[Method], Method]:
+    """Count and time the calls of a method that return, as an operation of the store's metrics."""
 
-    Attributes
-    ----------
-    new_value : object
-        What the row holds now; ``None`` if it was deleted.
-    old_value : object
-        What it held before, if the listener asked for that.
-    """
+    def decorate(method: Method) -> Method:
+        @wraps(method)
+        def call(self: Metered[Any, Any], *args: Any, **kwargs: Any) -> Any:
+            began = perf_counter_ns()
+            result = method(self, *args, **kwargs)
+            self._timers[operation].add(perf_counter_ns() - began)
+            return result
+
+        return cast(Method, call)
+
+    return decorate
+
+
+class Change(NamedTuple):
+    """A change of a row, as a flush listener receives it."""
 
     new_value: Any
+    """The new value; ``None`` if the row was deleted."""
     old_value: Any
+    """The previous value, if the listener was set with ``send_old_values``."""
 
 
 class Metered(Layer, Generic[K, V]):
-    """What all stores that an application holds have in common.
+    """The base class of all stores that an application uses.
 
     Parameters
     ----------
@@ -69,15 +80,15 @@ class Metered(Layer, Generic[K, V]):
     key_serde, value_serde : Serde, optional
         Serdes; those of the task by default.
     damaged_rows : {"report", "raise"}, default "report"
-        What a scan does about a row that cannot be read: leave it out, log it as a warning, count it, and keep the error
-        in the iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
+        How a scan handles a row that cannot be read: skip it, log a warning, count it, and append the error to the
+        iterator's ``damaged``; or raise the error. Reading the row by its key always raises.
     limits : Limits, optional
-        The most to read of a row with headers; what is not said is as the process has it.
+        Limits on rows with headers. Unset fields use the process-wide defaults.
 
     Attributes
     ----------
     limits : Limits
-        What the store is held to. A row over a limit is a damaged row, of code ``limit_exceeded``.
+        The limits of the store. A row over a limit is a damaged row, with the code ``limit_exceeded``.
     metrics : StoreMetrics
         Counters and latencies.
     serdes : StateSerdes
@@ -104,18 +115,18 @@ class Metered(Layer, Generic[K, V]):
         self.metrics = StoreMetrics(self.name, self.operations, lambda: getattr(bottom, "expired_records", 0))
         self.damaged_rows = damaged_rows
         self.limits = (limits or Limits()).filled()
-        self._given = key_serde, value_serde
-        self._timers = {name: self.metrics[name] for name in self.operations}
+        self._own_serdes = key_serde, value_serde
+        self._timers = {name: self.metrics[name] for name in (*self.operations, "flush", "restore")}
 
     def open(self, directory: Path | None, context: StoreContext) -> None:
         """Open the store."""
-        key_serde, value_serde = self._given
+        key_serde, value_serde = self._own_serdes
         topic = changelog_topic(context.application_id, self.name)
-        inner = value_serde or context.value_serde
-        wrapped = (inner, self.limits) if self.keeps_headers else (inner,)
-        values: Serde[Any] = inner if self.wrap_serde is None else self.wrap_serde(*wrapped)
+        values: Serde[Any] = value_serde or context.value_serde
+        if self.wrap_serde is not None:
+            values = self.wrap_serde(*((values, self.limits) if self.keeps_headers else (values,)))
         self.serdes: StateSerdes[Any, Any] = StateSerdes(topic, key_serde or context.key_serde, values)
-        # Bytes that stay as they are, and rows with headers, take shorter ways: these run at every read and write.
+        # Byte keys and rows with headers skip StateSerdes: this runs at every read and write.
         self._keys_are_bytes = type(self.serdes.key_serde) is BytesSerde
         self._raw_value = self._serialized
         if isinstance(values, ValueTimestampHeadersSerde | AggregationWithHeadersSerde):
@@ -123,35 +134,21 @@ class Metered(Layer, Generic[K, V]):
             self._raw_value = partial(values.write, topic)
         super().open(directory, context)
 
+    @timed("flush")
     def flush(self) -> None:
-        """Write what is held back to the store at the bottom and to the changelog."""
-        began = perf_counter_ns()
+        """Write cached changes to the store of bytes and to the changelog."""
         super().flush()
-        self.metrics["flush"].add(perf_counter_ns() - began)
 
+    @timed("restore")
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Give the store what its changelog has.
-
-        Parameters
-        ----------
-        records : iterable of ChangelogRecord
-            Records as they are in the changelog, in order.
-        """
-        began = perf_counter_ns()
-        as_ = self.restores_as
-        convert = converter_for(
-            headers=as_ == "headers",
-            timestamped=as_ != "plain",
-            session=self.family == "session",
-            versioned=self.family == "versioned",
-        )
+        """Restore the store from the records of its changelog, in order."""
+        convert = converter_for(self.family, self.restores_as)
         if self.context.consistency_vectors:
-            records = [self._placed(record) for record in records]
+            records = [self._without_position(record) for record in records]
         super().restore(convert(record) for record in records)
-        self.metrics["restore"].add(perf_counter_ns() - began)
 
-    def _placed(self, record: ChangelogRecord) -> ChangelogRecord:
-        # Kept in the record, the position would become two headers of the row.
+    def _without_position(self, record: ChangelogRecord) -> ChangelogRecord:
+        # Left in the record, the position would become two headers of the row.
         record, position = position_of(record)
         self.position.merge(position)
         return record
@@ -159,39 +156,38 @@ class Metered(Layer, Generic[K, V]):
     def set_flush_listener(
         self, listener: Callable[[Record[Any, Change]], None], *, send_old_values: bool = False
     ) -> bool:
-        """Let a function be told of each change that leaves the cache.
+        """Set the function that is called for each change written from the cache to the store.
 
         Parameters
         ----------
         listener : callable
-            Is given a record of the key and the :class:`Change`. Its timestamp is that of the new value, or of the record
-            that deleted the row; the headers are those of the record. For sessions, the timestamp is the end, and the
-            headers are those of the new aggregation.
+            Receives a record of the key and the :class:`Change`. Its timestamp is that of the new value, or of the record
+            that deleted the row; its headers are those of the record. For sessions, the timestamp is the end of the
+            session, and the headers are those of the new aggregation.
         send_old_values : bool, default False
-            Also read what the store had before.
+            Also read the previous value from the store.
 
         Returns
         -------
         bool
             Whether the store has a cache; without one, the listener is never called.
         """
-        below = self.inner
-        if not hasattr(below, "set_flush_listener"):
+        if not hasattr(self.inner, "set_flush_listener"):
             return False
 
-        def told(key: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> None:
-            listener(self._change(key, new, old, context))
+        def notify(row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> None:
+            listener(self._change(row, new, old, context))
 
-        return bool(below.set_flush_listener(told, send_old_values=send_old_values))
+        return bool(self.inner.set_flush_listener(notify, send_old_values=send_old_values))
 
-    def scan(self, asked: Scan) -> MeteredIterator[Any, V]:
-        """Return the rows of a scan: what all reads of several rows do."""
+    def scan(self, query: Scan) -> MeteredIterator[Any, V]:
+        """Return the rows of a scan; all reads of several rows call it."""
         began = perf_counter_ns()
-        low, high, prefix = asked.key_from, asked.key_to, asked.prefix
+        low, high, prefix = query.key_from, query.key_to, query.prefix
         first = self._bound(low)
         last = first if high is low else self._bound(high)  # a serializer sees one key once
-        rows = self.inner.scan(asked._replace(key_from=first, key_to=last, prefix=self._bound(prefix)))
-        self._timers[asked.operation].add(perf_counter_ns() - began)
+        rows = self.inner.scan(query._replace(key_from=first, key_to=last, prefix=self._bound(prefix)))
+        self._timers[query.operation].add(perf_counter_ns() - began)
         return MeteredIterator(self, rows, self._row)
 
     def layers(self) -> list[str]:
@@ -199,17 +195,20 @@ class Metered(Layer, Generic[K, V]):
         return [getattr(layer, "layer_name", type(layer).__name__) for layer in chain(self)]
 
     def _row(self, row: Any, stored: bytes) -> tuple[Any, V]:
-        raise NotImplementedError
+        value: Any = self._value(row, stored)
+        return self._key(row, value), value
 
-    def _change(self, key: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
-        raise NotImplementedError
+    def _change(self, row: Any, new: bytes | None, old: bytes | None, context: RecordContext) -> Record[Any, Change]:
+        value, before = self._value(row, new), self._value(row, old)
+        timestamp = context.timestamp if value is None else getattr(value, "timestamp", context.timestamp)
+        return Record(self._key(row, value or before), Change(value, before), timestamp, context.headers)
 
-    # What is written.
+    # Serializing.
 
     _raw_value: Callable[[Any], bytes | None]
-    """Makes bytes of a value."""
-    _read_row: Callable[[bytes, Origin], Any]
-    """Makes a value with headers of bytes."""
+    """Serialize a value."""
+    _read_row: Callable[[bytes, Origin], Any | None]
+    """Deserialize a value with headers."""
 
     def _raw_key(self, key: Any, headers: Headers) -> bytes:
         if self._keys_are_bytes and type(key) is bytes:
@@ -220,17 +219,17 @@ class Metered(Layer, Generic[K, V]):
         return raw
 
     def _read_key(self, key: Any) -> bytes:
-        """Make bytes of a key that is asked for."""
+        """Serialize the key of a row to read."""
         if self._keys_are_bytes and type(key) is bytes:
             return key
         return self._raw_key(not_null(key), self.context.current().headers)
 
     def _bound(self, key: Any) -> bytes | None:
-        """Make bytes of a bound; there may be none."""
+        """Serialize a bound of a scan; ``None`` is no bound."""
         return None if key is None else self._raw_key(key, self.context.current().headers)
 
     def _key_of(self, key: Any, value: Any) -> bytes:
-        """Make bytes of the key that a value is put with."""
+        """Serialize the key of a value to write, and check the type of the value."""
         expected = self.value_type
         if expected is not None and not isinstance(value, expected):
             raise TypeError(f"store {self.name} holds {expected.__name__}, not {type(value).__name__}")
@@ -241,8 +240,17 @@ class Metered(Layer, Generic[K, V]):
     def _serialized(self, value: Any) -> bytes | None:
         return self.serdes.raw_value(value, self.context.current().headers)
 
+    def _write(
+        self, key: Any, value: Any, write: Callable[[bytes, bytes | None], Any], headers: Headers | None = None
+    ) -> Any:
+        """Serialize a key and a value, and call a function with both; a value of ``None`` is a tombstone."""
+        not_null(key)
+        if value is None:
+            return self._tombstone(lambda raw_key: write(raw_key, None), key, headers)
+        return write(self._key_of(key, value), self._raw_value(value))
+
     def _tombstone(self, write: Callable[[bytes], Any], key: Any, headers: Headers | None = None) -> Any:
-        """Write what deletes a key, with a copy of the record's headers: what is added to them does not reach the record."""
+        """Call a function that deletes a key, with a copy of the record's headers: serializers must not change the record."""
         context = self.context
         before = context.current()
         own = context.record = before.with_headers(Headers(before.headers) if headers is None else headers)
@@ -251,27 +259,29 @@ class Metered(Layer, Generic[K, V]):
         finally:
             context.record = before
 
-    # What is read.
+    # Deserializing.
 
-    def _value(self, row: RowKey, stored: bytes | None) -> Any:
+    def _value(self, row: RowKey, stored: bytes | None) -> V | None:
         if stored is None:
             return None
         try:
             if self.keeps_headers:
                 return self._read_row(stored, (self.name, row))
             return self.serdes.value_from(stored, self.context.current().headers)
-        except DamagedRowError:  # of headers that the deserializer asked for
+        except DamagedRowError:  # the deserializer read the headers, which are damaged
             self.metrics.damaged_rows += 1
             raise
         except DecodeError as error:
             self.metrics.damaged_rows += 1
             raise DamagedRowError(self.name, stored_key(row), error) from error
 
-    def _key(self, raw_key: bytes, value: Any) -> Any:
+    def _key(self, row: Any, value: Any) -> Any:
+        """Deserialize the key of a row, which is bytes, or a window or session of bytes."""
         if self._keys_are_bytes:
-            return raw_key
+            return row
         headers = value.headers if self.keeps_headers and value is not None else self.context.current().headers
-        return self.serdes.key_from(raw_key, headers)
+        key: Any = self.serdes.key_from(row if isinstance(row, bytes) else row.key, headers)
+        return key if isinstance(row, bytes) else row._replace(key=key)
 
 
 class MeteredIterator(StoreIterator[K, V]):
@@ -280,7 +290,7 @@ class MeteredIterator(StoreIterator[K, V]):
     Attributes
     ----------
     damaged : list of DamagedRowError
-        The rows so far that could not be read.
+        The rows that could not be read so far.
     """
 
     __slots__ = ("damaged",)
@@ -302,7 +312,7 @@ class MeteredIterator(StoreIterator[K, V]):
     def _each(
         self, store: Metered[Any, Any], rows: StoreIterator[Any, Any], read: Callable[[Any, Any], tuple[K, V]]
     ) -> Iterator[tuple[K, V]]:
-        # An error stands for one row only, be it the store below that cannot read it or the serde: the scan can go on.
+        # An error of the store below or of a serde concerns one row only: the scan continues after it.
         while True:
             try:
                 for key, stored in rows:

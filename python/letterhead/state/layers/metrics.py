@@ -1,23 +1,15 @@
-"""What a store counts and times."""
+"""Counters and latencies of a store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["Operation", "StoreMetrics"]
 
 
 class Operation:
-    """How often something was done, and how long it took.
-
-    Attributes
-    ----------
-    count : int
-        How often.
-    total_ns, max_ns : int
-        Nanoseconds, altogether and at most.
-    """
+    """Number of calls of an operation, and their total and maximum latency in nanoseconds."""
 
     __slots__ = ("count", "max_ns", "total_ns")
 
@@ -25,7 +17,7 @@ class Operation:
         self.count = self.total_ns = self.max_ns = 0
 
     def add(self, ns: int) -> None:
-        """Count one that took so many nanoseconds."""
+        """Add a call that took a number of nanoseconds."""
         self.count += 1
         self.total_ns += ns
         if ns > self.max_ns:
@@ -33,31 +25,24 @@ class Operation:
 
     @property
     def average_ns(self) -> float:
-        """Nanoseconds on average; 0.0 if there was none."""
+        """Average latency in nanoseconds; 0.0 before the first call."""
         return self.total_ns / self.count if self.count else 0.0
 
     def __repr__(self) -> str:
         return f"Operation(count={self.count}, average_ns={self.average_ns:.0f}, max_ns={self.max_ns})"
 
 
-class StoreMetrics:
-    """The counters of one store.
+class StoreMetrics(dict[str, Operation]):
+    """The counters of one store, by operation, and the numbers of open iterators and of rows that could not be read.
 
     Parameters
     ----------
     store : str
         Name of the store.
     operations : tuple of str
-        What is counted and timed.
+        Names of its operations; ``iterator``, ``flush`` and ``restore`` are added.
     expired : callable, optional
-        Gives the number of expired records, which the store at the bottom counts.
-
-    Attributes
-    ----------
-    open_iterators : int
-        Iterators that are not closed yet.
-    damaged_rows : int
-        Rows that could not be read.
+        Returns the number of expired records, which the store of bytes counts.
 
     Examples
     --------
@@ -73,31 +58,25 @@ class StoreMetrics:
         self._expired = expired
         self.open_iterators = 0
         self.damaged_rows = 0
-        self._operations = {name: Operation() for name in (*operations, "iterator", "flush", "restore")}
+        super().__init__({name: Operation() for name in (*operations, "iterator", "flush", "restore")})
 
     @property
     def expired_records(self) -> int:
-        """Records that came too late for what the store keeps, and were dropped."""
+        """Number of records that were dropped because they were older than the retention."""
         return self._expired()
 
-    def __getitem__(self, operation: str) -> Operation:
-        return self._operations[operation]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._operations)
-
     def as_dict(self) -> dict[str, Any]:
-        """Give everything as plain numbers."""
-        shown: dict[str, Any] = {
+        """Return all counters as plain numbers."""
+        counters: dict[str, Any] = {
             name: {"count": of.count, "total_ns": of.total_ns, "average_ns": of.average_ns, "max_ns": of.max_ns}
-            for name, of in self._operations.items()
+            for name, of in self.items()
         }
-        return shown | {
+        return counters | {
             "open_iterators": self.open_iterators,
             "damaged_rows": self.damaged_rows,
             "expired_records": self.expired_records,
         }
 
     def __repr__(self) -> str:
-        done = ", ".join(f"{name}={of.count}" for name, of in self._operations.items() if of.count)
+        done = ", ".join(f"{name}={of.count}" for name, of in self.items() if of.count)
         return f"StoreMetrics({self.store!r}{', ' if done else ''}{done})"

@@ -1,4 +1,4 @@
-"""Iterators over iterators: rows turned into other rows, and the rows of a cache among those of a store."""
+"""Iterators over the rows of other iterators: converted values, and cached rows merged with stored ones."""
 
 from __future__ import annotations
 
@@ -16,17 +16,7 @@ W = TypeVar("W")
 
 
 def mapped(rows: StoreIterator[K, V], store: str, function: Callable[[V], W]) -> StoreIterator[K, W]:
-    """Turn each value of an iterator into another.
-
-    Parameters
-    ----------
-    rows : StoreIterator
-        The rows; closed with the result.
-    store : str
-        Name of the store.
-    function : callable
-        Makes the other value.
-    """
+    """Convert each value of an iterator over the rows of a store; the result closes the iterator."""
 
     def each() -> Iterator[tuple[K, W] | DamagedRowError]:
         for row in _with_errors(rows):
@@ -41,23 +31,10 @@ def merged(
     order: Callable[[K], Any],
     reverse: bool,
 ) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-    """Put the rows of a cache among those of a store.
+    """Merge the rows of a cache (sort key, key, value) with those of a store; both are in the requested order.
 
-    Parameters
-    ----------
-    cached : sequence of (order, key, value)
-        What the cache has, in the order asked for; a value of ``None`` hides the store's row.
-    stored : iterator of (key, value)
-        What the store has, in the same order.
-    order : callable
-        Gives what a key is ordered by.
-    reverse : bool
-        Whether the order is from last to first.
-
-    Yields
-    ------
-    tuple of key and value, or DamagedRowError
-        Where both have a key, the cache's row; the error in the place of a row that the store cannot read.
+    ``order`` returns the sort key of a stored row's key. If both have a key, the cache's row is yielded, or none if its
+    value is ``None``. The error is yielded in the place of a row that the store cannot read.
     """
     place, count = 0, len(cached)
     for row in _with_errors(stored):
@@ -70,7 +47,7 @@ def merged(
                 yield cached[place][1:]  # type: ignore[misc]
             place += 1
         if place < count and cached[place][0] == at:
-            continue  # the cache's row stands for this one, and comes next
+            continue  # the cached row replaces this one, and comes next
         yield row
     for _, key, value_or_none in cached[place:]:
         if value_or_none is not None:
@@ -78,7 +55,7 @@ def merged(
 
 
 def _with_errors(rows: Iterator[tuple[K, V]]) -> Iterator[tuple[K, V] | DamagedRowError]:
-    """Give the error in the place of a row for which the iterator raises it."""
+    """Yield the error in the place of a row for which the iterator raises it."""
     while True:
         try:
             yield from rows

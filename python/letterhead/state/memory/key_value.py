@@ -1,4 +1,4 @@
-"""Rows by key, in memory."""
+"""Key-value stores in memory."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ __all__ = ["InMemoryKeyValueStore"]
 class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
     """A key-value store in memory.
 
-    An iterator has the keys that were there when it was made, and reads a row when it comes to it: one that was removed
-    meanwhile is left out.
+    An iterator visits the keys that existed when it was created, and skips rows that were deleted since.
 
     Parameters
     ----------
     name : str
         Name of the store.
-    format : str, default "headers"
-        What values have beside the payload.
+    format : {"plain", "timestamped", "headers"}, default "headers"
+        Format of the values.
 
     Examples
     --------
@@ -41,13 +40,13 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
         self._rows: SortedMap[bytes, bytes] = SortedMap()
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row; ``None`` removes it."""
+        """Write a row; ``None`` deletes it."""
         self._check_open()
         self._put(key, value)
         self._update_position()
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Write a row if there is none, and give the one that is there."""
+        """Write a row if the key has none; return the existing value."""
         old = self.get(key)
         if old is None:
             self.put(key, value)
@@ -59,7 +58,7 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
             self.put(key, value)
 
     def delete(self, key: bytes) -> bytes | None:
-        """Remove a row, and give what it held. The position stays where it is, as in Kafka Streams."""
+        """Delete a row, and return its value. As in Kafka Streams, the position is not updated."""
         self._check_open()
         return self._rows.remove(key)
 
@@ -68,32 +67,32 @@ class InMemoryKeyValueStore(InMemoryStore, KeyValueReads[bytes, bytes]):
         self._check_open()
         return self._rows.get(key)
 
-    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+    def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan.
 
         Raises
         ------
         PrefixError
-            If a prefix is empty or all ``ff``, which has no end that could be looked for.
+            If a prefix is empty or all ``ff``, and so has no upper bound.
         """
-        first, last = asked.key_from, asked.key_to
-        if asked.prefix is not None:
-            first, last = asked.prefix, increment(asked.prefix)
+        first, last = query.key_from, query.key_to
+        if query.prefix is not None:
+            first, last = query.prefix, increment(query.prefix)
         self._check_open()
         keys = self._rows.between(first, last)
-        if asked.prefix is not None and keys and keys[-1] == last:
+        if query.prefix is not None and keys and keys[-1] == last:
             keys.pop()
-        if asked.backward:
+        if query.backward:
             keys.reverse()
         return self._iterate(self._read(keys))
 
     def approximate_num_entries(self) -> int:
-        """Say how many rows there are."""
+        """Return the number of rows."""
         self._check_open()
         return len(self._rows)
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Put back what a changelog holds."""
+        """Write the records of a changelog."""
         self._check_open()
         for record in records:
             self._put(record.key, record.value)

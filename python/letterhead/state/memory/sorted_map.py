@@ -1,4 +1,4 @@
-"""A map whose keys can be read in order."""
+"""A dict with ordered ranges of its keys."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 FEW = 64
-"""So many changes are cheaper made one by one in a sorted list than by sorting it anew."""
+"""Up to this number of changes, inserting into the sorted list is cheaper than sorting it again."""
 
 
 class SortedMap(dict[K, V], Generic[K, V]):
-    """A dict that also gives a range of its keys in order.
+    """A dict that also returns ranges of its keys in order.
 
-    Reading and writing cost what they cost in a dict. The order is made up when a range is asked for, from the last one
-    and what has changed since.
+    Reads and writes cost the same as in a dict. The order is updated when a range is requested.
 
     Examples
     --------
@@ -50,7 +49,7 @@ class SortedMap(dict[K, V], Generic[K, V]):
             self._gone.add(key)
 
     def remove(self, key: K) -> V | None:
-        """Remove a key if it is there, and give its value."""
+        """Remove a key if it exists, and return its value."""
         value = self.get(key)
         if value is not None or key in self:
             del self[key]
@@ -64,13 +63,7 @@ class SortedMap(dict[K, V], Generic[K, V]):
         self._gone.clear()
 
     def between(self, first: K | None, last: K | None) -> list[K]:
-        """Give the keys from one to another, both included; ``None`` is no bound.
-
-        Returns
-        -------
-        list
-            The keys in order, in a new list.
-        """
+        """Return a new list of the keys from one to another in order, both included; ``None`` is no bound."""
         order = self._in_order()
         low = 0 if first is None else bisect_left(order, first)
         high = len(order) if last is None else bisect_right(order, last)

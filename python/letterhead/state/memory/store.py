@@ -1,4 +1,4 @@
-"""What the stores in memory have in common: nothing is kept when they are closed."""
+"""The base class of stores in memory."""
 
 from __future__ import annotations
 
@@ -19,26 +19,18 @@ class InMemoryStore(BytesStore):
     persistent: ClassVar[bool] = False
 
     def open(self, directory: Path | None = None, context: Context | None = None) -> None:
-        """Open the store, empty.
-
-        Parameters
-        ----------
-        directory : Path, optional
-            Not used.
-        context : Context, optional
-            Where the records come from that change the store.
-        """
+        """Open the store, empty. The directory is not used; the context has the record that changes the store."""
         self._clear()
         self.position = Position()
         self._opened(context)
 
     def close(self) -> None:
-        """Close the store and its iterators, and forget its rows."""
+        """Close the store and its iterators, and discard its rows."""
         self._closed()
         self._clear()
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Keep nothing."""
+        """Do nothing."""
 
     def _clear(self) -> None:
         raise NotImplementedError

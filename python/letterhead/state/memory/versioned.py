@@ -1,4 +1,4 @@
-"""Every version of every key for a time, in memory."""
+"""Versioned stores in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["InMemoryVersionedStore"]
 
 
 class InMemoryVersionedStore(InMemoryStore, VersionedStore):
-    """A versioned store in memory, with the rows that the one in RocksDB has.
+    """A versioned store in memory, with the same rows as the one in RocksDB.
 
     The parameters are those of :class:`~letterhead.state.versioned.VersionedStore`.
     """

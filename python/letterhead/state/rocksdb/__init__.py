@@ -1,12 +1,11 @@
-"""Stores in RocksDB, in the directories and with the bytes of Kafka Streams. They need ``rocksdict`` when they open."""
+"""Stores in RocksDB, in the directories and with the bytes of Kafka Streams. Opening one imports ``rocksdict``."""
 
 from __future__ import annotations
 
 from letterhead.state.rocksdb.key_value import RocksDBKeyValueStore
-from letterhead.state.rocksdb.session import RocksDBSessionStore
+from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore
 from letterhead.state.rocksdb.time_ordered import RocksDBTimeOrderedSessionStore, RocksDBTimeOrderedWindowStore
 from letterhead.state.rocksdb.versioned import RocksDBVersionedStore
-from letterhead.state.rocksdb.window import RocksDBWindowStore
 from letterhead.storage.database import RocksDBOptions
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Rows by key, in RocksDB: ``rocksdb/<store>``."""
+"""Key-value stores in RocksDB, in the directory ``rocksdb/<store>``."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes]):
     ----------
     name : str
         Name of the store.
-    format : str, default "headers"
-        What values have beside the payload. Rows of an older format are converted when they are read, and moved when
-        they are read by their key or written; there is no way back.
+    format : {"plain", "timestamped", "headers"}, default "headers"
+        Format of the values. Rows of an older format are converted when they are read, and moved when they are read by
+        their key or written. This cannot be undone.
     options : RocksDBOptions, optional
-        How to open the database.
+        Options of the database.
     """
 
     def __init__(self, name: str, *, format: ValueFormat = "headers", options: RocksDBOptions | None = None) -> None:
         super().__init__(name, format, options)
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row; ``None`` removes it."""
+        """Write a row; ``None`` deletes it."""
         if not self.is_open:
             self._check_open()
         self._rows.put(key, value)
         self._update_position()
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """Write a row if there is none, and give the one that is there."""
+        """Write a row if the key has none; return the existing value."""
         old = self.get(key)
         if old is None:
             self.put(key, value)
         return old
 
     def put_all(self, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Write several rows, all of them or none."""
+        """Write several rows, atomically."""
         self._check_open()
         self._rows.write(rows)
         self._update_position()
 
     def delete(self, key: bytes) -> bytes | None:
-        """Remove a row, and give what it held."""
+        """Delete a row, and return its value."""
         self._check_open()
         old = self._rows.peek(key)
         self._rows.put(key, None)
@@ -69,26 +69,26 @@ class RocksDBKeyValueStore(OneDatabaseStore, KeyValueReads[bytes, bytes]):
             self._check_open()
         return self._rows.get(key)
 
-    def scan(self, asked: Scan) -> StoreIterator[bytes, bytes]:
+    def scan(self, query: Scan) -> StoreIterator[bytes, bytes]:
         """Return the rows of a scan."""
         self._check_open()
-        if asked.prefix is not None:
+        if query.prefix is not None:
             try:
-                end: bytes | None = increment(asked.prefix)
+                end: bytes | None = increment(query.prefix)
             except PrefixError:
                 end = None
-            return self._iterate(_before(self._rows.scan(asked.prefix, end), end))
-        if asked.is_reversed:
+            return self._iterate(_before(self._rows.scan(query.prefix, end), end))
+        if query.is_reversed:
             return self._iterate(iter(()))
-        return self._iterate(self._rows.scan(asked.key_from, asked.key_to, backward=asked.backward))
+        return self._iterate(self._rows.scan(query.key_from, query.key_to, backward=query.backward))
 
     def approximate_num_entries(self) -> int:
-        """Estimate how many rows there are."""
+        """Return the estimated number of rows."""
         self._check_open()
         return self._rows.estimate()
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Put back what a changelog holds, in one batch."""
+        """Write the records of a changelog, in one batch."""
         self._check_open()
         self._rows.write((record.key, record.value) for record in records)
 

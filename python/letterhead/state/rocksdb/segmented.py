@@ -1,4 +1,4 @@
-"""Rows with a time, in segments: what window and session stores do alike."""
+"""Window and session stores in RocksDB, with one database for each segment of time."""
 
 from __future__ import annotations
 
@@ -6,41 +6,40 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from letterhead.errors import DamagedRowError, DecodeError
+from letterhead.errors import DamagedRowError, DecodeError, UnsupportedOperationError
 from letterhead.state.base import ValueFormat, check_time
 from letterhead.state.interfaces import ChangelogRecord, StoreIterator
-from letterhead.state.reads import Scan
+from letterhead.state.reads import Scan, SessionReads, WindowReads
+from letterhead.state.rocksdb.key_value import LAYOUTS
 from letterhead.state.rocksdb.store import PersistentStore
 from letterhead.storage.database import Database, RocksDBOptions
-from letterhead.storage.keys import MAX_TIME, KeySchema, Range
-from letterhead.storage.layouts import Layout
+from letterhead.storage.keys import (
+    MAX_SEQUENCE,
+    MAX_TIME,
+    KeySchema,
+    Range,
+    SessionKey,
+    SessionKeys,
+    WindowedKey,
+    WindowKeys,
+    session_key,
+    session_parts,
+    window_key,
+    window_parts,
+    windowed,
+)
+from letterhead.storage.layouts import PLAIN, SESSION_HEADERS, Layout
 from letterhead.storage.segments import Segments, segment_interval
 
-__all__ = ["SegmentedStore"]
+__all__ = ["RocksDBSessionStore", "RocksDBWindowStore", "SegmentedStore", "each_row"]
 
 K = TypeVar("K")
 
 
 class SegmentedStore(PersistentStore, Generic[K]):
-    """A store whose rows are in segments of time. Rows come by segment, and in a segment by their stored keys.
+    """A store with rows in segments of time, ordered by segment and then by stored key."""
 
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    retention : int
-        How many milliseconds of the time of its records the store keeps.
-    interval : int, optional
-        Length of a segment in milliseconds.
-    format : str
-        What values have beside the payload.
-    layout : Layout
-        The families of the databases.
-    keys : type of KeySchema
-        How keys are laid out.
-    options : RocksDBOptions, optional
-        How to open the databases.
-    """
+    _keys: type[KeySchema]
 
     def __init__(
         self,
@@ -49,24 +48,22 @@ class SegmentedStore(PersistentStore, Generic[K]):
         interval: int | None,
         format: ValueFormat,
         layout: Layout,
-        keys: type[KeySchema],
         options: RocksDBOptions | None,
     ) -> None:
         super().__init__(name, format, options)
         self.retention = retention
         self.segment_interval = interval or segment_interval(retention)
         self._layout = layout
-        self._keys = keys
         self._segments: Segments | None = None
         self._observed = -1
 
     def restore(self, records: Iterable[ChangelogRecord]) -> None:
-        """Put back what a changelog holds, in one batch for each segment.
+        """Write the records of a changelog, in one batch for each segment.
 
         Raises
         ------
         DamagedRowError
-            If the key of a record has no time; nothing is put back then.
+            If the key of a record is too short to contain a time; no record is written then.
         """
         self._check_open()
         records = list(records)
@@ -82,7 +79,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
         for segment, rows in changes.items():
             segment.rows.write(rows)
 
-    # Rows by the keys that changelogs have.
+    # Rows by the keys of the changelog.
 
     def _put_stored(self, stored: bytes, value: bytes | None) -> None:
         self._check_open()
@@ -110,46 +107,45 @@ class SegmentedStore(PersistentStore, Generic[K]):
         segment = self._open_segments().of(time) if time >= self._oldest() else None
         return None if segment is None else segment.rows.get(self._row_key(stored))
 
-    def scan(self, asked: Scan) -> StoreIterator[K, bytes]:
+    def scan(self, query: Scan) -> StoreIterator[K, bytes]:
         """Return the rows of a scan."""
         self._check_open()
-        time_from, time_to = max(asked.time_from, self._oldest()), min(asked.time_to, MAX_TIME)
+        time_from, time_to = max(query.time_from, self._oldest()), min(query.time_to, MAX_TIME)
         by_start = self._keys.bounded_by_start
-        if (by_start and time_to < time_from) or time_to < 0 or time_from > MAX_TIME or asked.is_reversed:
+        if (by_start and time_to < time_from) or time_to < 0 or time_from > MAX_TIME or query.is_reversed:
             return self._iterate(iter(()))
-        segments = self._open_segments().between(time_from, time_to if by_start else None, backward=asked.backward)
-        return self._iterate(self._read(segments, asked._replace(time_from=time_from, time_to=time_to)))
+        segments = self._open_segments().between(time_from, time_to if by_start else None, backward=query.backward)
+        return self._iterate(self._read(segments, query._replace(time_from=time_from, time_to=time_to)))
 
-    def _read(self, segments: list[Database], asked: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        bounds = asked[1:5]
-        first, last = self._between(asked)
+    def _read(self, segments: list[Database], query: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+        bounds = query[1:5]
+        first, last = self._between(query)
         key_of, holds, suffix = self._key_of, self._keys.holds, self._keys.suffix
         for segment in segments:
-            for stored, value in each_row(segment, first, last, asked.backward):
+            for stored, value in each_row(segment, first, last, query.backward):
                 if len(stored) < suffix:
                     yield self._damaged(stored, suffix)
                 elif holds(stored, *bounds):
                     yield key_of(stored), value
 
-    def _between(self, asked: Scan) -> Range:
-        if asked.one_key:
-            return self._keys.fixed(asked.key_from, asked.time_from, asked.time_to)
-        return self._keys.between(*asked[1:5])
+    def _between(self, query: Scan) -> Range:
+        if query.one_key:
+            return self._keys.fixed(query.key_from, query.time_from, query.time_to)
+        return self._keys.between(*query[1:5])
 
     def _key_of(self, stored: bytes) -> K:
-        """Make the key of a row as the store gives it."""
+        """Return the key of a row from its stored key."""
         raise NotImplementedError
 
     def _damaged(self, stored: bytes, least: int) -> DamagedRowError:
-        """Make the error for a key that is too short to say its time."""
-        reason = f"a stored key of {len(stored)} bytes is too short: it has {least} at least"
+        reason = f"a stored key of {len(stored)} bytes is too short: it has at least {least}"
         error = DecodeError(reason, format=None, code="truncated", byte_offset=len(stored))
         return DamagedRowError(self.name, stored, error)
 
-    # What time-ordered stores do another way.
+    # Overridden by time-ordered stores.
 
     def _oldest(self) -> int:
-        """Give the oldest time whose rows can be read."""
+        """Return the oldest time whose rows can be read."""
         return self._observed - self.retention + 1
 
     def _row_key(self, stored: bytes) -> bytes:
@@ -185,7 +181,7 @@ class SegmentedStore(PersistentStore, Generic[K]):
 def each_row(
     segment: Database, first: bytes | None, last: bytes | None, backward: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read rows of a segment, for as long as it is there: it is removed when time has moved past it."""
+    """Read the rows of a segment until it is removed, because it became older than the retention."""
     if not segment.is_open:
         return
     rows = segment.rows.scan(first, last, backward=backward)
@@ -194,3 +190,118 @@ def each_row(
         if row is None:
             return
         yield row
+
+
+class RocksDBWindowStore(SegmentedStore[WindowedKey], WindowReads[bytes, bytes]):
+    """A window store in RocksDB.
+
+    Parameters
+    ----------
+    name : str
+        Name of the store.
+    retention : int
+        Retention in milliseconds.
+    window_size : int
+        Length of a window in milliseconds.
+    retain_duplicates : bool, default False
+        Keep every value of a key and window. ``fetch`` then finds the one that was written last.
+    segment_interval : int, optional
+        Length of a segment in milliseconds; derived from the retention by default.
+    format : {"plain", "timestamped", "headers"}, default "headers"
+        Format of the values. Rows of an older format are converted when they are read.
+    options : RocksDBOptions, optional
+        Options of the databases.
+    """
+
+    _keys = WindowKeys
+
+    def __init__(
+        self,
+        name: str,
+        retention: int,
+        window_size: int,
+        retain_duplicates: bool = False,
+        segment_interval: int | None = None,
+        *,
+        format: ValueFormat = "headers",
+        options: RocksDBOptions | None = None,
+    ) -> None:
+        super().__init__(name, retention, segment_interval, format, self._layout_of(format), options)
+        self.window_size = window_size
+        self.retain_duplicates = retain_duplicates
+        self._sequence = 0
+
+    def put(self, key: bytes, value: bytes | None, start: int) -> None:
+        """Write a row; ``None`` deletes it. A row older than the retention is dropped."""
+        if self.retain_duplicates:
+            if value is None:
+                self._check_open()
+                return  # it is not known which of the rows to delete
+            self._sequence = (self._sequence + 1) & MAX_SEQUENCE
+        self._put_stored(window_key(key, start, self._sequence), value)
+
+    def fetch(self, key: bytes, start: int) -> bytes | None:
+        """Read a row."""
+        return self._get_stored(window_key(key, start, self._sequence))
+
+    def _key_of(self, stored: bytes) -> WindowedKey:
+        key, start, _ = window_parts(stored)
+        return windowed(key, start, self.window_size)
+
+    def _layout_of(self, format: ValueFormat) -> Layout:
+        return LAYOUTS.get(format, PLAIN)
+
+
+class RocksDBSessionStore(SegmentedStore[SessionKey], SessionReads[bytes, bytes]):
+    """A session store in RocksDB.
+
+    Parameters
+    ----------
+    name, retention, segment_interval, options
+        As of :class:`RocksDBWindowStore`.
+    format : {"plain", "headers"}, default "headers"
+        Format of the values. Plain rows are converted when they are read.
+    """
+
+    _keys = SessionKeys
+    _key_of = staticmethod(session_parts)
+
+    def __init__(
+        self,
+        name: str,
+        retention: int,
+        segment_interval: int | None = None,
+        *,
+        format: ValueFormat = "headers",
+        options: RocksDBOptions | None = None,
+    ) -> None:
+        if format == "timestamped":
+            raise ValueError("a session store is plain or has headers: a session's times are in its key")
+        layout = SESSION_HEADERS if format == "headers" else PLAIN
+        super().__init__(name, retention, segment_interval, format, layout, options)
+        self.timestamped = False
+
+    def put(self, key: SessionKey, value: bytes | None) -> None:
+        """Write a row; ``None`` deletes it. A row older than the retention is dropped."""
+        check_time(key.start)
+        self._put_stored(session_key(*key), value)
+
+    def remove(self, key: SessionKey) -> None:
+        """Delete a row."""
+        self._remove_stored(session_key(*key))
+
+    def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None:
+        """Read a row."""
+        return self._get_stored(session_key(key, start, end))
+
+    def scan(self, query: Scan) -> StoreIterator[SessionKey, bytes]:
+        """Return the rows of a scan.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            If the scan is by end alone, which only stores in memory and time-ordered stores support.
+        """
+        if query.by_time:
+            raise UnsupportedOperationError("This API is not supported by this implementation of SessionStore.")
+        return super().scan(query)

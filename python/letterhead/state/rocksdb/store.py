@@ -1,9 +1,9 @@
-"""What the stores in RocksDB have in common: some databases, each of which knows how far it is."""
+"""The base classes of stores in RocksDB, which have one or more databases."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,20 +20,13 @@ __all__ = ["OneDatabaseStore", "PersistentStore"]
 
 
 class PersistentStore(BytesStore):
-    """A store of bytes in RocksDB.
-
-    Parameters
-    ----------
-    name : str
-        Name of the store.
-    format : str
-        What values have beside the payload.
-    options : RocksDBOptions, optional
-        How to open the databases.
-    """
+    """A store of bytes in RocksDB."""
 
     persistent: ClassVar[bool] = True
     _iterator_name: ClassVar[str] = "RocksDB iterator"
+    _open_files: Callable[[Path], None]
+    _close_files: Callable[[], None]
+    _databases: Callable[[], Iterable[Database]]
 
     def __init__(self, name: str, format: ValueFormat, options: RocksDBOptions | None = None) -> None:
         super().__init__(name, format)
@@ -45,18 +38,18 @@ class PersistentStore(BytesStore):
         Parameters
         ----------
         directory : Path
-            The directory of the task; the store's own is below it.
+            The directory of the task, which contains that of the store.
         context : Context, optional
-            Where the records come from that change the store.
+            The task, with the record that changes the store.
 
         Raises
         ------
         UnexpectedColumnFamilyError
-            If the files are those of another kind of store.
+            If the files belong to another type of store.
         StoreLockedError
-            If they are in use.
+            If the files are in use.
         ProcessorStateError
-            If they cannot be opened for another reason.
+            If the files cannot be opened for another reason.
         ModuleNotFoundError
             If ``rocksdict`` is not installed.
         """
@@ -77,7 +70,7 @@ class PersistentStore(BytesStore):
 
     @property
     def of_parent(self) -> bool:
-        """Whether a parent process has it open."""
+        """Whether the store was opened by a parent process."""
         return self.is_open and os.getpid() != self._process
 
     def _check_open(self) -> None:
@@ -86,35 +79,28 @@ class PersistentStore(BytesStore):
             raise of_parent(self.name)
 
     def close(self) -> None:
-        """Close the store and its iterators; everything is in files then. Closing twice is fine."""
+        """Close the store and its iterators, and write everything to files. Closing twice has no effect."""
         self._closed()
         self._close_files()
 
     def commit(self, offsets: Mapping[tuple[str, int], int | None]) -> None:
-        """Keep how far the store's changelog and its inputs have got.
-
-        Parameters
-        ----------
-        offsets : mapping of (topic, partition) to int or None
-            Offset of the last record in the changelog; ``None`` if it is not known. No offsets at all means that there
-            is no changelog.
-        """
+        """Store the offset of the last record in the changelog (``None``: unknown), and the position in the inputs."""
         self._check_open()
         position = self._kept_position()
         for database in self._databases():
             database.commit(offsets, position)
 
     def flush(self) -> None:
-        """Write everything that is in memory to files."""
+        """Write the databases' memory to files."""
         self._check_open()
         for database in self._databases():
             database.flush()
 
     def committed_offsets(self) -> dict[str, int]:
-        """Give the offsets that the last commit kept, by ``topic-partition``: the records up to there are in the store.
+        """Return the offsets of the last commit, by ``topic-partition``; the store contains the records up to them.
 
-        Where a store has several databases, a process that died may have left one of them behind the others, or without
-        an offset. What counts is how far all of them are.
+        If a process died, one of several databases may be behind the others or have no offset. The result is the smallest
+        offset, of the topics and partitions for which all databases have one.
         """
         self._check_open()
         kept = [database.offsets() for database in self._databases()]
@@ -123,22 +109,17 @@ class PersistentStore(BytesStore):
 
     @property
     def upgrading(self) -> bool:
-        """Whether the store has, or had when it was opened, rows of an older store."""
+        """Whether the store has, or had when it was opened, rows of an older format."""
         self._check_open()
         return any(database.upgrading for database in self._databases())
 
     def upgrade(self) -> int:
-        """Move all rows of an older store at once, and not when they are touched.
-
-        Returns
-        -------
-        int
-            How many there were.
+        """Convert all rows of an older format now, not when they are read or written; return their number.
 
         Raises
         ------
         DamagedRowError
-            If a row cannot be made newer, when all others of its database have moved. It stays where it is.
+            If a row cannot be converted. It stays unchanged; all other rows of its database are converted.
         """
         self._check_open()
         return sum(
@@ -148,21 +129,13 @@ class PersistentStore(BytesStore):
     def _kept_position(self) -> Position:
         return self.position
 
-    def _open_files(self, directory: Path) -> None:
-        raise NotImplementedError
-
-    def _close_files(self) -> None:
-        raise NotImplementedError
-
-    def _databases(self) -> Iterable[Database]:
-        raise NotImplementedError
-
 
 class OneDatabaseStore(PersistentStore):
-    """A store with all its rows in one database: ``rocksdb/<store>``."""
+    """A store with one database, in the directory ``rocksdb/<store>``."""
 
     _database: Database | None = None
     _rows: Rows
+    _layout: Callable[[], Layout]
 
     def _open_files(self, directory: Path) -> None:
         path = directory / "rocksdb" / self.name
@@ -178,13 +151,9 @@ class OneDatabaseStore(PersistentStore):
     def _databases(self) -> list[Database]:
         return [] if self._database is None else [self._database]
 
-    def _layout(self) -> Layout:
-        """Give the families of the database."""
-        raise NotImplementedError
-
 
 def _older_position(path: Path) -> Position:
-    """Read the file in which older versions of Kafka Streams kept the position."""
+    """Read the file in which older versions of Kafka Streams stored the position."""
     try:
         text = path.read_text()
     except FileNotFoundError:

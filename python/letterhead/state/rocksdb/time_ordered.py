@@ -1,11 +1,11 @@
-"""Window and session stores whose rows are in the order of time, as emitting closed windows wants them.
+"""Window and session stores in RocksDB whose rows are in order of time, for emitting closed windows.
 
-A segment holds two kinds of keys: the rows, by time, and an index by key, whose values are empty. Both are written in
-one batch. What asks for keys goes through the index; what asks for times reads the rows. A store without the index writes
-half as many keys, and looks through all rows of the times when it is asked for keys: they come by time then.
+A segment has rows, whose keys begin with the time, and an index by key, whose values are empty. Both are written in one
+batch. Scans by key use the index; scans by time read the rows. A store without the index writes half as many keys, but a
+scan by key reads all rows of its times, and returns them in order of time.
 
-Whether there is an index is not in the files. A segment that was written without one gets it when it is opened by a store
-that has one, and loses it when it is opened by one that would not keep it up; Kafka Streams would miss rows.
+The files do not record whether there is an index. Opening a segment with an index builds a missing one; opening it without
+removes an existing one, which would not be maintained. (Kafka Streams would miss rows.)
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from letterhead.errors import DamagedRowError
 from letterhead.state.base import ValueFormat
 from letterhead.state.interfaces import StoreIterator
 from letterhead.state.reads import Scan
-from letterhead.state.rocksdb.segmented import SegmentedStore, each_row
-from letterhead.state.rocksdb.session import RocksDBSessionStore
-from letterhead.state.rocksdb.window import RocksDBWindowStore
+from letterhead.state.rocksdb.segmented import RocksDBSessionStore, RocksDBWindowStore, SegmentedStore, each_row
 from letterhead.storage.database import Database
 from letterhead.storage.keys import (
     MAX_TIME,
@@ -43,8 +41,8 @@ AFTER_INDEX = b"\2"
 class _TimeOrdered(SegmentedStore[K], Generic[K]):
     _by_time: type[TimeOrderedKeys]
 
-    def __init__(self, *given: Any, with_index: bool = True, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, with_index: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.with_index = with_index
 
     def _row_key(self, stored: bytes) -> bytes:
@@ -59,33 +57,33 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
     def _write(self, segment: Database, stored: bytes, value: bytes | None) -> None:
         segment.rows.write(self._changes(stored, value))
 
-    def scan(self, asked: Scan) -> StoreIterator[K, bytes]:
-        """Return the rows of a scan: one by time in the order of the rows, others through the index."""
-        if not asked.by_time:
-            return super().scan(asked)
+    def scan(self, query: Scan) -> StoreIterator[K, bytes]:
+        """Return the rows of a scan."""
+        if not query.by_time:
+            return super().scan(query)
         self._check_open()
-        time_from, time_to = self._earliest(asked.time_from), min(asked.time_to, MAX_TIME)
+        time_from, time_to = self._earliest(query.time_from), min(query.time_to, MAX_TIME)
         if time_to < time_from:
             return self._iterate(iter(()))
-        segments = self._open_segments().between(time_from, time_to, backward=asked.backward)
-        return self._iterate(self._read_times(segments, time_from, time_to, None, asked.backward))
+        segments = self._open_segments().between(time_from, time_to, backward=query.backward)
+        return self._iterate(self._read_times(segments, time_from, time_to, None, query.backward))
 
     def _earliest(self, time_from: int) -> int:
-        """Return from when on a scan by time finds rows."""
+        """Return the first time of a scan by time."""
         return time_from
 
-    def _read(self, segments: list[Database], asked: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
-        bounds, backward = asked[1:5], asked.backward
+    def _read(self, segments: list[Database], query: Scan) -> Iterator[tuple[K, bytes] | DamagedRowError]:
+        bounds, backward = query[1:5], query.backward
 
         def holds(stored: bytes) -> bool:
             return self._keys.holds(stored, *bounds)
 
         if self.with_index:
-            first, last = self._between(asked)
+            first, last = self._between(query)
             lowest, highest = INDEX + (first or b""), AFTER_INDEX if last is None else INDEX + last
             return self._read_index(segments, lowest, highest, holds, backward)
-        latest = asked.time_to if self._keys.bounded_by_start else MAX_TIME
-        return self._read_times(segments, asked.time_from, latest, holds, backward)
+        latest = query.time_to if self._keys.bounded_by_start else MAX_TIME
+        return self._read_times(segments, query.time_from, latest, holds, backward)
 
     def _read_index(
         self, segments: list[Database], lowest: bytes, highest: bytes, holds: Callable[[bytes], bool], backward: bool
@@ -101,7 +99,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
                     continue
                 value = segment.rows.get(self._by_time.row(stored))
                 if value is None:
-                    segment.rows.put(entry, None)  # Kafka Streams leaves entries behind whose row is gone
+                    segment.rows.put(entry, None)  # Kafka Streams leaves entries behind whose row was deleted
                 else:
                     yield self._key_of(stored), value
 
@@ -134,7 +132,7 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
             self._match_index(segment)
 
     def _match_index(self, segment: Database) -> None:
-        """Make the index of a segment, or remove it, as the store is to have one or not: all of it in one batch."""
+        """Build or remove the index of a segment, in one batch, so that it matches ``with_index``."""
         entry = segment.rows.key_from(INDEX)
         indexed = entry is not None and entry.startswith(INDEX)
         if indexed and not self.with_index:
@@ -146,16 +144,10 @@ class _TimeOrdered(SegmentedStore[K], Generic[K]):
 
 
 class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStore):
-    """A window store in RocksDB with its rows in the order of time.
+    """A window store in RocksDB with rows in order of time.
 
-    It keeps rows a millisecond longer than the other, as in Kafka Streams.
-
-    Parameters
-    ----------
-    *given, **named
-        Those of the other.
-    with_index : bool, default True
-        Whether there is an index by key.
+    As in Kafka Streams, it keeps rows a millisecond longer than :class:`RocksDBWindowStore`, whose parameters it takes.
+    ``with_index`` (default ``True``) chooses whether there is an index by key.
     """
 
     _by_time = TimeOrderedWindowKeys
@@ -171,21 +163,11 @@ class RocksDBTimeOrderedWindowStore(_TimeOrdered[WindowedKey], RocksDBWindowStor
 
 
 class RocksDBTimeOrderedSessionStore(_TimeOrdered[SessionKey], RocksDBSessionStore):
-    """A session store in RocksDB with its rows in the order of time.
+    """A session store in RocksDB with rows in order of time.
 
-    It keeps the headers, which the one of Kafka Streams loses, and finds sessions by their end up to the last
-    millisecond that there is.
-
-    Parameters
-    ----------
-    *given, **named
-        Those of the other.
-    with_index : bool, default True
-        Whether there is an index by key.
+    Unlike the one of Kafka Streams, it keeps headers, and finds sessions by end up to the last possible millisecond. It
+    takes the parameters of :class:`RocksDBSessionStore`; ``with_index`` (default ``True``) chooses whether there is an
+    index by key.
     """
 
     _by_time = TimeOrderedSessionKeys
-
-    def scan(self, asked: Scan) -> StoreIterator[SessionKey, bytes]:
-        """Return the rows of a scan."""
-        return _TimeOrdered.scan(self, asked)

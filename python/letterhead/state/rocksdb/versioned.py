@@ -1,4 +1,4 @@
-"""Every version of every key for a time, in RocksDB: ``rocksdb/<store>``."""
+"""Versioned stores in RocksDB, in the directory ``rocksdb/<store>``."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["RocksDBVersionedStore"]
 class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
     """A versioned store in RocksDB.
 
-    All segments are in one database. Those that are there are found when the store is opened, so that old versions can
-    be read at once; in Kafka Streams they cannot, until something is written.
+    All segments are in one database. Existing segments are found when the store is opened, so that old versions can be
+    read at once; in Kafka Streams they can be read only after the first write.
 
     Parameters
     ----------
     name, history_retention, segment_interval
         As of :class:`~letterhead.state.versioned.VersionedStore`.
     headers : bool, default True
-        Whether values have headers. Rows without are converted when they are read, and moved when they are read by
-        their key or written; there is no way back.
+        Whether values have headers. Rows without are converted when they are read, and moved when they are read by their
+        key or written. This cannot be undone.
     options : RocksDBOptions, optional
-        How to open the database.
+        Options of the database.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RocksDBVersionedStore(OneDatabaseStore, VersionedStore):
         return self._rows.key_from(key)
 
     def _kept_position(self) -> Position:
-        return Position()  # Kafka Streams keeps none for a store of this kind
+        return Position()  # Kafka Streams keeps none for versioned stores
 
     def _open_files(self, directory: Path) -> None:
         super()._open_files(directory)

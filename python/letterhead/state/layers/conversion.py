@@ -1,0 +1,201 @@
+"""Use a store of one value format as a store of another.
+
+:func:`adapted` puts an :class:`Adapter` around a store of bytes whose format is older than the one an application wants:
+
+======================  ==========================  ======================
+store                   drops on write              returns on read
+======================  ==========================  ======================
+timestamped             headers                     ``00 ‖ v``
+plain                   headers and timestamp       ``00 ‖ ff × 8 ‖ v``
+session, no headers     headers                     ``00 ‖ v``
+versioned, no headers   headers                     ``00 ‖ v``
+plain, for timestamps   timestamp                   ``ff × 8 ‖ v``
+======================  ==========================  ======================
+
+The changelog keeps headers and timestamps; a restore from it drops them again.
+
+A facade is the reverse: it shows an application's store with headers or timestamps as one of an older format. A value
+written through it has no headers and, without a timestamp, gets -1, which a changelog rejects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from letterhead.headers import Headers
+from letterhead.state.base import HeadersBytesStore
+from letterhead.state.interfaces import StoreIterator, VersionedBytes
+from letterhead.state.layers.base import Layer, restores_as
+from letterhead.state.layers.rows import mapped
+from letterhead.state.layers.typed import KeyValueStore, SessionStoreWithHeaders, WindowStore
+from letterhead.state.reads import KeyValueReads, Scan, SessionReads, WindowReads
+from letterhead.state.values import AggregationWithHeaders, ValueAndTimestamp, ValueTimestampHeaders
+from letterhead.storage.raw import (
+    convert_to_timestamped_format,
+    raw_aggregation,
+    raw_plain_value,
+    raw_timestamped_value,
+)
+
+__all__ = ["Adapter", "KeyValueFacade", "SessionFacade", "WindowFacade", "adapted"]
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+
+class _Converting:
+    """The operations of all families; a value that is written or read is converted."""
+
+    inner: Any
+    name: str
+    _written: Convert
+    _read: Convert
+
+    def put(self, key: Any, value: Any, *time: int) -> Any:
+        """Put a value, or delete it if it is ``None``; a window and a version have a time."""
+        return self.inner.put(key, self._written(value), *time)
+
+    def put_if_absent(self, key: Any, value: Any) -> Any:
+        """Put a value if the key has none; return the existing one."""
+        return self._read(self.inner.put_if_absent(key, self._written(value)))
+
+    def put_all(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        """Put many values."""
+        self.inner.put_all([(key, self._written(value)) for key, value in entries])
+
+    def delete(self, key: Any, *time: int) -> Any:
+        """Delete a key, in a versioned store from a time on; return the previous value."""
+        return self._found(self.inner.delete(key, *time))
+
+    def remove(self, session: Any) -> None:
+        """Delete a session."""
+        self.inner.remove(session)
+
+    def get(self, key: Any) -> Any:
+        """Return the value of a key, or its latest version."""
+        return self._found(self.inner.get(key))
+
+    def fetch_session(self, key: Any, start: int, end: int) -> Any:
+        """Return the aggregation of a session."""
+        return self._read(self.inner.fetch_session(key, start, end))
+
+    def scan(self, query: Scan) -> StoreIterator[Any, Any]:
+        """Return the rows of a scan."""
+        return mapped(self.inner.scan(query), self.name, self._read)
+
+    def approximate_num_entries(self) -> int:
+        """Return the approximate number of rows."""
+        return int(self.inner.approximate_num_entries())
+
+    def _found(self, found: Any) -> Any:
+        if isinstance(found, VersionedBytes):
+            return found._replace(value=self._read(found.value) or b"")
+        return self._read(found)
+
+
+class Adapter(_Converting, Layer):
+    """A persistent store of an older format, used as one of a newer format; ``name`` is that of Kafka Streams."""
+
+    def __init__(self, inner: Any, name: str, written: Convert, read: Convert) -> None:
+        if not inner.persistent:
+            raise ValueError("Provided store must be a persistent store, but it is not.")
+        Layer.__init__(self, inner)
+        self.layer_name, self._written, self._read = name, written, read
+
+    def fetch(self, key: bytes, start: int) -> bytes | None:
+        """Return the value of a window."""
+        value: bytes | None = self._read(self.inner.fetch(key, start))
+        return value
+
+    def get_as_of(self, key: bytes, timestamp: int) -> Any:
+        """Return the version that was valid at a time."""
+        return self._found(self.inner.get_as_of(key, timestamp))
+
+    def versions(
+        self, key: bytes, time_from: int | None = None, time_to: int | None = None, ascending: bool = False
+    ) -> StoreIterator[bytes, VersionedBytes]:
+        """Return the versions that were valid at any time between two."""
+        return mapped(self.inner.versions(key, time_from, time_to, ascending), self.name, self._found)
+
+
+def adapted(store: Any, family: str, format: str) -> Any:
+    """Return a store of a format: the store of bytes itself, or an adapter around it if its format is older.
+
+    Raises
+    ------
+    ValueError
+        If the store needs an adapter and is not persistent.
+    """
+    if format == "plain" or restores_as(store) == "headers" or (format == "timestamped" and store.timestamped):
+        return store
+    return Adapter(store, *_ADAPTERS[family, format, store.timestamped])
+
+
+def _without_timestamp(value: bytes | None) -> bytes | None:
+    return None if value is None else value[8:]
+
+
+_TIMESTAMPED = (raw_timestamped_value, HeadersBytesStore.convert_to_header_format)
+_PLAIN = (raw_plain_value, HeadersBytesStore.convert_from_plain_to_header_format)
+_PLAIN_TO_TIMESTAMPED = (_without_timestamp, convert_to_timestamped_format)
+_AGGREGATION = (raw_aggregation, HeadersBytesStore.convert_to_header_format)
+
+_ADAPTERS: dict[tuple[str, str, bool], tuple[str, Convert, Convert]] = {
+    ("kv", "headers", True): ("TimestampedToHeadersStoreAdapter", *_TIMESTAMPED),
+    ("kv", "headers", False): ("PlainToHeadersStoreAdapter", *_PLAIN),
+    ("kv", "timestamped", False): ("PlainToTimestampedStoreAdapter", *_PLAIN_TO_TIMESTAMPED),
+    ("window", "headers", True): ("TimestampedToHeadersWindowStoreAdapter", *_TIMESTAMPED),
+    ("window", "headers", False): ("PlainToHeadersWindowStoreAdapter", *_PLAIN),
+    ("window", "timestamped", False): ("PlainToTimestampedWindowStoreAdapter", *_PLAIN_TO_TIMESTAMPED),
+    ("session", "headers", False): ("SessionToHeadersStoreAdapter", *_AGGREGATION),
+    ("versioned", "headers", False): ("VersionedToHeadersStoreAdapter", *_AGGREGATION),
+}
+"""Arguments of :class:`Adapter`, by family, wanted format, and whether the store has timestamps."""
+
+
+class _Facade(_Converting):
+    def __init__(self, store: Any, written: Convert, read: Convert) -> None:
+        self.inner = store
+        self.name: str = store.name
+        self._written, self._read = written, read
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store is open."""
+        return bool(self.inner.is_open)
+
+
+class KeyValueFacade(_Facade, KeyValueReads[Any, Any]):
+    """A key-value store as one of an older format: with ``timestamps``, or with plain values."""
+
+    def __init__(self, store: KeyValueStore[Any, Any], *, timestamps: bool) -> None:
+        super().__init__(store, *_conversions(store, timestamps))
+
+
+class WindowFacade(_Facade, WindowReads[Any, Any]):
+    """A window store as one of an older format: with ``timestamps``, or with plain values."""
+
+    def __init__(self, store: WindowStore[Any, Any], *, timestamps: bool) -> None:
+        super().__init__(store, *_conversions(store, timestamps))
+
+    def fetch(self, key: Any, start: int) -> Any:
+        """Return the value of a window."""
+        return self._read(self.inner.fetch(key, start))
+
+
+class SessionFacade(_Facade, SessionReads[Any, Any]):
+    """A session store with headers as one without."""
+
+    def __init__(self, store: SessionStoreWithHeaders[Any, Any]) -> None:
+        get = AggregationWithHeaders.get_aggregation_or_null
+        super().__init__(store, lambda aggregation: AggregationWithHeaders.make(aggregation, Headers()), get)
+
+
+def _conversions(store: Any, timestamps: bool) -> tuple[Convert, Convert]:
+    if timestamps:
+        return (
+            lambda value: None if value is None else ValueTimestampHeaders.make(value.value, value.timestamp),
+            lambda value: None if value is None else ValueAndTimestamp.make(value.value, value.timestamp),
+        )
+    made = ValueTimestampHeaders.make if store.keeps_headers else ValueAndTimestamp.make
+    return lambda value: made(value, -1), lambda value: None if value is None else value.value
